@@ -8,10 +8,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// account says what a datagram's bits are for: ack and ack_bits acknowledge, as
-// do the lists of slices and of messages that came; payload, ciphertext and
-// messages are the application's. Where a schema reads messages, each is charged
-// with its id and type, since they are what it costs.
+// account says what a datagram's bits are for. The ack fields acknowledge, as do the
+// lists of slices and messages that arrived. Payload, ciphertext and messages belong to
+// the application. If a schema reads messages, each is charged with its id and type
+// too: they are part of its cost.
 func account(_ dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b *dissect.Bill) {
 	b.Type = "malformed"
 	var k copyKey
@@ -56,7 +56,7 @@ func account(_ dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b *
 	}
 }
 
-// copyKey is what tells the copies of a message, or of a part of a block.
+// copyKey identifies the copies of a message, or of a part of a block.
 type copyKey struct {
 	channel, id, part uint64
 	known             bool
@@ -69,8 +69,8 @@ func (k copyKey) key() uint64 {
 	return 1<<63 | k.channel<<48 | k.id<<24 | k.part
 }
 
-// message names the message whose fields are given, by the schema or by the
-// number of its type, and tells it from others.
+// message returns the name of a message, by the schema or the number of its type. The
+// key identifies the message's copies.
 func message(fields []dissect.Field, k copyKey) (name string, key uint64) {
 	name = "message"
 	for i := range fields {

@@ -14,8 +14,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sampleRun reads one capture of the article's sample programs; id is the
-// protocol id that its endpoints log and never send.
+// sampleRun reads one capture of the article's sample programs. Its endpoints log the
+// protocol id and never send it.
 func sampleRun(t *testing.T, path, dialect string, id uint32) ([]tapped, *dissect.Config) {
 	t.Helper()
 	tap := readTap(t, path)
@@ -31,8 +31,8 @@ func sampleRun(t *testing.T, path, dialect string, id uint32) ([]tapped, *dissec
 	return tap, v.Config
 }
 
-// checkTree demands that the leaves of a dissection cover every bit of the
-// datagram once, and that nothing in it is malformed.
+// checkTree checks that the leaves of a dissection cover every bit of the datagram
+// once, and that nothing in it is malformed.
 func checkTree(t *testing.T, config *dissect.Config, dg *machine.Datagram) *dissect.Dissection {
 	t.Helper()
 	var d dissect.Dissection
@@ -80,7 +80,7 @@ func treeText(d *dissect.Dissection) string {
 	return b.String()
 }
 
-// Every datagram of every run is taken apart to the last bit.
+// TestDissectCoversEveryBit takes every datagram of every run apart to the last bit.
 func TestDissectCoversEveryBit(t *testing.T) {
 	for _, prefix := range []string{"reliable-", "plain-", "crc32-", "oldreliable-", "article-", "yojimbo-"} {
 		for _, path := range runs(t, prefix) {
@@ -96,7 +96,8 @@ func TestDissectCoversEveryBit(t *testing.T) {
 	}
 }
 
-// Fragments of the article's sample, joined and decoded, against the logs.
+// TestArticleFragments joins and decodes fragments of the article's sample, and
+// compares them with the logs.
 func TestArticleFragments(t *testing.T) {
 	for _, path := range runs(t, "article-fragments-") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -157,7 +158,7 @@ func TestArticleFragments(t *testing.T) {
 			if types[1] == 0 || types[2] == 0 || types[3] == 0 {
 				t.Errorf("packets by type: %v", types)
 			}
-			// What the endpoint at the tap logged as received, the tap must have seen whole.
+			// The tap must have seen whole what the endpoint there logged as received.
 			for k, l := range received {
 				if strings.Contains(path, "."+k.endpoint+".") {
 					t.Errorf("%s received %+v: not joined here", k.endpoint, l)
@@ -167,7 +168,8 @@ func TestArticleFragments(t *testing.T) {
 	}
 }
 
-// The blocks sample: every slice and ack as logged, every block by its hash.
+// TestArticleSlices: in the blocks sample every slice and ack is as logged, every block
+// by its hash.
 func TestArticleSlices(t *testing.T) {
 	for _, path := range runs(t, "article-chunks-") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -229,7 +231,8 @@ func TestArticleSlices(t *testing.T) {
 	}
 }
 
-// The connect sample: the whole life of one connection.
+// TestArticleConnect: the connect sample from the first to the last packet of one
+// connection.
 func TestArticleConnect(t *testing.T) {
 	for _, path := range runs(t, "article-connect") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -273,7 +276,8 @@ func TestArticleConnect(t *testing.T) {
 	}
 }
 
-// Fragments of reliable: what is joined has the length that its sender logged.
+// TestReliableFragments: a joined packet of reliable has the length that its sender
+// logged.
 func TestReliableFragments(t *testing.T) {
 	for _, path := range append(runs(t, "reliable-frag-heavy"), runs(t, "reliable-clean")...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -315,7 +319,8 @@ func TestReliableFragments(t *testing.T) {
 	}
 }
 
-// Blocks of up to 256 slices have wider fields: which of the two is spoken shows.
+// TestSlices256: blocks of up to 256 slices have wider fields. The classifier finds
+// which of the two profiles applies.
 func TestSlices256(t *testing.T) {
 	for _, name := range []string{wire.ArticleSlices, wire.ArticleSlices256} {
 		p := builtinConfig(t, name).Profile.(*wire.Profile).WithProtocolID(0xfeedc0de)

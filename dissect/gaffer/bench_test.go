@@ -30,7 +30,7 @@ func datagram(t testing.TB, text string) *machine.Datagram {
 	return &machine.Datagram{Bytes: b, Length: len(b)}
 }
 
-// Nothing on the way of a packet allocates.
+// TestNoAllocations: nothing on a packet's path allocates.
 func TestNoAllocations(t *testing.T) {
 	for name, text := range map[string]string{wire.Reliable: "3e64000135fa276e00010203",
 		wire.Article: "2c0128018ffdfbcf00010203", wire.Reliable2017: "002c012601ffffefdd0001"} {
@@ -53,7 +53,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// A hundred thousand flows may be undecided at once.
+// TestClassifierSize: a hundred thousand flows may be undecided at once.
 func TestClassifierSize(t *testing.T) {
 	n := int(unsafe.Sizeof(classifier{})) + len(newProfileSet(nil, nil).plain)*int(unsafe.Sizeof(candidate{}))
 	if n > 700 {
@@ -85,7 +85,7 @@ func BenchmarkInfo(b *testing.B) {
 	}
 }
 
-// BenchmarkFeed weighs the first 64 datagrams of real flows; ns/op is for one.
+// BenchmarkFeed weighs the first 64 datagrams of real flows. One op is one datagram.
 func BenchmarkFeed(b *testing.B) {
 	for _, run := range []string{"reliable-clean.client", "plain-le-clean.client", "crc32-clean.client"} {
 		b.Run(run, func(b *testing.B) {

@@ -11,9 +11,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// bodies is the messages or the packets of a schema, with a field for each of
-// theirs. It is the wire.Bodies of a profile; who wants values (the tracker)
-// finds Read on it.
+// bodies has the messages or the packets of a schema, with a spec for each of their
+// fields. It is the wire.Bodies of a profile. Code that needs values calls Read.
 type bodies struct {
 	byType map[uint32]*schema.Body
 	groups map[uint32]*dissect.FieldSpec
@@ -35,7 +34,7 @@ func newBodies(prefix string, byType map[uint32]*schema.Body) *bodies {
 	return b
 }
 
-// name makes the field specs below a path.
+// name creates the field specs below a path.
 func (b *bodies) name(path string, fields []*schema.Field) {
 	for _, f := range fields {
 		at, label := path, f.Name
@@ -53,7 +52,7 @@ func (b *bodies) name(path string, fields []*schema.Field) {
 	}
 }
 
-// Skip moves r over a body.
+// Skip moves r past a body.
 func (b *bodies) Skip(kind uint32, r *bits.Reader) error {
 	body, err := b.body(kind, r)
 	if err != nil {
@@ -62,8 +61,8 @@ func (b *bodies) Skip(kind uint32, r *bits.Reader) error {
 	return body.Visit(r, nil)
 }
 
-// fill reports whether a packet's body fills its payload but for zero bits up
-// to a whole byte; true where the capture or the schema does not tell.
+// fill reports whether a packet's body fills its payload, except for zero bits up to a
+// whole byte. It returns true if the capture or the schema does not show that.
 func (b *bodies) fill(pk *wire.Packet, data []byte) bool {
 	end := pk.PayloadOffset + pk.PayloadLen
 	if end > len(data) || b.byType[pk.Type] == nil {
@@ -83,7 +82,7 @@ func (b *bodies) Read(kind uint32, r *bits.Reader) (schema.Record, error) {
 	return body.Read(r)
 }
 
-// Name returns the name of a type; empty where the schema does not know it.
+// Name returns the name of a type. It is empty if the schema lacks the type.
 func (b *bodies) Name(kind uint32) string {
 	if body := b.byType[kind]; body != nil {
 		return body.Name
@@ -99,8 +98,8 @@ func (b *bodies) body(kind uint32, r *bits.Reader) (*schema.Body, error) {
 		Found: fmt.Sprint(kind), Err: common.ErrRange}
 }
 
-// fields adds the fields of a body that begins at bit at of t.b, under a
-// heading, and gives the bit after it.
+// fields adds the fields of a body that begins at bit at of t.b, under a heading. It
+// returns the bit after the body.
 func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) {
 	var r bits.Reader
 	r.Reset(t.b, at)
@@ -108,7 +107,7 @@ func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) 
 	if err != nil {
 		return at, err
 	}
-	d := t.d // what the walk keeps hold of is not the tree itself
+	d := t.d // the visitor keeps d, not the tree itself
 	heading := len(d.Fields)
 	d.Add(dissect.Field{Spec: b.groups[kind], Depth: depth, Bit: uint32(at)})
 	err = body.Visit(&r, func(l *schema.Leaf) {
@@ -128,6 +127,6 @@ func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) 
 	return r.Pos(), err
 }
 
-// Body returns the body of a type, for who writes messages; nil where the schema
-// does not know it.
+// Body returns the body of a type, for code that writes messages. It is nil if the
+// schema lacks the type.
 func (b *bodies) Body(kind uint32) *schema.Body { return b.byType[kind] }

@@ -9,56 +9,56 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// How evidence is weighed, in bits against chance. A counter is common in game
-// traffic, so counting alone is worth a limited amount; acks that follow the
-// other side's counter are not found by chance.
+// How evidence is weighed, in bits against chance. A counter is common in game traffic,
+// so counting alone is worth a limited amount. Acks that follow the other side's
+// counter do not occur by chance.
 const (
-	numberBits  = 16 // what a sequence number is worth at most, however wide
-	mostStep    = 20 // evidence of both sides' counting together
+	numberBits  = 16 // most that a sequence number is worth, whatever its width
+	mostStep    = 20 // most evidence from both sides' counting
 	mostAck     = 300
-	mostForm    = 12 // evidence of the header's form alone
-	worst       = -8 // one datagram never tells more against a dialect
+	mostForm    = 12 // most evidence from the header's form alone
+	worst       = -8 // evidence of one contradiction
 	malformed   = -4 // a datagram that the dialect cannot read: someone may have injected it
 	hopeless    = -60
 	settleBits  = 40
 	settleLead  = 16
-	claimBits   = 24 // bar when no more datagrams will come
+	claimBits   = 24 // bits needed when no more datagrams will come
 	mostPackets = 512
 )
 
-// candidate is one dialect on trial for a flow whose headers acknowledge.
+// candidate is one dialect that is tried on a flow.
 type candidate struct {
 	profile *wire.Profile
-	sides   [2]suspect
+	sides   [2]candidateSide
 	step    int16 // evidence of sequence numbers
 	ack     int16 // of acks
 	form    int16 // of the header's form
 	sum     int16 // of checksums that agree on a protocol id
 	id      uint32
-	crc     uint32 // the last one that voted
-	votes   uint8  // for id; 0: none was solved
+	crc     uint32 // of the last datagram that voted
+	votes   uint8  // for id; 0: no id was solved
 	matches uint8  // checksums that confirmed id
-	read    uint8  // datagrams that it could read
-	bad     uint8  // datagrams that it could not
+	read    uint8  // datagrams that the dialect can read
+	bad     uint8  // datagrams that it cannot read
 	dead    bool
 }
 
-// suspect is what a candidate remembers of one side.
-type suspect struct {
+// candidateSide is what a candidate remembers about one side.
+type candidateSide struct {
 	seen     uint64 // bit n: the packet newest-n passed the tap
 	ackBits  uint64 // of its newest header
 	newest   uint32
 	ackNow   uint32 // of its newest header
-	lag      int32  // of ackNow behind the peer's newest packet then
+	lag      int32  // how far ackNow was behind the peer's newest packet
 	packets  uint8
-	steps    uint8 // of them, how many stepped by one
+	steps    uint8 // of these packets, those whose sequence stepped by one
 	acks     uint8 // headers that acknowledged something
-	named    uint8 // of them, how many named a packet that passed the tap
-	lastPart uint8 // of a fragmented packet: the last fragment's id
+	named    uint8 // of these headers, those that named a packet that passed the tap
+	lastPart uint8 // of a fragmented packet: id of its last fragment
 	acked    bool  // ackNow and ackBits are set
 }
 
-// total is the evidence for c, in bits.
+// total returns the evidence for c, in bits.
 func (c *candidate) total() int {
 	if c.dead {
 		return hopeless
@@ -86,7 +86,7 @@ func (c *candidate) feed(d *machine.Datagram) {
 		return
 	}
 	if c.profile.PayloadLengthBits > 0 {
-		c.add(&c.form, 6, mostForm) // the length that it says is the one that it has
+		c.add(&c.form, 6, mostForm) // the length in the packet is the real one
 	}
 	me, peer := &c.sides[d.From], &c.sides[d.From.Other()]
 	if c.profile.SequenceBits() != 0 {
@@ -111,7 +111,7 @@ func (c *candidate) feed(d *machine.Datagram) {
 	}
 }
 
-// solve lets a datagram's checksum vote for the protocol id.
+// solve counts a datagram's checksum as a vote for a protocol id.
 func (c *candidate) solve(b []byte, crc uint32) {
 	if c.votes > 0 && crc == c.crc {
 		return // a copy confirms nothing
@@ -140,15 +140,16 @@ func (c *candidate) fail() {
 	}
 }
 
-// add moves a score by bits, up to most: what was gained does not pile up
-// against what comes later.
+// add moves a score by bits, up to most. The limit keeps early evidence from
+// outweighing what comes later.
 func (c *candidate) add(score *int16, bits, most int) {
 	*score = int16(max(min(int(*score)+bits, most), 2*hopeless))
 }
 
-// number weighs a sequence number and tells whether the packet is the side's
-// newest: an overtaken header says nothing new.
-func (c *candidate) number(me *suspect, pk *wire.Packet) (newest bool) {
+// number weighs a sequence number: a step by one is worth 15 bits, a step by 256 costs
+// one. It reports whether the packet is the side's newest: an overtaken header says
+// nothing new.
+func (c *candidate) number(me *candidateSide, pk *wire.Packet) (newest bool) {
 	if me.packets == 0 {
 		me.newest, me.seen = pk.Sequence, 1
 		me.lastPart = uint8(pk.FragmentID)
@@ -166,7 +167,7 @@ func (c *candidate) number(me *suspect, pk *wire.Packet) (newest bool) {
 		return true
 	case d == 0:
 		if pk.Kind == wire.KindFragment && uint8(pk.FragmentID) != me.lastPart {
-			// The next piece of the same packet: its count agrees only in real fragments.
+			// The next fragment of the same packet. Only in real fragments do the counts agree.
 			c.add(&c.step, 4, mostStep)
 			me.lastPart = uint8(pk.FragmentID)
 			return false
@@ -183,14 +184,14 @@ func (c *candidate) number(me *suspect, pk *wire.Packet) (newest bool) {
 }
 
 // acks weighs the ack fields of a side's newest header.
-func (c *candidate) acks(me, peer *suspect, h wire.Header) {
+func (c *candidate) acks(me, peer *candidateSide, h wire.Header) {
 	p := c.profile
 	if p.NothingReceived(h) {
 		if !me.acked {
 			c.add(&c.ack, 2, mostAck)
 			me.acked, me.ackNow, me.ackBits = true, h.Ack, 0
 		} else if me.ackBits != 0 {
-			c.add(&c.ack, worst, mostAck) // acks are never taken back
+			c.add(&c.ack, worst, mostAck) // acks are never withdrawn
 		}
 		return
 	}
@@ -202,8 +203,8 @@ func (c *candidate) acks(me, peer *suspect, h wire.Header) {
 	moved := !me.acked || h.Ack != me.ackNow
 	score := 0
 	if p.AckBase == wire.AckMinusN && h.AckBits&1 == 0 {
-		// Bit 0 is ack itself. Only reliable's fragments, which move ack before
-		// their packet is whole, leave it clear.
+		// Bit 0 is ack itself. Only reliable leaves it clear: its fragments move ack before
+		// their packet is whole.
 		if score = -6; p.Form == wire.FormReliable {
 			score = -2
 		}
@@ -215,8 +216,8 @@ func (c *candidate) acks(me, peer *suspect, h wire.Header) {
 		}
 		score += c.position(me, peer, h, lag, moved)
 	} else if moved && me.acked {
-		// The other side was not captured: acks must move on like a counter.
-		// That is counting, and no more; ack_bits must do the rest.
+		// The other side was not captured. Its acks must then move on like a counter. That
+		// proves counting and no more; ack_bits must prove the rest.
 		if d := space.Distance(h.Ack, me.ackNow); d > 0 {
 			c.add(&c.step, min(numberBits-4-2*(mathbits.Len(uint(d))-1), 4), mostStep)
 		} else {
@@ -227,25 +228,24 @@ func (c *candidate) acks(me, peer *suspect, h wire.Header) {
 		score += c.shift(me, h)
 	}
 	if !moved && h.AckBits != me.ackBits && me.ackBits&^h.AckBits != 0 {
-		score += worst // acks are never taken back
+		score += worst // acks are never withdrawn
 	}
 	c.add(&c.ack, max(score, 2*worst), mostAck)
 	me.acked, me.ackNow, me.ackBits = true, h.Ack, h.AckBits
 }
 
-// unnamed reports whether the acks are few, and hardly any of them names a packet
-// that passed the tap although both sides did: their bits can then be chance.
+// unnamed reports whether the acks are few and hardly any names a packet that passed
+// the tap, although both sides were captured. Then their bits may be chance.
 func (c *candidate) unnamed() bool {
 	a, b := &c.sides[0], &c.sides[1]
 	acks, named := int(a.acks)+int(b.acks), int(a.named)+int(b.named)
 	return a.packets > 0 && b.packets > 0 && acks > 1 && acks < 8 && 3*named < acks
 }
 
-// position weighs where an ack points among the packets of the peer that
-// passed the tap.
-func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bool) int {
+// position weighs where an ack points among the peer's packets that passed the tap.
+func (c *candidate) position(me, peer *candidateSide, h wire.Header, lag int, moved bool) int {
 	if !moved {
-		// Nothing new came to this side, or the field never moves at all.
+		// This side received nothing new, or the field never changes.
 		if lag > 64 && peer.packets > 16 {
 			return -1
 		}
@@ -264,9 +264,9 @@ func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bo
 	if lag >= 64 {
 		return score
 	}
-	// What it newly speaks of, against what passed the tap. Packets that passed
-	// and are not named may have been lost behind the tap; named ones that did
-	// not pass were missed by the capture, which is rare.
+	// Compare what the ack newly covers with what passed the tap. Packets that passed and
+	// are not named may have been lost beyond the tap. Named packets that did not pass
+	// were missed by the capture, which is rare.
 	fresh := 32
 	if me.acked {
 		if d := c.profile.Space().Distance(h.Ack, me.ackNow); d > 0 && d < 32 {
@@ -287,9 +287,9 @@ func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bo
 	return score
 }
 
-// shift weighs ack_bits against those of the side's header before: packets
-// once named stay named, at their new places.
-func (c *candidate) shift(me *suspect, h wire.Header) int {
+// shift compares ack_bits with those of the side's previous header. A packet that was
+// named stays named, at its new position.
+func (c *candidate) shift(me *candidateSide, h wire.Header) int {
 	d := c.profile.Space().Distance(h.Ack, me.ackNow)
 	width := c.profile.AckBitsWidth()
 	if d <= 0 || d >= width {
@@ -303,7 +303,7 @@ func (c *candidate) shift(me *suspect, h wire.Header) int {
 	if taken := mathbits.OnesCount64(expected &^ h.AckBits); taken > 0 {
 		return -4 * taken
 	}
-	old := mask >> uint(d) << uint(d) // places that both headers speak of
+	old := mask >> uint(d) << uint(d) // positions that both headers cover
 	ones, zeros := mathbits.OnesCount64(expected), mathbits.OnesCount64(old&^(expected|h.AckBits))
 	if zeros == 0 || ones == 0 {
 		return 1

@@ -56,8 +56,8 @@ func readTap(t testing.TB, path string) (out []tapped) {
 	}
 }
 
-// classify returns the verdict on each flow of a capture, as the analyzer asks
-// for it: at the first datagram that settles it, at the latest at the 64th.
+// classify returns the verdict on each flow of a capture. It asks as the analyzer does:
+// at the first datagram that settles the verdict, or at the 64th.
 func classify(protocol *dissect.Protocol, tap []tapped) map[int]dissect.Verdict {
 	verdicts := map[int]dissect.Verdict{}
 	classifiers := map[int]dissect.Classifier{}
@@ -144,8 +144,8 @@ func readLog(t testing.TB, run string) (lines []sentLine) {
 	}
 }
 
-// Every capture of the family: the dialect is found with no help, and every
-// header is the one that its sender logged, in value and in bytes.
+// TestCapturesAgainstLogs: in every capture of the family the dialect is found without
+// help. Every header is the one that its sender logged, in value and in bytes.
 func TestCapturesAgainstLogs(t *testing.T) {
 	for prefix, dialect := range map[string]string{
 		"reliable-": wire.Reliable, "plain-le-": wire.Article, "plain-be-": wire.ArticleBE, "crc32-": wire.ArticleCRC32,
@@ -195,7 +195,8 @@ func checkHeaders(t *testing.T, path, dialect string) {
 			unread++
 			continue
 		}
-		// The relay listens where clients send to, and sends from where the server answers.
+		// Clients send to the relay's address. The relay sends from another one, to which the
+		// server answers.
 		key := sentKey{"client", conns[d.src.Port()], pk.Sequence}
 		if client, ok := conns[d.dst.Port()]; ok && !fromServerLeg(d) {
 			key = sentKey{"server", client, pk.Sequence}
@@ -249,11 +250,12 @@ func checkHeaders(t *testing.T, path, dialect string) {
 	}
 }
 
-// fromServerLeg reports whether a datagram goes to the server: on the loopback
-// device both legs pass one tap.
+// fromServerLeg reports whether a datagram goes to the server. On the loopback device
+// both legs pass one tap.
 func fromServerLeg(d *tapped) bool { return d.dst.Port() == 40000 || d.dst.Port() == 40001 }
 
-// Rewrapped captures hold the first packets of a clean run of reliable.
+// TestLinkTypes uses captures with other link types. They hold the first packets of a
+// clean run of reliable.
 func TestLinkTypes(t *testing.T) {
 	for _, path := range runs(t, "linktype-") {
 		for flow, v := range classify(Protocol, readTap(t, path)) {
@@ -264,7 +266,7 @@ func TestLinkTypes(t *testing.T) {
 	}
 }
 
-// Without the keys, yojimbo is netcode.
+// TestNetcodeIsFound: without the keys, yojimbo is netcode.
 func TestNetcodeIsFound(t *testing.T) {
 	for _, path := range runs(t, "yojimbo-") {
 		tap := readTap(t, path)
@@ -274,7 +276,7 @@ func TestNetcodeIsFound(t *testing.T) {
 			}
 		}
 		if strings.Contains(path, "wrong-key") || strings.Contains(path, "denied") {
-			continue // some flows end before anything but requests is sent
+			continue // some flows end with nothing sent but requests
 		}
 		for flow, v := range classify(Protocol, late(tap, 60)) {
 			if v.Config == nil || v.Config.Dialect != wire.Netcode {
@@ -287,7 +289,8 @@ func TestNetcodeIsFound(t *testing.T) {
 // late drops the first n datagrams.
 func late(tap []tapped, n int) []tapped { return tap[min(n, len(tap)):] }
 
-// A flow may be met anywhere, in one direction only, or end after a few packets.
+// TestHardFlows: a capture may begin anywhere, hold one direction only, or end after a
+// few packets.
 func TestHardFlows(t *testing.T) {
 	for prefix, dialect := range map[string]string{
 		"reliable-": wire.Reliable, "plain-le-": wire.Article, "plain-be-": wire.ArticleBE, "crc32-": wire.ArticleCRC32,
@@ -309,7 +312,7 @@ func TestHardFlows(t *testing.T) {
 					}
 				}
 			}
-			// With most packets lost, a hundred datagrams may hold one of the other side.
+			// If most packets are lost, a hundred datagrams may hold one of the other side.
 			sparse := strings.Contains(path, "loss98") || strings.Contains(path, "sparse")
 			for _, from := range []int{1, 7, 100, 333, 700} {
 				check(fmt.Sprintf("from datagram %d on", from), late(tap, from), sparse)

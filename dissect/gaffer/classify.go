@@ -11,13 +11,13 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// classifier tries every profile on a flow at once. It holds figures only: a
-// flow costs it a few hundred bytes until it is decided.
+// classifier tries every profile on a flow at once. It holds only figures: an undecided
+// flow takes a few hundred bytes.
 type classifier struct {
 	set        *profileSet
-	plain      []candidate   // profiles that may be told by their first datagram on
+	plain      []candidate   // profiles that the first datagram may show
 	framed     []candidate   // profiles of the article's frame, once an end check was seen
-	netcode    *netcodeTrial // once a datagram could be one
+	netcode    *netcodeTrial // nil until a datagram could be netcode's
 	datagrams  uint16
 	empty      uint16 // datagrams without a payload
 	noNetcode  uint8  // datagrams that cannot be netcode's
@@ -45,13 +45,13 @@ func (c *classifier) Feed(d *machine.Datagram) {
 		return
 	}
 	if c.plain == nil {
-		c.plain = c.set.trial(c.set.plain)
+		c.plain = c.set.candidates(c.set.plain)
 	}
 	for i := range c.plain {
 		c.plain[i].feed(d)
 	}
 	if c.framed == nil && mayBeFramed(d) {
-		c.framed = c.set.trial(c.set.framed)
+		c.framed = c.set.candidates(c.set.framed)
 	}
 	for i := range c.framed {
 		c.framed[i].feed(d)
@@ -68,14 +68,14 @@ func (c *classifier) Feed(d *machine.Datagram) {
 	}
 }
 
-// mayBeFramed reports whether a datagram ends with the end check, or is cut so
-// that it cannot be seen.
+// mayBeFramed reports whether a datagram ends with the end check, or was cut so that
+// its end cannot be seen.
 func mayBeFramed(d *machine.Datagram) bool {
 	n := len(d.Bytes)
 	return d.Length > n && n >= 12 || n >= 8 && binary.LittleEndian.Uint32(d.Bytes[n-4:]) == wire.EndCheck
 }
 
-// mayBeNetcode reports whether a first byte is one of netcode's.
+// mayBeNetcode reports whether a first byte and a length can be netcode's.
 func mayBeNetcode(d *machine.Datagram) bool {
 	if len(d.Bytes) == 0 || d.Length < 18 {
 		return false
@@ -86,26 +86,26 @@ func mayBeNetcode(d *machine.Datagram) bool {
 	return d.Length == 1078
 }
 
-// finalist is a profile as the verdict weighs it.
-type finalist struct {
+// contender is a profile with its evidence, for the verdict.
+type contender struct {
 	entry *entry
-	c     *candidate // nil: netcode
+	c     *candidate // nil for netcode
 	bits  int
 }
 
-// bar is how many bits the profile must have to be believed.
-func (f finalist) bar() int {
+// bar returns how many bits the profile needs.
+func (f contender) bar() int {
 	if f.entry.bar > 0 {
 		return int(math.Ceil(f.entry.bar))
 	}
 	return claimBits
 }
 
-// lead is by how many bits f is ahead of the next profile.
-func (f finalist) lead(second finalist) int { return f.bits - max(second.bits, 0) }
+// lead returns how many bits f is ahead of the next profile.
+func (f contender) lead(second contender) int { return f.bits - max(second.bits, 0) }
 
 // settled reports whether further datagrams would hardly change the ranking.
-func (f finalist) settled(second finalist) bool {
+func (f contender) settled(second contender) bool {
 	return f.bits >= max(settleBits, f.bar()) && f.lead(second) >= settleLead
 }
 
@@ -115,7 +115,7 @@ func (c *classifier) Sure() bool {
 	return first.entry != nil && first.settled(second) && c.convincing(first)
 }
 
-// Verdict says which dialect the flow speaks, as far as it is known now.
+// Verdict returns the dialect of the flow, as far as it is known now.
 func (c *classifier) Verdict() dissect.Verdict {
 	first, second := c.ranking()
 	full := c.datagrams == mostPackets
@@ -142,16 +142,16 @@ func (c *classifier) Verdict() dissect.Verdict {
 	return v
 }
 
-// ranking returns the best profile, and the best of those that read datagrams in
-// another way. Of profiles that read them alike, a user's goes before a built-in one.
-func (c *classifier) ranking() (first, second finalist) {
-	place := func(f finalist) {
+// ranking returns the best profile, and the best of those that read datagrams
+// differently. Among profiles that read them alike, a user's precedes a built-in one.
+func (c *classifier) ranking() (first, second contender) {
+	place := func(f contender) {
 		if first.entry == nil || f.bits > first.bits || f.bits == first.bits && f.entry.shape == first.entry.shape {
 			first = f
 		}
 	}
 	c.each(place)
-	c.each(func(f finalist) {
+	c.each(func(f contender) {
 		if f.entry.shape != first.entry.shape && (second.entry == nil || f.bits > second.bits) {
 			second = f
 		}
@@ -160,25 +160,25 @@ func (c *classifier) ranking() (first, second finalist) {
 }
 
 // each calls do for every profile that could read a datagram.
-func (c *classifier) each(do func(f finalist)) {
+func (c *classifier) each(do func(f contender)) {
 	for i := range c.plain {
 		if k := &c.plain[i]; k.read > 0 {
-			do(finalist{c.set.plain[i], k, k.total()})
+			do(contender{c.set.plain[i], k, k.total()})
 		}
 	}
 	for i := range c.framed {
 		if k := &c.framed[i]; k.read > 0 {
-			do(finalist{c.set.framed[i], k, k.total()})
+			do(contender{c.set.framed[i], k, k.total()})
 		}
 	}
 	if n := c.netcode; n != nil && n.types != 0 {
-		do(finalist{c.set.netcodeEntry, nil, n.total()})
+		do(contender{c.set.netcodeEntry, nil, n.total()})
 	}
 }
 
-// convincing reports whether a profile's evidence is of more than one kind: a
-// counter alone makes no protocol.
-func (c *classifier) convincing(f finalist) bool {
+// convincing reports whether a profile has more than one kind of evidence: a counter
+// alone makes no protocol.
+func (c *classifier) convincing(f contender) bool {
 	switch {
 	case f.c == nil:
 		n := c.netcode
@@ -194,7 +194,7 @@ func (c *classifier) convincing(f finalist) bool {
 }
 
 // say formats a profile's evidence.
-func (c *classifier) say(f finalist) string {
+func (c *classifier) say(f contender) string {
 	if f.c == nil {
 		return c.netcode.say()
 	}

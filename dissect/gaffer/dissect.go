@@ -14,7 +14,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// settings returns the profile of a flow; nil where the flow is not of this protocol.
+// settings returns the profile of a flow. It is nil if the flow is not of this
+// protocol.
 func settings(ctx dissect.Context) *wire.Profile {
 	if ctx.Config == nil {
 		return nil
@@ -23,7 +24,8 @@ func settings(ctx dissect.Context) *wire.Profile {
 	return p
 }
 
-// securedBy returns the keyed profile of a flow; nil where it has another.
+// securedBy returns the keyed profile of a flow. It is nil if the flow has another
+// profile.
 func securedBy(ctx dissect.Context) *secured {
 	if ctx.Config == nil {
 		return nil
@@ -65,18 +67,18 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	d.Snapped = len(dg.Bytes) < length
 }
 
-// tree adds the fields of one datagram, as far as its bytes go.
+// tree adds the fields of one datagram, as far as its bytes were captured.
 type tree struct {
 	p      *wire.Profile
 	b      []byte
 	length int // on the wire
 	pk     wire.Packet
 	d      *dissect.Dissection
-	layout layout // of bodies that no schema reads; nil where nothing is known of it
+	layout layout // of bodies that no schema reads; nil if nothing is known about them
 }
 
-// put adds a field of n bits at bit pos. It writes in place: a field is large,
-// and a packet has many.
+// put adds a field of n bits at bit pos. It writes in place: a field is large, and a
+// packet has many.
 func (t *tree) put(spec *dissect.FieldSpec, depth uint8, pos, n int, v uint64) *dissect.Field {
 	fields := t.d.Fields
 	if len(fields) == cap(fields) {
@@ -89,14 +91,14 @@ func (t *tree) put(spec *dissect.FieldSpec, depth uint8, pos, n int, v uint64) *
 	return f
 }
 
-// uint adds a field of whole bytes at byte at, if they were captured.
+// uint adds a field of n bytes at byte at, if they were captured.
 func (t *tree) uint(spec *dissect.FieldSpec, at, n int, v uint64) {
 	if at+n <= len(t.b) {
 		t.put(spec, 1, at*8, n*8, v)
 	}
 }
 
-// bytes adds what was captured of n bytes from byte at on.
+// bytes adds a field of n bytes at byte at, with those that were captured.
 func (t *tree) bytes(spec *dissect.FieldSpec, at, n int) {
 	if n > 0 && at <= len(t.b) {
 		t.put(spec, 1, at*8, n*8, 0).Bytes = t.b[at:min(at+n, len(t.b))]
@@ -162,7 +164,8 @@ func (t *tree) prefixBit(spec *dissect.FieldSpec, at, bit int) {
 	t.put(spec, 2, at*8+bit, 1, uint64(t.b[at]>>bit&1))
 }
 
-// fixed adds prefix and header of form fixed; those that were read before err.
+// fixed adds prefix and header of form fixed. If err is set, it adds the fields read
+// before.
 func (t *tree) fixed(err error) {
 	at := 0
 	for _, x := range t.p.Prefix {
@@ -322,13 +325,13 @@ func (t *tree) frame() {
 	}
 }
 
-// packed adds a field of n bits at bit pos and gives the bit after it.
+// packed adds a field of n bits at bit pos. It returns the bit after it.
 func (t *tree) packed(spec *dissect.FieldSpec, pos, n int, v uint64) int {
 	t.put(spec, 1, pos, n, v)
 	return pos + n
 }
 
-// problem notes what is wrong with the datagram; that its capture is cut is not.
+// problem records what is wrong with the datagram. A cut capture is no such problem.
 func (t *tree) problem(err error) {
 	var malformed *common.ParseError
 	if errors.As(err, &malformed) && t.d.Problem == nil {

@@ -14,8 +14,8 @@ import (
 // changer changes the bytes that fields show; see dissect.Protocol.Edit.
 type changer = func(b []byte, d *dissect.Dissection, seal func([]byte))
 
-// edit changes a datagram: its checksum is made right again, and what netcode
-// encrypted is opened, changed, and encrypted with the same keys.
+// edit changes a datagram. It corrects the checksum. It decrypts what netcode
+// encrypted, changes it, and encrypts it with the same keys.
 func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, change changer) ([]byte, error) {
 	d.Reset()
 	Dissect(ctx, dg, d)
@@ -43,7 +43,7 @@ func (s *secured) edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dis
 	change changer) ([]byte, error) {
 	var pk wire.Packet
 	if s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil {
-		change(b, d, nil) // no packet of netcode: nothing of it is encrypted
+		change(b, d, nil) // not a packet of netcode: nothing in it is encrypted
 		return b, nil     //nolint:nilerr // that it is none is no failure
 	}
 	if pk.NetcodeType == wire.NetcodeRequestType {
@@ -66,7 +66,7 @@ func (s *secured) edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dis
 	return b, nil
 }
 
-// What of a token is not the protocol's.
+// tokenEdits are the fields of a token that belong to its user and not to the protocol.
 var tokenEdits = []dissect.FieldSpec{
 	{Name: "gaffer.netcode.token.client_id", Kind: dissect.KindUint, Content: dissect.ContentData},
 	{Name: "gaffer.netcode.token.server", Kind: dissect.KindAddr, Content: dissect.ContentAddr},
@@ -74,12 +74,12 @@ var tokenEdits = []dissect.FieldSpec{
 	{Name: "gaffer.netcode.token.user_data", Kind: dissect.KindBytes, Content: dissect.ContentData},
 }
 
-// editRequest changes the token of a connection request: whom it is for, and the
-// user's data; its keys stay, since they open the packets.
+// editRequest changes the token of a connection request: its client, its servers and
+// the user data. Its keys stay, since they open the packets.
 func (s *secured) editRequest(b []byte, change changer) ([]byte, error) {
 	q, err := wire.ParseNetcodeRequest(b)
 	if err != nil {
-		return nil, dissect.ErrEncrypted // cut by the snap length: its end is not there
+		return nil, dissect.ErrEncrypted // the snap length cut its end off
 	}
 	session, err := s.keys.Open(&q)
 	if err != nil {

@@ -155,8 +155,8 @@ func netcodeEnum() map[uint64]string {
 	return m
 }
 
-// ackBitsNotes says how many packets ack_bits names, by that count; made once,
-// so that dissecting a packet makes no string.
+// ackBitsNotes holds the note for each number of packets that ack_bits names. It is
+// built once, so that dissecting a packet builds no string.
 var ackBitsNotes = func() (notes [65]string) {
 	for n := range notes {
 		notes[n] = strconv.Itoa(n) + " packets named"

@@ -7,9 +7,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Home-grown endpoints begin with ack 0 and no ack bits, where reliable has
-// 0xFFFF: until it has received something such a header names nothing, and is
-// evidence neither for nor against. Ten datagrams are enough to find the flow.
+// Home-grown endpoints begin with ack 0 and no ack bits, where reliable has 0xFFFF.
+// Until such an endpoint has received something, its header names nothing and is no
+// evidence. Ten datagrams are enough to find the flow.
 func TestFreshEndpointsThatBeginTheirAckAtZero(t *testing.T) {
 	profile, _, err := wire.Builtin(wire.Article)
 	if err != nil {

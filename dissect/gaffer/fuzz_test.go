@@ -9,9 +9,12 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// FuzzDissect takes any bytes apart by every built-in profile, and lets the
-// classifier weigh them: no panic, fields within the datagram, and leaves that
-// cover every bit of one that is not malformed.
+// FuzzDissect takes any bytes apart with every built-in profile, and feeds them to the
+// classifier:
+//
+//   - Nothing may panic.
+//   - All fields lie within the datagram.
+//   - The leaves of a datagram that is not malformed cover every bit.
 func FuzzDissect(f *testing.F) {
 	for _, text := range []string{
 		"3e64000135fa276e0102030405", "010d0000033c0d00003f0000aabbcc", "010d0002030011223344", "2c0128018ffdfbcf010203",
@@ -67,7 +70,7 @@ func FuzzDissect(f *testing.F) {
 	})
 }
 
-// Pieces that never become whole must not fill memory.
+// TestReassemblerIsBounded: pieces that never become whole must not fill memory.
 func TestReassemblerIsBounded(t *testing.T) {
 	for _, name := range []string{"reliable", "article-fragments", "article-slices"} {
 		config := builtinConfig(t, name)

@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Info appends a packet's one line for lists.
+// Info appends a packet's one-line description for lists.
 func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 	if s := securedBy(ctx); s != nil {
 		return s.info(ctx, dg, to)

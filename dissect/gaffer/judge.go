@@ -12,7 +12,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// behavioursOf names the behaviours that a flow can be held against.
+// behavioursOf returns the names of the behaviours that a flow can be compared with.
 func behavioursOf(c *dissect.Config, side machine.Side) (names []string, open int) {
 	p, _ := c.Profile.(*wire.Profile)
 	if p != nil && model.IsSample(p) {
@@ -24,7 +24,7 @@ func behavioursOf(c *dissect.Config, side machine.Side) (names []string, open in
 	return judge.BehavioursOf(p), 1
 }
 
-// newJudge holds a flow against references.
+// newJudge returns a judge that compares a flow with references.
 func newJudge(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 	if k, ok := c.Profile.(*secured); ok {
 		return judge.NewYojimbo(k.layers, netcode.NewDecryptor(k.keys), c.Facts, behaviours)

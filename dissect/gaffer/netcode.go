@@ -9,9 +9,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// netcodeTrial is netcode 1.02 on trial for a flow. Its datagrams are
-// encrypted: what shows is a counter in as few bytes as it needs, lengths that
-// fit the types, and bytes behind them that look like chance.
+// netcodeTrial tries netcode 1.02 on a flow. Its datagrams are encrypted. Three things
+// show: a counter in as few bytes as it needs, lengths that fit the types, and bytes
+// after them that look random.
 type netcodeTrial struct {
 	profile *wire.Profile
 	newest  [2]uint64
@@ -58,7 +58,7 @@ func (n *netcodeTrial) feed(d *machine.Datagram) {
 	if n.types>>pk.NetcodeType&1 == 0 {
 		n.types |= 1 << pk.NetcodeType
 		if pk.NetcodeType != 5 {
-			n.form += 6 // its length fits, to the byte
+			n.form += 6 // its length fits its type, to the byte
 		}
 	}
 	bytes := int(d.Bytes[0] >> 4)
@@ -92,8 +92,8 @@ func (n *netcodeTrial) count(side machine.Side, sequence uint64) {
 	n.score[side] = int16(max(min(int(n.score[side])+bits, mostStep), 2*hopeless))
 }
 
-// weighCiphertext compares four bytes with those of the side's last datagram:
-// ciphertexts share a byte once in 256.
+// weighCiphertext compares four bytes with those of the side's last datagram. At any
+// position, two ciphertexts have the same byte once in 256.
 func (n *netcodeTrial) weighCiphertext(side machine.Side, b []byte, kind uint8) {
 	tail := uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 	if n.packets[side] > 0 {
@@ -106,7 +106,7 @@ func (n *netcodeTrial) weighCiphertext(side machine.Side, b []byte, kind uint8) 
 		switch {
 		case same == 0:
 			n.chance = min(n.chance+1, 8)
-		case kind == 3 && same == 4: // a response is sent again as it is
+		case kind == 3 && same == 4: // a response is sent again unchanged
 		default:
 			n.chance = max(n.chance-int16(8*same-4), 2*hopeless)
 		}

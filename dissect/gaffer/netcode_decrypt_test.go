@@ -11,17 +11,17 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sent names one datagram in the logs: the key it was encrypted with, its type,
-// its number.
+// sentName identifies one datagram in the logs: the key it was encrypted with, its type
+// and its number.
 type sentName struct {
 	key8     string
 	kind     int
 	sequence uint64
 }
 
-// Every datagram of a flow whose token opens is decrypted, to the very bytes
-// that its sender logged before encryption; and what the endpoint at the tap
-// logged as read is all among them.
+// TestDecryptEqualsLog: every datagram of a flow whose token opens is decrypted, to the
+// very bytes that its sender logged before encryption. All that the endpoint at the tap
+// logged as read is among them.
 func TestDecryptEqualsLog(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
@@ -104,8 +104,8 @@ func some(m map[sentName]bool) (s string) {
 	return s
 }
 
-// Session keys alone open a flow whose request was not captured, whichever side
-// speaks first; wrong ones say so.
+// TestSessionKeys: session keys alone open a flow whose request was not captured,
+// whichever side sends first. Wrong keys produce an error.
 func TestSessionKeys(t *testing.T) {
 	r := readYojimboRun(t, "yojimbo-clean")
 	var keys [2]string
@@ -133,7 +133,7 @@ func TestSessionKeys(t *testing.T) {
 	}{
 		{"server first", file(keys[0], keys[1]), machine.B, nil},
 		{"client first", file(keys[0], keys[1]), machine.A, nil},
-		// the file's directions are wrong: both keys still open, sides swapped
+		// the file's directions are wrong: both keys still open, with the sides swapped
 		{"crossed", file(keys[1], keys[0]), machine.A, nil},
 		{"wrong", file(keys[0][:62]+"00", keys[1][:62]+"00"), machine.A, netcode.ErrNoSession},
 	} {
@@ -160,7 +160,8 @@ func TestSessionKeys(t *testing.T) {
 	}
 }
 
-// An altered datagram does not open, and a cut one is told from it.
+// TestDecryptRefuses: an altered datagram does not open, and a cut one has another
+// error.
 func TestDecryptRefuses(t *testing.T) {
 	r := readYojimboRun(t, "yojimbo-clean")
 	dec, profile := netcode.NewDecryptor(r.keys(t)), netcodeProfile(t)

@@ -20,8 +20,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// yojimboRuns are the recorded runs of yojimbo; each has a tap at the client
-// and one at the server.
+// yojimboRuns are the recorded runs of yojimbo. Each has a tap at the client and one at
+// the server.
 var yojimboRuns = []string{
 	"yojimbo-clean", "yojimbo-testmsgs-loss10", "yojimbo-blocks-loss30", "yojimbo-two-clients",
 	"yojimbo-single-channel-type", "yojimbo-packet-fragments", "yojimbo-denied-full", "yojimbo-wrong-key",

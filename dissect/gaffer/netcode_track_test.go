@@ -44,13 +44,13 @@ func countRule(e *machine.Effects, rule string) (n int, worst float64) {
 	return n, worst
 }
 
-// Without keys: what the relay dropped is what the counters miss at the far
-// tap, and nothing is missed at the sender's own.
+// TestNetcodeLossEqualsLog: without keys, the counters at the far tap miss exactly what
+// the relay dropped. At the sender's own tap nothing is missing.
 func TestNetcodeLossEqualsLog(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
-		// By the endpoint that a drop kept waiting: all, and those but disconnects,
-		// of which the last leave no gap behind them.
+		// Drops by the endpoint that did not get them: all, and those without disconnects.
+		// The last disconnects leave no gap behind them.
 		dropped, inside := map[string]int{}, map[string]int{}
 		for _, l := range r.lines {
 			if l.Event == "dropped" {
@@ -96,8 +96,8 @@ func TestNetcodeLossEqualsLog(t *testing.T) {
 	}
 }
 
-// Without keys: refusals, silence and copies are told, where they happened and
-// nowhere else.
+// TestNetcodeEndsTold: without keys, refusals, silence and copies are reported where
+// they happened, and nowhere else.
 func TestNetcodeEndsTold(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
@@ -133,7 +133,7 @@ func TestNetcodeEndsTold(t *testing.T) {
 	}
 }
 
-// The handshake's rungs are told as events in their order.
+// The steps of the handshake are reported as events, in order.
 func TestNetcodeLadder(t *testing.T) {
 	r := readYojimboRun(t, "yojimbo-server-kick")
 	flows, effects := clearRun(t, r, "client")

@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// What other protocols send is claimed by no dialect, however long it is looked
-// at, and the reason says why.
+// TestNoise: no dialect claims what other protocols send, however much of it there is.
+// The reason says why.
 func TestNoise(t *testing.T) {
 	for name, protocol := range noise.Protocols {
 		for seed := range uint64(40) {

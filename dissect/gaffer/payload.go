@@ -30,7 +30,7 @@ func (t *tree) payload() {
 	}
 }
 
-// packetBody adds the body of a packet type, which fills the payload but for
+// packetBody adds the body of a packet type. The body fills the payload, except for
 // zero bits up to a whole byte.
 func (t *tree) packetBody(b *bodies, start int) {
 	payload := t.pk.PayloadOffset + t.pk.PayloadLen
@@ -46,7 +46,7 @@ func (t *tree) packetBody(b *bodies, start int) {
 	}
 }
 
-// rest adds the padding that a body ends with; anything more is a fault.
+// rest adds the padding after a body. Anything more is a fault.
 func (t *tree) rest(end, payload int) error {
 	var r bits.Reader
 	r.Reset(t.b[:payload], end)
@@ -96,7 +96,7 @@ func (t *tree) messages(start int) {
 		if b != nil && b.byType[one.Type] != nil {
 			all := t.b
 			t.b = t.b[:payload]
-			end, _ := b.fields(t, one.Type, one.Body, 2) // what is wrong with it, m knows too
+			end, _ := b.fields(t, one.Type, one.Body, 2) // m reports what is wrong with it
 			t.b = all
 			t.d.Fields[heading].Bits = uint32(end - one.Bit)
 		}

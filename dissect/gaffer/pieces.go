@@ -6,12 +6,13 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// maxPieces bounds the bytes of changed pieces that are kept of a flow; packets
-// beyond it are changed piece by piece, as bytes.
+// maxPieces bounds the bytes of changed pieces that are kept for a flow. Packets beyond
+// it are changed piece by piece, as bytes.
 const maxPieces = 256 << 20
 
-// pieces changes connection packets that are sent in fragments as the packets that they
-// are: it joins them in a first reading, and has for a second what each fragment becomes.
+// pieces changes connection packets that are sent in fragments as whole packets. A
+// first reading joins and changes them. A second reading looks up what each fragment
+// becomes.
 type pieces struct {
 	secured *secured
 	join    *Reassembler
@@ -20,7 +21,7 @@ type pieces struct {
 	d       dissect.Dissection
 }
 
-// piece is one fragment: copies of it are the same.
+// piece identifies one fragment. Copies of a fragment are equal.
 type piece struct {
 	from     machine.Side
 	sequence uint32
@@ -31,13 +32,12 @@ type piece struct {
 func newPieces(c *dissect.Config) dissect.Pieces {
 	x, ok := c.Profile.(*secured)
 	if !ok {
-		return nil // nothing in fragments is read that is not content
+		return nil // fragments then hold nothing but content
 	}
 	return &pieces{secured: x, join: NewReassembler(x.layers.Reliable), changed: map[piece][]byte{}}
 }
 
-// opened returns the packet that a datagram carries in the clear; false where it
-// carries none.
+// opened returns the decrypted packet of a datagram. It returns false if there is none.
 func (p *pieces) opened(dg *machine.Datagram) (machine.Datagram, bool) {
 	var pk wire.Packet
 	if p.secured.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil || pk.NetcodeType != wire.NetcodePayload {
@@ -77,8 +77,8 @@ func (p *pieces) Learn(ctx dissect.Context, dg *machine.Datagram,
 	p.kept += len(b)
 }
 
-// put puts what a fragment becomes in its place: of a packet in the clear, was, that
-// is to become b.
+// put writes what a fragment becomes into b. The decrypted packet before the change is
+// was.
 func (p *pieces) put(from machine.Side, was, b []byte) {
 	var pk wire.Packet
 	if p.secured.layers.Reliable.Parse(was, len(was), &pk) != nil || pk.Kind != wire.KindFragment {
@@ -90,7 +90,7 @@ func (p *pieces) put(from machine.Side, was, b []byte) {
 	}
 }
 
-// piecesOf returns those of a context; nil for none.
+// piecesOf returns the pieces of a context. It returns nil if there are none.
 func piecesOf(ctx dissect.Context) *pieces {
 	p, _ := ctx.Pieces.(*pieces)
 	return p

@@ -79,7 +79,7 @@ settings:
       2: {name: Chat, fields: [{name: text, type: string, max: 63}]}
 `
 
-// A packet with two messages, its bits laid out by hand.
+// TestMessagesAreDissected lays out the bits of a packet with two messages by hand.
 func TestMessagesAreDissected(t *testing.T) {
 	config := read(t, game)
 	payload := ""
@@ -144,7 +144,7 @@ func TestMessagesAreDissected(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	// The article's demand: a type out of range makes the packet malformed.
+	// The article requires that a type out of range makes the packet malformed.
 	bad := append([]byte{}, datagram...)
 	bad[10] |= 3 << 4 // type at bit 84
 	d.Reset()
@@ -154,7 +154,7 @@ func TestMessagesAreDissected(t *testing.T) {
 	}
 }
 
-// A user's profile is tried on flows like a built-in one.
+// TestUserProfileIsFound: a user's profile is tried on flows like a built-in one.
 func TestUserProfileIsFound(t *testing.T) {
 	profiles, err :=
 		yamlfile.Profiles([]byte("protocol: gaffer\nname: odd\nbase: article\nsettings:\n  header: [{field: ack_bits, "+
@@ -183,7 +183,8 @@ func TestUserProfileIsFound(t *testing.T) {
 		t.Errorf("taken for %+v", v)
 	}
 
-	// One that differs from a built-in profile in its windows only takes its place, as surely.
+	// A profile that differs from a built-in one only in its windows replaces it, with the
+	// same confidence.
 	if _, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: odd\n"), "odd.yaml",
 		dissect.NewRegistry(protocol)); err == nil {
 		t.Error("a user's profile serves as a base")

@@ -1,9 +1,9 @@
-// Package gaffer is what the Gaffer family is to ackscope: its fields, its
-// profiles, how a flow is found to speak it, and gopacket layers for programs
-// that use gopacket.
+// Package gaffer describes the Gaffer family to ackscope: its fields, its profiles, and
+// how a flow of it is recognised.
 //
-// The codec is wire/gaffer, which also has the byte diagrams; what the packets
-// mean to both ends is machine/gaffer.
+// The codec is wire/gaffer, which also has the byte diagrams. What the packets mean to
+// both ends is machine/gaffer. Package layers has layers for programs that use
+// gopacket.
 package gaffer
 
 import (
@@ -30,8 +30,8 @@ const protocolName = "gaffer"
 // Protocol describes the Gaffer family with its built-in profiles.
 var Protocol = newProtocol(nil, nil)
 
-// WithProfiles returns a descriptor that also knows a user's profiles: they are
-// listed, and tried on every flow. Each Config must come from Protocol.DoneProfile.
+// WithProfiles returns a descriptor that also has a user's profiles. They are listed,
+// and tried on every flow. Each Config must come from Protocol.DoneProfile.
 func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra, nil) }
 
 // extend reads a user's profiles and keys.
@@ -89,13 +89,13 @@ func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol 
 	}
 }
 
-// entry is a profile that flows are tried on.
+// entry is a profile that is tried on flows.
 type entry struct {
 	name   string
 	config *dissect.Config
 	wire   *wire.Profile
-	bar    float64 // evidence that it asks for; 0: the usual
-	shape  string  // the same for profiles that read datagrams alike
+	bar    float64 // evidence that it needs, in bits; 0: the default
+	shape  string  // equal for profiles that read datagrams alike
 }
 
 // profileSet is the profiles of one descriptor, sorted by how they are tried.
@@ -105,7 +105,7 @@ type profileSet struct {
 	framed       []*entry
 	netcode      *wire.Profile
 	netcodeEntry *entry
-	keys         *netcode.Keys   // nil where none are given
+	keys         *netcode.Keys   // nil if none are given
 	secured      *dissect.Config // how flows that the keys open are read
 }
 
@@ -139,7 +139,7 @@ func newProfileSet(extra []dissect.Profile, keys *netcode.Keys) *profileSet {
 func (s *profileSet) add(p dissect.Profile) {
 	p.Fields = schemaFields(p.Config)
 	if y, ok := p.Config.Profile.(*wire.Yojimbo); ok {
-		// A game's channels and messages: they show only where keys are given.
+		// A game's channels and messages. They can be read only if keys are given.
 		p.Config = &dissect.Config{Dialect: s.netcodeEntry.config.Dialect, Profile: s.netcode}
 		if s.keys != nil {
 			p.Config = s.secure(p.Name, y)
@@ -166,13 +166,13 @@ func (s *profileSet) add(p dissect.Profile) {
 	}
 }
 
-// shape names how a profile reads datagrams.
+// shape returns a text that is equal for profiles that read datagrams alike.
 func shape(w *wire.Profile) string {
 	return fmt.Sprint(w.Form, w.ByteOrder, w.Prefix, w.Header, w.AckBase, w.PacketTypes, w.PayloadLengthBits, w.EndCheck,
 		w.Fragments, w.Slices, w.SliceSize, w.Handshake)
 }
 
-func (s *profileSet) trial(entries []*entry) []candidate {
+func (s *profileSet) candidates(entries []*entry) []candidate {
 	c := make([]candidate, len(entries))
 	for i, e := range entries {
 		c[i].profile = e.wire
@@ -180,8 +180,8 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 	return c
 }
 
-// newTracker returns a tracker of what both ends knew; where datagrams
-// acknowledge nothing that can be read, one that counts.
+// newTracker returns a tracker of what both ends knew. If the datagrams have no
+// readable acks, it returns one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
 	if k, ok := c.Profile.(*secured); ok {
 		return yojimbo.NewTracker(k.layers, netcode.NewDecryptor(k.keys), c.Facts)

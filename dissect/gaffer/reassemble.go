@@ -7,10 +7,10 @@ import (
 	"github.com/ackscope/ackscope/wire/seq"
 )
 
-// Reassembler joins the fragments of packets and the slices of blocks, for
-// display. It keeps at most as many packets of a side as the dialect's own
-// receivers do, and at most maxHeld bytes of them. What the receiver would
-// have dropped it joins all the same: the tracker tells what was dropped.
+// Reassembler joins the fragments of packets and the slices of blocks, for display. Of
+// each side it keeps at most as many packets as the dialect's own receivers do, and at
+// most maxHeld bytes. It also joins what the receiver would have dropped. The tracker
+// reports what was dropped.
 type Reassembler struct {
 	profile *wire.Profile
 	sides   [2]assembly
@@ -21,14 +21,14 @@ type Whole struct {
 	Kind     wire.Kind // KindFragment: Bytes is a packet, to be parsed; KindSlice: the data of a block
 	Sequence uint32    // of the packet, or the number of the block
 	Pieces   int
-	Sizes    []int // of the pieces, which end the bytes
+	Sizes    []int // of the pieces, which end Bytes
 	Bytes    []byte
 }
 
 const (
 	maxHeld    = 4 << 20 // bytes of unfinished packets of one side
 	maxPartial = 64      // unfinished packets of one side
-	keptBlocks = 2       // blocks of one side: the one under way and the one before
+	keptBlocks = 2       // blocks of one side: the present one and the previous one
 )
 
 type assembly struct {
@@ -39,17 +39,17 @@ type assembly struct {
 	sizes   []int
 }
 
-// partial is a packet of which some pieces have come.
+// partial is a packet or block of which some pieces have arrived.
 type partial struct {
 	number  uint32
 	count   int
 	missing int
-	header  wire.Header // fragment 0's, of reliable
+	header  wire.Header // of reliable's fragment 0
 	pieces  [][]byte
 	done    bool
 }
 
-// NewReassembler returns one for a flow that is read by p.
+// NewReassembler returns a Reassembler for a flow that p reads.
 func NewReassembler(p *wire.Profile) *Reassembler {
 	r := &Reassembler{profile: p}
 	size := maxPartial
@@ -64,8 +64,8 @@ func NewReassembler(p *wire.Profile) *Reassembler {
 	return r
 }
 
-// Add takes a datagram of the flow, and gives what it completes. Datagrams that
-// are malformed, cut by the snap length, or whole by themselves complete nothing.
+// Add takes a datagram of the flow and returns what it completes. Datagrams that are
+// malformed, cut by the snap length, or whole by themselves complete nothing.
 func (r *Reassembler) Add(d *machine.Datagram) (Whole, bool) {
 	var pk wire.Packet
 	if len(d.Bytes) < d.Length || r.profile.Parse(d.Bytes, d.Length, &pk) != nil {
@@ -105,7 +105,7 @@ func (r *Reassembler) Add(d *machine.Datagram) (Whole, bool) {
 	}
 }
 
-// keep takes a piece, and tells whether it was the last one missing.
+// keep stores a piece. It reports whether that was the last one missing.
 func (a *assembly) keep(p *partial, id, count int, data []byte) bool {
 	if p.count == 0 {
 		p.count, p.missing, p.pieces = count, count, make([][]byte, count)
@@ -131,7 +131,7 @@ func (a *assembly) join(p *partial, w Whole) Whole {
 	return w
 }
 
-// block returns the entry of a block; a new one takes the place of the oldest.
+// block returns the entry of a block. A new one replaces the oldest.
 func (a *assembly) block(number uint32) *partial {
 	for i := range a.blocks {
 		if b := &a.blocks[i]; b.count > 0 && b.number == number {
@@ -152,8 +152,8 @@ func (a *assembly) drop(p *partial) {
 	*p = partial{}
 }
 
-// packets is a Reassembler as package dissect knows it: it gives packets that
-// can be dissected, not blocks.
+// packets is a Reassembler as a dissect.Assembly. It returns packets that can be
+// dissected, not blocks.
 type packets struct {
 	r  *Reassembler
 	dg machine.Datagram

@@ -5,8 +5,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sampleBodies returns the bodies of packets that the series' sample programs
-// send, by the built-in profile that reads them; nil where there are none.
+// sampleBodies returns the bodies of packets that the series' sample programs send, for
+// the built-in profile that reads them. It returns nil if there are none.
 func sampleBodies(profile string) *schema.Schema {
 	if profile != wire.ArticleFragments {
 		return nil

@@ -8,7 +8,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// settingDocs says what the settings of a profile file mean.
+// settingDocs explains the settings of a profile file.
 var settingDocs = map[string]string{
 	"form": "how the header is written: fixed (the fields of header, one after the other), reliable " +
 		"(4 to 9 bytes behind a prefix byte), netcode (encrypted)",
@@ -69,7 +69,8 @@ func schemaFields(c *dissect.Config) []*dissect.FieldSpec {
 			}
 		}
 	}
-	// The items of a list have its name: filters ask for their values, so these come first.
+	// The items of a list have its name. Filters ask for their values, so these come
+	// first.
 	slices.SortFunc(out, func(x, y *dissect.FieldSpec) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Label, y.Label),
 			cmp.Compare(x.Doc, y.Doc))

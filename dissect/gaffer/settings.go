@@ -8,16 +8,16 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Settings is what a profile file sets: the wire's, and the bodies of messages
-// and packets.
+// Settings is the content of a profile file: the wire profile, and the bodies of
+// messages and packets.
 type Settings struct {
 	wire.Profile `yaml:",inline"`
 
 	Schema *schema.Schema `yaml:"schema"`
 }
 
-// newSettings returns the settings of a built-in profile to start from; those of
-// the article where no base is named.
+// newSettings returns the settings of the built-in profile base, to start from. Without
+// a base they are the article's.
 func newSettings(base string) (any, error) {
 	if base == "" {
 		base = wire.Article
@@ -34,7 +34,7 @@ func newSettings(base string) (any, error) {
 	return nil, fmt.Errorf("expected one of %v, found %q", append(wire.BuiltinNames(), Yojimbo), base)
 }
 
-// doneSettings checks what a file has set.
+// doneSettings checks the settings of a file.
 func doneSettings(v any) (*dissect.Config, error) {
 	if y, ok := v.(*YojimboSettings); ok {
 		return y.done()
@@ -55,7 +55,7 @@ func doneSettings(v any) (*dissect.Config, error) {
 	return &dissect.Config{Profile: &p, Ports: p.Ports}, nil
 }
 
-// attach compiles a schema and makes it that of a profile.
+// attach compiles a schema and makes it the bodies of a profile.
 func attach(p *wire.Profile, s *schema.Schema) error {
 	if err := s.Compile(wire.Coding{}); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// newStage runs a flow again under other settings.
+// newStage returns a stage that runs a flow again with other settings.
 func newStage(c *dissect.Config) (machine.Stage, error) {
 	if k, ok := c.Profile.(*secured); ok {
 		return staged(whatif.NewYojimboStage(k.layers, c.Facts.Settings))

@@ -7,8 +7,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// messageValues reads a message's body by the flow's schema; nothing where there
-// is none, or the tracker did not keep the body.
+// messageValues returns a message's name and values, read by the flow's schema. It
+// returns nothing if there is no schema, or the tracker did not keep the body.
 func messageValues(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
 	var known wire.Bodies
 	switch p := c.Profile.(type) {

@@ -12,11 +12,11 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Yojimbo is the name of the built-in profile that there is where keys are
-// given, and the base of users' profiles of their games.
+// Yojimbo is the name of the built-in profile that exists if keys are given. It is also
+// the base of users' profiles of their games.
 const Yojimbo = "yojimbo"
 
-// YojimboSettings is what a profile file on base yojimbo sets: the channels of
+// YojimboSettings is the content of a profile file with base yojimbo: the channels of
 // the game's ClientServerConfig, and its messages.
 type YojimboSettings struct {
 	wire.Yojimbo `yaml:",inline"`
@@ -24,7 +24,7 @@ type YojimboSettings struct {
 	Schema *schema.Schema `yaml:"schema"`
 }
 
-// done checks what a file has set.
+// done checks the settings of a file.
 func (s *YojimboSettings) done() (*dissect.Config, error) {
 	y := s.Yojimbo
 	if s.Schema != nil {
@@ -39,7 +39,7 @@ func (s *YojimboSettings) done() (*dissect.Config, error) {
 		y.Bodies = newBodies("gaffer.message", s.Schema.Messages)
 	}
 	if len(y.Channels) == 0 && y.Bodies != nil {
-		// The messages alone: the channels are found from the packets.
+		// Only the messages are given. The channels are inferred from the packets.
 		y.MessageTypes = max(y.MessageTypes, 1)
 		for kind := range s.Schema.Messages {
 			y.MessageTypes = max(y.MessageTypes, int(kind)+1)
@@ -56,20 +56,20 @@ func (s *YojimboSettings) done() (*dissect.Config, error) {
 type secured struct {
 	layers yojimbo.Layers
 	keys   *netcode.Keys
-	last   atomic.Pointer[netcode.Session] // that opened a datagram for display, tried first
+	last   atomic.Pointer[netcode.Session] // opened the last datagram for display; tried first
 }
 
-// Format keeps the keys out of every verb.
+// Format hides the keys from every verb.
 func (s *secured) Format(f fmt.State, _ rune) { fmt.Fprint(f, Yojimbo) }
 
-// WithKeys returns a descriptor that decrypts netcode flows with the given keys;
-// extra is as WithProfiles takes it.
+// WithKeys returns a descriptor that decrypts netcode flows with the given keys. The
+// profiles extra are those of WithProfiles.
 func WithKeys(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol {
 	return newProtocol(extra, keys)
 }
 
-// secure makes the profile of decrypted flows; connection is nil where the
-// game's configuration is not known.
+// secure returns the profile of decrypted flows. If the game's configuration is
+// unknown, connection is nil.
 func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Config {
 	reliable, _, err := wire.Builtin(wire.Reliable)
 	if err != nil {
@@ -83,7 +83,8 @@ func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Conf
 	return &dissect.Config{Dialect: name, Profile: &secured{layers: l, keys: s.keys}}
 }
 
-// connection returns the configuration that a flow's packets are read by.
+// connection returns the configuration that reads a flow's packets. It is nil if there
+// is none.
 func (s *secured) connection(c *dissect.Config) *wire.Yojimbo {
 	if s.layers.Connection != nil {
 		return s.layers.Connection
@@ -94,7 +95,7 @@ func (s *secured) connection(c *dissect.Config) *wire.Yojimbo {
 	return nil
 }
 
-// open decrypts a datagram for display, whichever session it is of.
+// open decrypts a datagram of any session, for display.
 func (s *secured) open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 	d := netcode.OfAnyFlow(s.keys, s.last.Load())
 	plain, err := d.Open(dg, pk)
@@ -108,8 +109,8 @@ func (s *secured) open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 	return plain, err
 }
 
-// keyedClassifier adds to a classifier what keys tell: a flow whose datagrams
-// open is netcode, beyond doubt.
+// keyedClassifier adds to a classifier what keys show: a flow whose datagrams open is
+// certainly netcode.
 type keyedClassifier struct {
 	classifier
 	decryptor *netcode.Decryptor
@@ -150,10 +151,10 @@ func (c *keyedClassifier) Feed(d *machine.Datagram) {
 	}
 }
 
-// openedBits is the evidence of an authentication tag that is right.
+// openedBits is the evidence of a correct authentication tag.
 const openedBits = 128
 
-// Verdict says which dialect the flow speaks.
+// Verdict returns the dialect of the flow.
 func (c *keyedClassifier) Verdict() dissect.Verdict {
 	if c.opened == 0 {
 		v := c.classifier.Verdict()

@@ -14,9 +14,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// gameBodies, testBodies: the bodies of the recorded runs by hand, apart from
-// any schema: an oracle for it. They read values, so that these can be compared
-// with the logs.
+// gameBodies and testBodies read the bodies of the recorded runs by hand. They use no
+// schema and are an oracle for it. They return values, to compare with the logs.
 type bodyReader func(kind uint32, r *bits.Reader) (map[string]any, error)
 
 func (f bodyReader) Skip(kind uint32, r *bits.Reader) error { _, err := f(kind, r); return err }
@@ -28,7 +27,7 @@ func bodiesOf(schema string) bodyReader {
 	return testBodies
 }
 
-// blockTypes of a schema.
+// blockTypes returns the message types of a schema that carry a block.
 func blockTypes(schema string) []uint32 {
 	switch schema {
 	case "game":
@@ -101,7 +100,7 @@ func testBodies(kind uint32, r *bits.Reader) (v map[string]any, err error) {
 	return nil, &common.ParseError{Field: "type", Bit: r.Pos(), Err: common.ErrRange}
 }
 
-// bodyText makes a logged body and one that was read comparable: floats by nine digits.
+// bodyText makes a logged body and a read one comparable: floats have nine digits.
 func bodyText(t testing.TB, v map[string]any, block []byte) string {
 	m := map[string]any{}
 	for k, x := range v {
@@ -122,7 +121,7 @@ func bodyText(t testing.TB, v map[string]any, block []byte) string {
 	return string(b)
 }
 
-// loggedText brings a logged body into that form.
+// loggedText converts a logged body into that form.
 func loggedText(t testing.TB, raw json.RawMessage) string {
 	var m map[string]any
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -144,7 +143,7 @@ func loggedText(t testing.TB, raw json.RawMessage) string {
 	return string(b)
 }
 
-// configuration returns the run's own, as its endpoints were set up.
+// configuration returns the run's configuration, as its endpoints were set up.
 func (r *yojimboRun) configuration(t testing.TB) *wire.Yojimbo {
 	t.Helper()
 	y := &wire.Yojimbo{MessageTypes: r.config.Types, BlockTypes: blockTypes(r.config.Schema),

@@ -12,9 +12,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// dissect takes a datagram of a keyed flow apart: netcode's clear part, then
-// what it carries. Netcode's cipher keeps lengths, so a decrypted field stands
-// in the datagram where its ciphertext does.
+// dissect takes a datagram of a keyed flow apart: netcode's clear part, then what it
+// carries. Netcode's cipher keeps lengths, so a decrypted field is placed where its
+// ciphertext is.
 func (s *secured) dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	var pk wire.Packet
 	err := s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk)
@@ -62,8 +62,8 @@ func (s *secured) dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.
 	t.bytes(fieldMAC, pk.PayloadOffset+pk.PayloadLen-16, 16)
 }
 
-// request adds the fields of a connection request, and of its token where that
-// opens: whom it is for, never its keys.
+// request adds the fields of a connection request. If its token opens, it adds the
+// token's client and servers, never its keys.
 func (s *secured) request(t *tree, dg *machine.Datagram) {
 	q, err := wire.ParseNetcodeRequest(dg.Bytes)
 	if err != nil {
@@ -87,8 +87,8 @@ func (s *secured) request(t *tree, dg *machine.Datagram) {
 	}
 }
 
-// payload adds what netcode carries: a packet of reliable, and in it the
-// connection packet.
+// payload adds what netcode carries: a packet of reliable, and the connection packet in
+// it.
 func (s *secured) payload(ctx dissect.Context, t *tree) {
 	if err := t.p.Parse(t.b, t.length, &t.pk); err != nil {
 		t.problem(err)
@@ -158,7 +158,7 @@ func (t *tree) connection(y *wire.Yojimbo) {
 	}
 }
 
-// layout is bodies that were learned from packets: it says which hold counted bytes.
+// layout is bodies that were learned from packets. It reports which have counted bytes.
 type layout interface {
 	Counted(kind uint32) (head, count int, ok bool)
 }
@@ -188,7 +188,7 @@ func (t *tree) message(y *wire.Yojimbo, e *wire.ChannelEntry, m *wire.Connection
 	}
 }
 
-// bodyOf adds a body: by the schema, or its bytes.
+// bodyOf adds a body: its fields by the schema, or its bytes.
 func (t *tree) bodyOf(kind uint32, from, to int, b *bodies) {
 	if b != nil && b.byType[kind] != nil {
 		b.fields(t, kind, from, 3) //nolint:errcheck // Parse has read it without one
@@ -235,7 +235,7 @@ func (t *tree) fragment(f *wire.BlockFragment, b *bodies) {
 	}
 }
 
-// info appends a packet's one line.
+// info appends a packet's one-line description.
 func (s *secured) info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 	outer := dissect.Context{Config: &dissect.Config{Profile: s.layers.Netcode}, From: ctx.From}
 	var pk wire.Packet

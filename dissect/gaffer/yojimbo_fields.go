@@ -2,8 +2,8 @@ package gaffer
 
 import "github.com/ackscope/ackscope/dissect"
 
-// The fields of netcode's decrypted datagrams and of yojimbo's connection
-// packets. A connect token's keys and user data have none: nothing shows them.
+// The fields of netcode's decrypted datagrams and of yojimbo's connection packets. A
+// connect token's keys and user data have no fields: nothing shows them.
 var (
 	fieldNetcodeProtocol = &dissect.FieldSpec{Name: "gaffer.netcode.protocol_id", Label: "Protocol id",
 		Kind: dissect.KindUint, Hex: true, Doc: "Netcode's 64-bit id of the game."}

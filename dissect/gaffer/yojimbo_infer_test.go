@@ -21,8 +21,8 @@ func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *yojimbo.Samp
 	return s, n
 }
 
-// checkInference holds what was inferred against the run's own configuration:
-// what is said must be right, and a range must hold the truth.
+// checkInference compares what was inferred with the run's own configuration. A stated
+// value must be right, and a range must contain the truth.
 func checkInference(t *testing.T, r *yojimboRun, i *yojimbo.Inference) {
 	t.Helper()
 	y := r.configuration(t)
@@ -56,10 +56,10 @@ func checkInference(t *testing.T, r *yojimboRun, i *yojimbo.Inference) {
 	}
 }
 
-// With nothing known but the keys: channels, their types and limits, blocks and
-// the number of types. Bodies of the game's messages are fixed widths, strings
-// and blocks, which packets teach; those of the library's own test messages are
-// of a width that depends on their contents, so their types stay open.
+// TestInferConfiguration starts with nothing but the keys. It finds channels, their
+// types and limits, blocks, and the number of types. Bodies of the game's messages are
+// fixed widths, strings and blocks, which packets show. The library's own test messages
+// have widths that depend on their contents, so their types stay open.
 func TestInferConfiguration(t *testing.T) {
 	testenv.Grid(t, "a search over every recorded configuration")
 	for _, name := range yojimboRuns {
@@ -88,8 +88,8 @@ func TestInferConfiguration(t *testing.T) {
 	}
 }
 
-// With the messages known, as a schema gives them, every packet of every run
-// reads to the last bit.
+// TestInferWithMessages: with the messages known, as a schema has them, every packet of
+// every run reads to the last bit.
 func TestInferWithMessages(t *testing.T) {
 	testenv.Grid(t, "a search over every recorded configuration")
 	for _, name := range yojimboRuns {
@@ -115,7 +115,8 @@ func TestInferWithMessages(t *testing.T) {
 	}
 }
 
-// What one flow taught serves the next of the same game, and no other.
+// TestInferLike: what one flow showed serves the next flow of the same game, and no
+// other.
 func TestInferLike(t *testing.T) {
 	game, other := readYojimboRun(t, "yojimbo-server-kick"), readYojimboRun(t, "yojimbo-denied-full")
 	s, _ := sampleOf(t, game, "client", 0)
@@ -130,8 +131,9 @@ func TestInferLike(t *testing.T) {
 	}
 }
 
-// Messages followed by an inferred configuration are those of the log, ids and
-// bodies' sizes included, as they are by the given one.
+// TestMessagesByInference: messages followed with an inferred configuration are those
+// of the log, ids and sizes of bodies included. The given configuration yields the
+// same.
 func TestMessagesByInference(t *testing.T) {
 	r := readYojimboRun(t, "yojimbo-blocks-loss30")
 	given, found := openRun(t, r, "client", r.configuration(t)), openRun(t, r, "client", nil)

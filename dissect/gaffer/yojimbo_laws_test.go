@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/machine/machinetest"
 )
 
-// The laws of trackers hold for decrypted flows: deterministic, independent
-// clones, no borrowed bytes kept.
+// TestYojimboTrackerLaws: the laws of trackers hold for decrypted flows. Trackers are
+// deterministic, clones are independent, and no borrowed bytes are kept.
 func TestYojimboTrackerLaws(t *testing.T) {
 	r := readYojimboRun(t, "yojimbo-blocks-loss30")
 	config := r.configuration(t)
@@ -30,8 +30,8 @@ func TestYojimboTrackerLaws(t *testing.T) {
 	}, flow)
 }
 
-// Every datagram of every run dissects without a problem, its fields lie within
-// it, and those of connection packets are there.
+// TestDissectDecrypted: every datagram of every run dissects without a problem. Its
+// fields lie within it, and connection packets have theirs.
 func TestDissectDecrypted(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)

@@ -11,7 +11,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// opened is a connection packet as it passed the tap, decrypted and whole.
+// openedPacket is a connection packet as it passed the tap, decrypted and whole.
 type openedPacket struct {
 	flow     int
 	from     machine.Side
@@ -68,8 +68,8 @@ func (r *yojimboRun) packets(t testing.TB, at string) (out []openedPacket) {
 	return out
 }
 
-// Every connection packet of every capture parses to its last bit, and appends
-// to the same bytes again.
+// TestConnectionPacketsOfCaptures: every connection packet of every capture parses to
+// its last bit, and appends to the same bytes.
 func TestConnectionPacketsOfCaptures(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
@@ -103,8 +103,9 @@ func TestConnectionPacketsOfCaptures(t *testing.T) {
 	}
 }
 
-// What each sender put out for the first time is what it logged: on a reliable
-// channel ids from 0 on without a gap, each with the logged type and body.
+// TestMessagesSentEqualLog: what each sender sent for the first time is what it logged.
+// On a reliable channel ids start at 0 and have no gap, and each has the logged type
+// and body.
 func TestMessagesSentEqualLog(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
@@ -166,8 +167,8 @@ func TestMessagesSentEqualLog(t *testing.T) {
 	}
 }
 
-// connOf returns the log's number of a flow at an endpoint: flows come in the
-// order of the clients, of which those that are denied have no connection.
+// connOf returns the log's number of a flow at an endpoint. Flows come in the order of
+// the clients. Clients that are denied have no connection.
 func (r *yojimboRun) connOf(at string, flow int) int {
 	if at == "client" {
 		return flow

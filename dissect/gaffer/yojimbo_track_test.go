@@ -12,7 +12,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// flowRun is what one flow brought about.
+// flowRun is the result of tracking one flow.
 type flowRun struct {
 	tracker machine.Tracker
 	effects machine.Effects
@@ -73,7 +73,7 @@ func runOnce(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo, facts
 	return flows
 }
 
-// nearSide returns the side at the tap; A speaks first, and that is the client.
+// nearSide returns the side at the tap. A sends first, and A is the client.
 func nearSide(at string) machine.Side {
 	if at == "client" {
 		return machine.A
@@ -91,8 +91,8 @@ func (r *yojimboRun) logged(at string, conn int, event string) (out []logLine) {
 	return out
 }
 
-// The packets inside: sent, received and acked are those of the log of the
-// endpoint at the tap, and no others.
+// TestInnerPacketsEqualLog: the packets inside that were sent, received and acked are
+// exactly those in the log of the endpoint at the tap.
 func TestInnerPacketsEqualLog(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
@@ -155,8 +155,8 @@ func difference(got, want []int) string {
 	return fmt.Sprintf("only found %v, only logged %v", more[:min(len(more), 20)], less[:min(len(less), 20)])
 }
 
-// Messages that the endpoint at the tap was handed: the same as it logged, in
-// each channel's order, with types, bodies and blocks.
+// TestMessagesReceivedEqualLog: the messages delivered to the endpoint at the tap are
+// those that it logged, in each channel's order, with types, bodies and blocks.
 func TestMessagesReceivedEqualLog(t *testing.T) {
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
@@ -209,7 +209,7 @@ func TestMessagesReceivedEqualLog(t *testing.T) {
 	}
 }
 
-// deliveredTo returns the messages that a side was handed, in that order.
+// deliveredTo returns the messages that were delivered to a side, in order.
 func deliveredTo(f *flowRun, side machine.Side) (out []machine.Message) {
 	for _, m := range f.effects.Messages {
 		if m.From != side && m.Delivered == machine.Yes {

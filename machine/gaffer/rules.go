@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// FindingRules lists every rule that a Tracker may report.
+// FindingRules lists every rule that tracker.Tracker may report.
 var FindingRules = []*machine.Rule{
 	FalseAck, StaleEntry, AckGoingBack, AckBitWithdrawn, SequenceReuse, SequenceJump, DuplicatePacket, OutOfOrder,
 	AckWindowSlide, AckWindowEdge, HalfRangeStarvation, OneWaySilence, Stall, RTTSpike, LossBurst, RefusedPacket,

@@ -28,7 +28,7 @@ func RulesOf(p *wire.Profile) *Rules {
 	return r
 }
 
-// Refs returns those of some frames that are known: 0 is none.
+// Refs returns the given frames without zeros. A zero Ref is no frame.
 func Refs(list ...machine.Ref) (out []machine.Ref) {
 	for _, r := range list {
 		if r != 0 {
@@ -38,13 +38,13 @@ func Refs(list ...machine.Ref) (out []machine.Ref) {
 	return out
 }
 
-// IsSample reports whether a profile is of the article series' programs that send
-// no acks of packets: large blocks, fragments, connections.
+// IsSample reports whether a profile describes one of the article series' programs that
+// do not acknowledge packets: large blocks, fragments or connections.
 func IsSample(p *wire.Profile) bool {
 	return p.Slices > 0 || IsPieces(p) || p.Handshake
 }
 
-// IsPieces reports whether a profile is of the fragmentation sample.
+// IsPieces reports whether a profile describes the fragmentation sample.
 func IsPieces(p *wire.Profile) bool {
 	return p.Fragments == wire.FragmentsArticle && !p.HasAcks() && p.SequenceBits() > 0
 }

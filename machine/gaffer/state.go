@@ -1,6 +1,6 @@
-// Package gaffer holds what an endpoint of the Gaffer family knows, and how it
-// comes to know it: the sequence buffers of "Reliable Ordered Messages" and of
-// the libraries that descend from it.
+// Package gaffer has the state of an endpoint of the Gaffer family, and the transitions
+// that change it. The state is the sequence buffers of "Reliable Ordered Messages" and
+// of the libraries that descend from it.
 //
 //	sent buffer                         received buffer
 //	index = sequence mod size           index = sequence mod size
@@ -9,12 +9,12 @@
 //	| acked|      |     | acked|        |      |      |     |      |     not the same, so empty
 //	+------+------+-----+------+        +------+------+-----+------+
 //
-// State (this file) is the one transition code. Two drivers share it: Endpoint
-// (endpoint.go) decides what to send; Tracker (tracker.go) reads off a capture
-// what two endpoints must have done.
+// State (this file) is the only transition code. Two drivers share it. Package endpoint
+// decides what to send. Package tracker reads from a capture what both endpoints must
+// have done.
 //
-// Source of truth: the article's listings, and reliable 1.4.0 where the article
-// is silent (windows, duplicates, fragments).
+// Source of truth: the article's listings, and reliable 1.4.0 where the article is
+// silent (windows, duplicates, fragments).
 package gaffer
 
 import (
@@ -24,35 +24,35 @@ import (
 	"github.com/ackscope/ackscope/wire/seq"
 )
 
-// Rules are the settings by which an endpoint keeps its buffers. They never
-// travel on the wire: a profile states them.
+// Rules are the settings of an endpoint's buffers. They never travel on the wire: a
+// profile states them.
 type Rules struct {
 	SequenceBits seq.Space // width of a sequence number: 8, 16 or 32
 	AckBits      int       // width of ack_bits: 8 to 64
-	AckBelow     bool      // bit n of ack_bits means ack-n-1; else ack-n, the article's rule
+	AckBelow     bool      // bit n of ack_bits means ack-n-1; otherwise ack-n, as in the article
 	Sent         int       // entries of the sent buffer
-	Received     int       // entries of the received buffer, and with that its window; at least 2
-	Partial      int       // packets that can be reassembled at a time; 0: the dialect has no fragments
+	Received     int       // entries of the received buffer, which is also the receive window; at least 2
+	Partial      int       // packets that can be in reassembly at a time; 0: the dialect has no fragments
 
-	DeliverDuplicates bool // hand a packet over again, and read its acks again
-	DeliverStale      bool // hand over a packet older than the window, and read its acks
-	// NoStaleClear keeps what lies between the newest sequence and a newer one,
-	// as the article's first listing does: entries of one wrap ago come back.
+	DeliverDuplicates bool // deliver a duplicate again, and read its acks again
+	DeliverStale      bool // deliver a packet older than the window, and read its acks
+	// NoStaleClear keeps the entries between the newest sequence and a newer one, as the
+	// article's first listing does. Entries of the previous wrap then reappear.
 	NoStaleClear bool
 }
 
 // Mask returns the largest sequence number.
 func (r *Rules) Mask() uint32 { return ^uint32(0) >> r.unused() }
 
-// unused returns the high bits of a uint32 that a sequence number leaves free.
+// unused returns how many high bits of a uint32 a sequence number leaves unused.
 func (r *Rules) unused() uint32 { return (32 - uint32(r.SequenceBits)) & 31 }
 
 // Newer reports whether sequence a is newer than b.
 func (r *Rules) Newer(a, b uint32) bool { return r.Distance(a, b) > 0 }
 
-// Distance returns how far sequence a lies ahead of b, negative where it lies
-// behind: seq.Space.Distance, by sign extension, since it is asked a dozen times
-// for every packet.
+// Distance returns how far sequence a is ahead of b. It is negative when a is behind b.
+// The result equals seq.Space.Distance. Sign extension makes it cheaper: trackers call
+// it a dozen times per packet.
 func (r *Rules) Distance(a, b uint32) int {
 	n := r.unused()
 	d := int32((a - b) << n)
@@ -62,15 +62,16 @@ func (r *Rules) Distance(a, b uint32) int {
 	return int(d >> n)
 }
 
-// Claims says which packets a header names, in one form for every dialect: bit
-// n of Named is Newest-n. A header that says "nothing received yet" names none.
+// Claims are the packets that a header names, in one form for every dialect. Bit n of
+// Named stands for packet Newest-n. For example, ack 9 with ack_bits 0b101 names 9 and
+// 7. A header of an endpoint that has received nothing names none.
 type Claims struct {
 	Newest uint32
 	Named  uint64
-	Width  int // how many sequences, from Newest down, the header speaks of
+	Width  int // how many sequences the header covers, from Newest downwards
 }
 
-// Claims reads the ack fields of a header.
+// Claims converts the ack fields of a header.
 func (r *Rules) Claims(ack uint32, ackBits uint64) Claims {
 	if !r.AckBelow {
 		return Claims{ack, ackBits, r.AckBits}
@@ -81,65 +82,64 @@ func (r *Rules) Claims(ack uint32, ackBits uint64) Claims {
 	return Claims{ack, ackBits<<1 | 1, min(r.AckBits+1, 64)}
 }
 
-// Nothing reports whether the claims are those of an endpoint that has not
-// received anything.
+// Nothing reports whether the claims are those of an endpoint that has received
+// nothing.
 func (c Claims) Nothing(r *Rules) bool { return c.Newest == r.Mask() && c.Named == 0 }
 
-// Spoken has a bit for each sequence that the claims speak of.
-func (c Claims) Spoken() uint64 { return ^uint64(0) >> (uint(64-c.Width) & 63) }
+// Covered returns a mask with one bit for each sequence that the claims cover.
+func (c Claims) Covered() uint64 { return ^uint64(0) >> (uint(64-c.Width) & 63) }
 
-// Fate is what becomes of a packet that arrives.
+// Fate is the result of a packet's arrival.
 type Fate uint8
 
 const (
-	Accepted    Fate = iota // entered and handed over
-	Refused                 // not entered: the application did not want it
-	Duplicate               // entered before; dropped
+	Accepted    Fate = iota // entered and delivered
+	Refused                 // not entered: the application rejected it
+	Duplicate               // already in the buffer; dropped
 	Stale                   // older than the window; dropped
-	Redelivered             // a duplicate or stale one that is handed over all the same
+	Redelivered             // a duplicate or stale packet that is delivered all the same
 )
 
-// Delivered reports whether the application was handed the packet, which is
-// also when its acks are read.
+// Delivered reports whether the application got the packet. An endpoint reads the acks
+// of exactly these packets.
 func (f Fate) Delivered() bool { return f == Accepted || f == Redelivered }
 
-// State is what one endpoint of the family knows of its connection. It knows
-// neither role nor clock: instants are handed in. The zero State is not ready:
-// use NewState.
+// State is what one endpoint of the family knows about its connection. It has no role
+// and no clock: callers pass instants. The zero State is not usable; call NewState.
 type State struct {
 	Rules *Rules
 
-	SentBuffer []Sent // a ring that grows with use up to rules.Sent
-	SentSpan   int    // sequences that the ring must hold, up to rules.Sent
+	SentBuffer []Sent // a ring that grows as needed, up to Rules.Sent
+	SentSpan   int    // sequences that the ring must hold, up to Rules.Sent
 	SentNext   uint32 // sequence of the next packet
 	AckedTop   uint32 // acked is relative to this sequence
-	acked      uint64 // bit n: ackedTop-n is acked: saves looking at the entry
+	acked      uint64 // bit n: AckedTop-n is acked; this saves a lookup of the entry
 
 	ReceivedBuffer []uint32
 	receivedSpan   int
-	Word           uint64 // bit n: receivedNext-1-n is in the buffer
+	Word           uint64 // bit n: ReceivedNext-1-n is in the buffer
 	ReceivedNext   uint32 // newest received + 1
 
 	partialNext   uint32
 	PartialBuffer []Partial
 }
 
-const firstRing = 8 // entries of a buffer that begins to be used
+const firstRing = 8 // entries of a buffer when it is first used
 
-// NewState returns the state of an endpoint that has neither sent nor received.
-// The rules are shared, not copied: they must not change.
+// NewState returns the state of an endpoint that has neither sent nor received. It
+// keeps r, which must not change afterwards.
 func NewState(r *Rules) State {
 	s := State{Rules: r}
 	if r.NoStaleClear {
-		// Its old entries count: they are all there from the start.
+		// Old entries count with this rule, so the whole ring exists from the start.
 		s.ReceivedBuffer = emptyRing(r.Received)
 	}
 	return s
 }
 
-// emptySlot is what slot i of a received buffer holds while it holds nothing: a
-// sequence number that belongs into the next slot, so that none asked for here
-// equals it. (No value is free to mean "empty" where sequences have 32 bits.)
+// emptySlot returns the value of an empty slot i of a received buffer: a sequence
+// number that belongs in the next slot. A lookup in slot i never asks for that number.
+// (With 32-bit sequences no value is free to mean "empty".)
 func emptySlot(i int) uint32 { return uint32(i) + 1 }
 
 func emptyRing(n int) []uint32 {
@@ -159,15 +159,16 @@ func (s *State) Clone() State {
 	return c
 }
 
-// Size returns the bytes of memory that the buffers take.
+// Size returns the memory of the buffers, in bytes.
 func (s *State) Size() int {
 	const sentBytes, partialBytes = int(unsafe.Sizeof(Sent{})), int(unsafe.Sizeof(Partial{}))
 	return cap(s.SentBuffer)*sentBytes + cap(s.ReceivedBuffer)*4 + cap(s.PartialBuffer)*partialBytes
 }
 
-// ringSize returns the capacity that holds span entries of a buffer of size
-// entries. Where the size is no power of two, the index jumps at the wrap of
-// the sequence number; only the whole buffer shows that.
+// ringSize returns the capacity of a ring that holds span entries of a buffer of size
+// entries. If size is not a power of two, the index jumps when the sequence wraps. With
+// 100 entries it jumps from 35 (65535) to 0. Only a ring of the full size reproduces
+// that.
 func ringSize(span, size int) int {
 	if size&(size-1) != 0 || span >= size {
 		return size
@@ -179,7 +180,7 @@ func ringSize(span, size int) int {
 	return min(n, size)
 }
 
-// Slot returns the index of a sequence in a ring of so many entries.
+// Slot returns the index of a sequence in a ring of n entries.
 func Slot(sequence uint32, n int) int {
 	if n&(n-1) == 0 {
 		return int(sequence) & (n - 1)
@@ -187,7 +188,7 @@ func Slot(sequence uint32, n int) int {
 	return int(sequence % uint32(n))
 }
 
-// Each calls do for all packets that are named.
+// Each calls do for every packet that the claims name, newest first.
 func (c Claims) Each(r *Rules, do func(sequence uint32)) {
 	for n, left := uint32(0), c.Named; left != 0; n, left = n+1, left>>1 {
 		if left&1 == 1 {

@@ -1,26 +1,26 @@
 package gaffer
 
-// FragmentFate is what becomes of a fragment that arrives.
+// FragmentFate is the result of a fragment's arrival.
 type FragmentFate uint8
 
 const (
-	FragmentKept     FragmentFate = iota // more are to come
-	FragmentComplete                     // the last one missing: the packet now arrives (State.Arrive), then State.Forget
-	FragmentIgnored                      // known already, or its packet is
-	FragmentInvalid                      // too old for the table, or at odds with the first one's count
+	FragmentKept     FragmentFate = iota // more fragments are missing
+	FragmentComplete                     // the last missing one: call State.Arrive for the packet, then State.Forget
+	FragmentIgnored                      // this fragment or its packet has already arrived
+	FragmentInvalid                      // too old for the table, or its count differs from the first fragment's
 )
 
-// Partial is a packet of which some fragments have come.
+// Partial is an incomplete packet: some of its fragments have arrived.
 type Partial struct {
 	Sequence uint32
-	Count    int // fragments of the whole; 0 marks an empty slot
+	Count    int // fragments of the packet; 0 marks an empty slot
 	Missing  int
-	Have     [4]uint64 // bit set: that fragment came
+	Have     [4]uint64 // bit set: that fragment has arrived
 }
 
-// ArriveFragment takes one fragment of a packet: id counts from 0, count is at
-// most 256. The first fragment of a packet moves the receive window, so that
-// ack may come to name a packet that has not been received.
+// ArriveFragment enters one fragment of a packet. id counts from 0; count is at most
+//  256. The first fragment of a packet moves the receive window. So ack may name a
+//     packet that has not been received.
 func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
 	r := s.Rules
 	if r.Partial == 0 || count < 1 || count > 256 || id < 0 || id >= count {
@@ -56,8 +56,8 @@ func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
 	return FragmentComplete
 }
 
-// PartialOf returns the packet's entry in the table of those that are being
-// reassembled, nil where it has none.
+// PartialOf returns the packet's entry in the reassembly table. It returns nil if the
+// packet has none.
 func (s *State) PartialOf(sequence uint32) *Partial {
 	if len(s.PartialBuffer) == 0 {
 		return nil
@@ -69,14 +69,15 @@ func (s *State) PartialOf(sequence uint32) *Partial {
 	return p
 }
 
-// Forget drops a packet's fragments: after it was complete, whatever became of it.
+// Forget drops a packet's fragments. Call it once the packet is complete, whatever its
+// fate.
 func (s *State) Forget(sequence uint32) {
 	if p := s.PartialOf(sequence); p != nil {
 		*p = Partial{}
 	}
 }
 
-// advancePartial moves the table's window: accepted packets do so too.
+// advancePartial moves the table's window. Accepted packets move it too.
 func (s *State) advancePartial(sequence uint32) {
 	r := s.Rules
 	ahead := r.Distance((sequence+1)&r.Mask(), s.partialNext)

@@ -1,8 +1,8 @@
 package gaffer
 
-// NewestReceived returns the sequence that ack names: the newest received, or
-// that of a newer packet of which fragments came. A fresh endpoint gives the
-// largest sequence number, which says "nothing".
+// NewestReceived returns the sequence that ack names: the newest packet received, or a
+// newer one that has some of its fragments. A fresh endpoint returns the largest
+// sequence number, which means "nothing".
 func (s *State) NewestReceived() uint32 { return (s.ReceivedNext - 1) & s.Rules.Mask() }
 
 // Acks returns the fields of the next header.
@@ -14,7 +14,7 @@ func (s *State) Acks() (ack uint32, ackBits uint64) {
 	return c.Newest, c.Named
 }
 
-// Claims returns what the next header will name.
+// Claims returns the packets that the next header will name.
 func (s *State) Claims() Claims {
 	r := s.Rules
 	width := r.AckBits
@@ -41,9 +41,9 @@ func (s *State) Has(sequence uint32) bool {
 	return len(s.ReceivedBuffer) > 0 && s.ReceivedBuffer[Slot(sequence, len(s.ReceivedBuffer))] == sequence
 }
 
-// Judge says what would become of a whole packet that arrives, if the
-// application does not refuse it. It changes nothing.
-func (s *State) Judge(sequence uint32) Fate {
+// Classify returns the fate that a whole packet would have if it arrived now and the
+// application accepted it. It changes nothing.
+func (s *State) Classify(sequence uint32) Fate {
 	r := s.Rules
 	if s.SlidPast(sequence) {
 		if r.DeliverStale {
@@ -60,16 +60,16 @@ func (s *State) Judge(sequence uint32) Fate {
 	return Accepted
 }
 
-// SlidPast reports whether the receive window has moved on past a sequence.
+// SlidPast reports whether the receive window has moved past a sequence.
 func (s *State) SlidPast(sequence uint32) bool {
 	r := s.Rules
 	return r.Newer((s.ReceivedNext-uint32(r.Received))&r.Mask(), sequence)
 }
 
-// Arrive takes a whole packet, or one whose fragments are complete. refuse is
-// the application's answer, should it be handed the packet.
+// Arrive enters a whole packet, or one whose fragments are complete. refuse is the
+// application's answer if it gets the packet.
 func (s *State) Arrive(sequence uint32, refuse bool) Fate {
-	f := s.Judge(sequence)
+	f := s.Classify(sequence)
 	if !f.Delivered() {
 		return f
 	}
@@ -83,7 +83,7 @@ func (s *State) Arrive(sequence uint32, refuse bool) Fate {
 }
 
 // Accept enters a packet that is neither stale nor a duplicate, and that the
-// application took.
+// application accepted.
 func (s *State) Accept(sequence uint32) {
 	s.EnterReceived(sequence)
 	if s.Rules.Partial > 0 {
@@ -91,8 +91,8 @@ func (s *State) Accept(sequence uint32) {
 	}
 }
 
-// EnterReceived puts a sequence into the received buffer. A newer one than the
-// newest clears what lies between.
+// EnterReceived puts a sequence into the received buffer. A sequence newer than the
+// newest clears the entries between the two.
 func (s *State) EnterReceived(sequence uint32) {
 	r := s.Rules
 	behind := -r.Distance(sequence, s.NewestReceived())
@@ -103,7 +103,7 @@ func (s *State) EnterReceived(sequence uint32) {
 	s.EnterBehind(sequence, behind)
 }
 
-// EnterBehind enters a sequence that lies so far behind the newest.
+// EnterBehind enters a sequence at the given distance behind the newest one.
 func (s *State) EnterBehind(sequence uint32, behind int) {
 	if behind >= len(s.ReceivedBuffer) || behind >= s.receivedSpan {
 		if need := min(behind+1, s.Rules.Received); need > s.receivedSpan || need > len(s.ReceivedBuffer) {
@@ -117,8 +117,8 @@ func (s *State) EnterBehind(sequence uint32, behind int) {
 	}
 }
 
-// Withdraw takes a sequence out of the received buffer again: a correct endpoint
-// never does, one that is observed may.
+// Withdraw removes a sequence from the received buffer. A correct endpoint never does
+// this; an observed one may.
 func (s *State) Withdraw(sequence uint32) {
 	if !s.Has(sequence) {
 		return
@@ -130,15 +130,15 @@ func (s *State) Withdraw(sequence uint32) {
 	}
 }
 
-// Advance moves the receive window up to a sequence without entering it, as the
-// first fragment of a packet does.
+// Advance moves the receive window up to a sequence without entering it. The first
+// fragment of a packet does this.
 func (s *State) Advance(sequence uint32) {
 	if ahead := s.Rules.Distance(sequence, s.NewestReceived()); ahead > 0 {
 		s.AdvanceBy(ahead, sequence)
 	}
 }
 
-// AdvanceBy moves the receive window on by so many sequences.
+// AdvanceBy moves the receive window forward by ahead sequences, up to sequence.
 func (s *State) AdvanceBy(ahead int, sequence uint32) {
 	r := s.Rules
 	if len(s.ReceivedBuffer) > 0 && !r.NoStaleClear {

@@ -13,40 +13,40 @@ type Sent struct {
 	Ref      machine.Ref     // the frame it was seen in; zero in simulations
 	AckedAt  machine.Instant // when the ack was read
 	AckedBy  machine.Ref     // the frame whose header carried that ack
-	AckBits  uint64          // its own header's
+	AckBits  uint64          // of its own header
 	Sequence uint32
-	Ack      uint32 // its own header's
-	Bytes    uint32 // of payload, without the header
-	Waiting  uint32 // tracker: place in the peer's queue of its first copy that may still be under way; 0 none
-	Newest   uint32 // tracker: place of its last copy there
+	Ack      uint32 // of its own header
+	Bytes    uint32 // of the payload, without the header
+	Waiting  uint32 // tracker: place in the peer's queue of its first copy that may still be unread; 0: none
+	Newest   uint32 // tracker: place of its last copy in that queue
 	Flags    SentFlags
-	Bit      uint8 // of ack_bits that told its arrival
+	Bit      uint8 // of the ack_bits that acked it
 }
 
-// SentFlags says what is known of a sent packet.
+// SentFlags are the known facts about a sent packet.
 type SentFlags uint16
 
 const (
 	SentLive       SentFlags = 1 << iota // the slot holds a packet
 	SentAcked                            // its ack was read
 	SentHeader                           // Ack and AckBits were seen
-	SentFragmented                       // it travelled as fragments
+	SentFragmented                       // it was sent in fragments
 	SentArrived                          // tracker: the peer is known to have accepted it
-	SentLost                             // tracker: the peer's headers have moved past it and none named it
-	SentDoubtful                         // tracker: its ack rests on a doubtful receipt
-	SentUnproved                         // tracker: no header shows that its first copy was accepted
+	SentLost                             // tracker: the peer's headers have moved past it without naming it
+	SentDoubtful                         // tracker: its ack depends on a doubtful receipt
+	SentUnproved                         // tracker: no header proves that its first copy was accepted
 )
 
 // NextSequence returns the sequence number of the next packet.
 func (s *State) NextSequence() uint32 { return s.SentNext }
 
-// StartAt says that the next packet has this sequence number; for an endpoint
-// that is met in the middle of its life.
+// StartAt sets the sequence number of the next packet. It is for an endpoint whose
+// connection is already running.
 func (s *State) StartAt(sequence uint32) { s.SentNext = sequence & s.Rules.Mask() }
 
-// Join sets the receive window by the header of an endpoint that is met in the
-// middle of its life: what the header does not speak of stays unknown to the
-// caller, and out of the buffer.
+// Join sets the receive window from a header of an endpoint whose connection is already
+// running. Packets that the header does not cover stay out of the buffer: whether they
+// arrived is unknown.
 func (s *State) Join(c Claims) {
 	r := s.Rules
 	*s = State{Rules: r, SentNext: s.SentNext, SentBuffer: s.SentBuffer, SentSpan: s.SentSpan, AckedTop: s.AckedTop,
@@ -61,14 +61,14 @@ func (s *State) Join(c Claims) {
 	}
 }
 
-// Header returns the header of the next packet: what Send would enter.
+// Header returns the header of the next packet, the one that Send would enter.
 func (s *State) Header() wire.Header {
 	ack, ackBits := s.Acks()
 	return wire.Header{Sequence: s.SentNext, Ack: ack, AckBits: ackBits}
 }
 
-// Send enters the next packet and gives its entry. Of p the caller fills At,
-// Ref, Bytes and, if it wants them kept, Ack, AckBits and Flags.
+// Send enters the next packet and returns its entry. The caller sets At, Ref and Bytes
+// of p and, to keep them, Ack, AckBits and Flags.
 func (s *State) Send(p Sent) *Sent {
 	e := s.EnterSent(s.SentNext)
 	p.Sequence, p.Flags = e.Sequence, p.Flags|SentLive
@@ -76,13 +76,13 @@ func (s *State) Send(p Sent) *Sent {
 	return e
 }
 
-// EnterSent enters a packet under its own sequence number and gives its entry,
-// live and otherwise empty: a newer one clears what lies between, as the buffer
-// does. It gives nil where the sequence is older than the buffer reaches.
+// EnterSent enters a packet under its own sequence number and returns its entry, which
+// is live and otherwise empty. A newer sequence clears the entries between. EnterSent
+// returns nil if the sequence is too old for the buffer.
 func (s *State) EnterSent(sequence uint32) *Sent {
 	r := s.Rules
 	if s.SentSpan == 0 {
-		s.SentNext = sequence // the first one: nothing lies before it
+		s.SentNext = sequence // the first one: nothing precedes it
 	}
 	ahead := r.Distance((sequence+1)&r.Mask(), s.SentNext)
 	if ahead > 0 {
@@ -98,8 +98,8 @@ func (s *State) EnterSent(sequence uint32) *Sent {
 	return s.fill(sequence)
 }
 
-// EnterAhead is EnterSent for a sequence that is known to lie ahead of all that
-// were entered, by so much.
+// EnterAhead is EnterSent for a sequence that is known to be newer than all entered
+// ones. ahead is its distance from the newest of them.
 func (s *State) EnterAhead(sequence uint32, ahead int) *Sent {
 	r := s.Rules
 	if s.SentSpan < r.Sent {
@@ -121,7 +121,7 @@ func (s *State) EnterAhead(sequence uint32, ahead int) *Sent {
 	return s.fill(sequence)
 }
 
-// fill makes the entry of a sequence a live one that is otherwise empty.
+// fill resets the entry of a sequence to a live one that is otherwise empty.
 func (s *State) fill(sequence uint32) *Sent {
 	e := &s.SentBuffer[Slot(sequence, len(s.SentBuffer))]
 	*e = Sent{}
@@ -143,7 +143,7 @@ func (s *State) growSent() {
 	}
 }
 
-// Sent returns the entry of a packet, nil where the buffer does not hold it.
+// Sent returns the entry of a packet. It returns nil if the buffer does not hold it.
 func (s *State) Sent(sequence uint32) *Sent {
 	if len(s.SentBuffer) == 0 {
 		return nil
@@ -155,24 +155,24 @@ func (s *State) Sent(sequence uint32) *Sent {
 	return e
 }
 
-// ReadAcks takes the claims of a packet that was delivered. Each packet is
-// acked once, and only while the sent buffer holds it. Bit n of the result:
-// Newest-n has just been acked; its entry is marked with now and by.
+// ReadAcks reads the claims of a delivered packet. Each packet is acked once, and only
+// while the sent buffer holds it. Bit n of the result means that packet Newest-n has
+// just been acked; its entry gets the given instant and frame.
 func (s *State) ReadAcks(c Claims, now machine.Instant, by machine.Ref) uint64 {
-	var told uint64
+	var acked uint64
 	fresh, recent := s.Unread(c)
 	for ; fresh != 0; fresh &= fresh - 1 {
 		n := bits.TrailingZeros64(fresh)
 		if s.Ack(c, n, recent, now, by) != nil {
-			told |= 1 << uint(n)
+			acked |= 1 << uint(n)
 		}
 	}
-	return told
+	return acked
 }
 
-// Unread returns those claims that are not known to have been read before: to look
-// at an entry costs more than to look at a bit. recent tells that the bits reach
-// up to these claims' newest.
+// Unread returns the claims that have not been read before, as far as the acked bits
+// show. A bit is cheaper to check than an entry. recent reports whether these bits
+// reach up to the newest claimed packet.
 func (s *State) Unread(c Claims) (fresh uint64, recent bool) {
 	fresh = c.Named
 	switch ahead := s.Rules.Distance(c.Newest, s.AckedTop); {
@@ -188,8 +188,8 @@ func (s *State) Unread(c Claims) (fresh uint64, recent bool) {
 	return fresh, true
 }
 
-// Ack marks the packet that bit n of unread claims names, and gives its entry;
-// nil where the buffer does not hold it, or it was acked before.
+// Ack marks the packet that bit n of unread claims names, and returns its entry. It
+// returns nil if the buffer does not hold the packet, or the packet was already acked.
 func (s *State) Ack(c Claims, n int, recent bool, now machine.Instant, by machine.Ref) *Sent {
 	e := s.Sent((c.Newest - uint32(n)) & s.Rules.Mask())
 	if e == nil {

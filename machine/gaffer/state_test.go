@@ -13,8 +13,8 @@ func article() *Rules {
 	return &Rules{SequenceBits: 16, AckBits: 32, Sent: 1024, Received: 1024}
 }
 
-// model is the naive State: maps by the number of packets ever sent, so that
-// nothing of it wraps, no slot is shared and nothing need be cleared.
+// model is a naive State: maps keyed by the count of packets ever sent. Numbers never
+// wrap, no slot is shared, and nothing needs clearing.
 type model struct {
 	window, width int64
 	newest        int64 // -1 none
@@ -61,13 +61,13 @@ func (m *model) readAcks(ack int64, ackBits uint64) (told uint64) {
 	return told
 }
 
-// State against the model over random losses, reordering, duplicates, refusals
-// and jumps, round the wrap several times.
+// TestStateAgainstModel compares State with the model over random losses, reordering,
+// duplicates, refusals and jumps, across several wraps.
 func TestStateAgainstModel(t *testing.T) {
 	for _, r := range []*Rules{
 		reliable(), article(),
 		{SequenceBits: 8, AckBits: 16, Sent: 64, Received: 64},
-		{SequenceBits: 16, AckBits: 64, Sent: 100, Received: 100}, // no power of two: whole at once
+		{SequenceBits: 16, AckBits: 64, Sent: 100, Received: 100}, // not a power of two: allocated at full size
 		{SequenceBits: 32, AckBits: 8, Sent: 256, Received: 256},
 	} {
 		for seed := range int64(6) {
@@ -81,13 +81,13 @@ func TestStateAgainstModel(t *testing.T) {
 				}
 				front += int64(rnd.Intn(3))
 				seq := max(0, front-int64(rnd.Intn(1+rnd.Intn(r.Received+r.Received/4))))
-				// Half the range is counted from the far edge of the window, not from
-				// the newest: a longer jump is stale to the buffer, and only to it.
+				// Half the range counts from the far edge of the window, not from the newest
+				// packet. A longer jump is stale for State but not for the model.
 				if edge := m.newest + 1 - m.window; seq-edge >= mask/2 || edge-seq >= mask/2 {
 					continue
 				}
 				if size := int64(r.Received); size&(size-1) != 0 && (seq&^mask != m.newest&^mask) {
-					continue // its slots are shared at the wrap: the buffer forgets, the model does not
+					continue // slots are shared across the wrap: State forgets entries, the model does not
 				}
 				refuse := rnd.Intn(20) == 0
 				if got, want := s.Arrive(uint32(seq&mask), refuse), m.arrive(seq, refuse); got != want {
@@ -138,7 +138,8 @@ func TestReadAcksAgainstModel(t *testing.T) {
 	}
 }
 
-// reliable's window edges: with newest N, N-255 is accepted and N-256 is stale.
+// TestWindowEdge checks reliable's window edges: with newest N, N-255 is accepted and
+// N-256 is stale.
 func TestWindowEdge(t *testing.T) {
 	for _, newest := range []uint32{1000, 255, 100, 0, 65535} {
 		for _, c := range []struct {
@@ -160,8 +161,8 @@ func TestWindowEdge(t *testing.T) {
 	}
 }
 
-// A fresh endpoint has its window's edge at 65280: what lies up to half the
-// range below it is stale to it.
+// TestFreshWindow: the window of a fresh endpoint ends at 65280. Sequences up to half
+// the range below that are stale.
 func TestFreshWindow(t *testing.T) {
 	for sequence, want := range map[uint32]Fate{
 		0: Accepted, 1: Accepted, 32511: Accepted, 32512: Stale, 65279: Stale, 65280: Accepted, 65535: Accepted,
@@ -173,7 +174,7 @@ func TestFreshWindow(t *testing.T) {
 	}
 }
 
-// At a distance of exactly 32768 the larger number is the newer one.
+// TestHalfRange: at a distance of exactly 32768 the larger number is the newer one.
 func TestHalfRange(t *testing.T) {
 	r := reliable()
 	for _, c := range []struct {
@@ -190,7 +191,7 @@ func TestHalfRange(t *testing.T) {
 	}
 }
 
-// An ack counts while the sent buffer holds its packet, and once.
+// TestSentEdge: an ack counts once, and only while the sent buffer holds its packet.
 func TestSentEdge(t *testing.T) {
 	s := NewState(reliable())
 	for range 300 {
@@ -206,7 +207,8 @@ func TestSentEdge(t *testing.T) {
 	}
 }
 
-// The first fragment of a packet moves the window: ack names what was not received.
+// TestFragmentMovesWindow: the first fragment of a packet moves the window, so ack
+// names an unreceived packet.
 func TestFragmentMovesWindow(t *testing.T) {
 	s := NewState(reliable())
 	for q := range uint32(4) {
@@ -235,7 +237,7 @@ func TestFragmentMovesWindow(t *testing.T) {
 	if f := s.ArriveFragment(5, 0, 3); f != FragmentIgnored {
 		t.Errorf("a fragment of a received packet: %v", f)
 	}
-	// Accepted packets move the table's window: 64 is the edge.
+	// Accepted packets also move the table's window: 64 behind is the edge.
 	s.ArriveFragment(7, 0, 2)
 	s.Arrive(70, false)
 	if s.PartialOf(7) == nil {
@@ -253,7 +255,8 @@ func TestFragmentMovesWindow(t *testing.T) {
 	}
 }
 
-// The article's first listing: an entry of one wrap ago is taken for a new one.
+// TestNoStaleClear shows the article's first listing: it takes an entry of the previous
+// wrap for a new one.
 func TestNoStaleClear(t *testing.T) {
 	naive := article()
 	naive.NoStaleClear = true

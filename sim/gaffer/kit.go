@@ -15,31 +15,31 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Kit is the kit of the Gaffer family: both sides send a packet a frame, and the
-// messages that there are. It implements sim.Kit.
+// Kit is the sim.Kit of the Gaffer family. Both sides send a packet a frame, and the
+// messages that are due.
 type Kit struct {
 	Profile    *wire.Profile // one with acks
 	Rate       [2]float64    // packets a second, by role
 	First      [2]uint32     // sequence of the first packet
-	PeerFirst  [2]uint32     // that of the peer's first, as far as an endpoint was told
+	PeerFirst  [2]uint32     // sequence of the peer's first packet, as the endpoint is told
 	Refuse     [2]float64    // share of packets that the application refuses
 	EventClock bool
 	Least      int    // payload bytes of a packet
-	Most       int    // and at most
-	Count      uint64 // packets that each endpoint sends; 0 for no end
-	// Idle is the silence after which the server lets a client go; 0 is 10 s.
+	Most       int    // largest payload
+	Count      uint64 // packets that each endpoint sends; 0: no end
+	// Idle is the silence after which the server drops a client; 0 means 10 s.
 	Idle time.Duration
-	// Messages is how many reliable messages a second each side submits; Message
-	// draws one.
+	// Messages is how many reliable messages a second each side submits. Message draws
+	// one.
 	Messages float64
 	Message  func(rng *rand.Rand) (kind uint32, body []byte, err error)
-	Resend   time.Duration // until one that is not acked goes out again; 0 for the usual time
+	Resend   time.Duration // time until an unacked one is sent again; 0: the default
 	Faults   [2]*endpoint.Fault
 
 	rules *gaffer.Rules
 }
 
-// New checks the kit and gives it ready for use.
+// New checks the kit and makes it ready for use.
 func New(k Kit) (*Kit, error) {
 	if k.Profile == nil || !k.Profile.HasAcks() {
 		return nil, errors.New("gaffer: expected a profile with acks")
@@ -112,7 +112,7 @@ func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 	}
 }
 
-// Greets implements sim.Kit: a packet of the profile may begin a conversation.
+// Greets implements sim.Kit. Any packet of the profile may begin a conversation.
 func (k *Kit) Greets(b []byte) bool {
 	var p wire.Packet
 	return k.Profile.Parse(b, len(b), &p) == nil

@@ -11,8 +11,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// log describes an endpoint as the programs did that the recorded captures are of.
-// Conn is the number of its connection.
+// log describes an endpoint in the form of the recorded captures' logs. Conn is the
+// number of its connection.
 type log struct {
 	kit      *Kit
 	role     sim.Role
@@ -31,7 +31,7 @@ func (l *log) Opening(_, _ netip.AddrPort) []sim.Line {
 // Opened implements sim.Describer.
 func (l *log) Opened(netip.AddrPort) sim.Line { return nil }
 
-// Met implements sim.Describer: a server says who its client is.
+// Met implements sim.Describer. A server logs who its client is.
 func (l *log) Met(_ machine.Peer, at netip.AddrPort) sim.Line {
 	if l.role == sim.Client {
 		return nil
@@ -68,7 +68,7 @@ func (l *log) line(f *sim.Fact) sim.Line {
 	return line
 }
 
-// Final implements sim.Describer: it gives the endpoint's own figures.
+// Final implements sim.Describer. It returns the endpoint's own estimates.
 func (l *log) Final() sim.Line {
 	line := sim.Line{"event": "final", "conn": l.n}
 	sim.Gauges(l.endpoint, line)

@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// AppendHeader appends what stands before the payload of a regular packet:
-// prefix and header. A CRC is left zero: Append knows the whole datagram.
+// AppendHeader appends what precedes the payload of a regular packet: prefix and
+// header. It leaves a CRC zero: Append computes it over the whole datagram.
 func (p *Profile) AppendHeader(to []byte, h Header) []byte {
 	if p.Form == FormReliable {
 		return appendReliable(to, h)
@@ -39,8 +39,8 @@ func (p *Profile) AppendHeader(to []byte, h Header) []byte {
 	return to
 }
 
-// AppendFragment appends what stands before the data of a fragment of reliable:
-// the fragment header, and in fragment 0 the packet's own.
+// AppendFragment appends what precedes the data of a fragment of reliable: the fragment
+// header and, in fragment 0, the packet's own header.
 func AppendFragment(to []byte, h Header, id, count int) []byte {
 	to = append(to, prefixFragment, byte(h.Sequence), byte(h.Sequence>>8), byte(id), byte(count-1))
 	if id == 0 {
@@ -49,11 +49,11 @@ func AppendFragment(to []byte, h Header, id, count int) []byte {
 	return to
 }
 
-// Append appends a whole datagram: what pk says, in this profile, around a
-// payload. Of a payload that begins within a byte (pk.PayloadBit) the bits of
-// its first byte below that are not used. The CRC is that of p.ProtocolID, or
-// pk.CRC where the id is not known. Fields that do not fit are cut to their
-// widths: pk is what Parse would give, or should be.
+// Append appends a whole datagram in this profile: the fields of pk around a payload.
+// If the payload begins within a byte (pk.PayloadBit), the bits of its first byte below
+// that bit are ignored. The CRC is computed with p.ProtocolID. If that id is unknown,
+// the CRC is pk.CRC. Values that do not fit their fields are cut to the field's width.
+// So pk should be a packet that Parse could return.
 func (p *Profile) Append(to []byte, pk *Packet, payload []byte) []byte {
 	start := len(to)
 	switch p.Form {

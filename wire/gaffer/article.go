@@ -10,8 +10,8 @@ import (
 //
 //	[crc32 4][sequence 2] | [type 2 bits = 0][fragment id 8][count 8][pad 6] | data
 //
-// There is no end check: the data of all fragments joined is a whole packet
-// with its own.
+// A fragment has no end check. The joined data of all fragments is a whole packet,
+// which has its own.
 func (f *frame) fragment() error {
 	out := f.out
 	out.Kind = KindFragment

@@ -78,7 +78,7 @@ var builtins = []builtin{
 	}},
 }
 
-// article returns the profile that most others start from.
+// article returns the profile on which most others are based.
 func article() Profile {
 	return Profile{
 		Header:     []HeaderField{{FieldSequence, 16}, {FieldAck, 16}, {FieldAckBits, 32}},
@@ -86,7 +86,8 @@ func article() Profile {
 	}
 }
 
-// articleSlices returns the blocks sample for blocks of up to most slices.
+// articleSlices returns the profile of the blocks sample, for blocks of at most most
+// slices.
 func articleSlices(most int) Profile {
 	return Profile{
 		Prefix:      []Prefix{PrefixCRC32},
@@ -104,8 +105,8 @@ func BuiltinNames() []string {
 	return names
 }
 
-// Builtin returns a copy of a built-in profile, ready to use, and what it is for.
-// Whoever changes it must call Validate again.
+// Builtin returns a copy of a built-in profile, ready to use, and its purpose. A caller
+// that changes the copy must call Validate again.
 func Builtin(name string) (p *Profile, doc string, err error) {
 	i := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name })
 	if i < 0 {

@@ -5,25 +5,25 @@ import (
 	"hash/crc32"
 )
 
-// EndCheck closes every packet of the article's frame: the hash of "end of
-// packet" that the sample code computes.
+// EndCheck is at the end of every packet in the article's frame. It is the hash of "end
+// of packet" that the sample code computes.
 const EndCheck = 0x9908ace2
 
 const endCheckBytes = 4
 
-// Checksum returns the CRC32 that a datagram must carry at byte at: over the
-// protocol id, little-endian and never sent, and over the datagram from at on
-// with the CRC itself as zeros.
+// Checksum returns the CRC32 that a datagram must carry at byte at. The CRC covers the
+// protocol id, little-endian, which is never sent. Then it covers the datagram from
+// byte at on, with the CRC itself as zeros.
 func Checksum(id uint32, b []byte, at int) uint32 {
-	// Four bytes on the state are four zero bytes on the state with them xored in.
+	// Feeding four bytes equals XORing them into the state, then feeding four zero bytes.
 	state := zeros(zeros(^uint32(0)^id, 4), 4)
 	return crc32.Update(^state, crc32.IEEETable, b[at+4:])
 }
 
-// SolveProtocolID returns the only protocol id under which a datagram's CRC at
-// byte at is right. The checksum is linear, so the register can be run
-// backwards: from the CRC over the datagram, and over the id to its start. One
-// datagram always gives an id; only others can confirm it.
+// SolveProtocolID returns the only protocol id for which a datagram's CRC at byte at is
+// right. The checksum is linear, so the register can run backwards: from the CRC over
+// the datagram, then over the id to the start. Every datagram yields an id. Only
+// further datagrams can confirm it.
 func SolveProtocolID(b []byte, at int) uint32 {
 	crc := uint32(b[at]) | uint32(b[at+1])<<8 | uint32(b[at+2])<<16 | uint32(b[at+3])<<24
 	state := ^crc
@@ -36,9 +36,9 @@ func SolveProtocolID(b []byte, at int) uint32 {
 	return ^state
 }
 
-// SolveID returns the only protocol id under which a whole datagram's checksum is
-// right; false where the profile has no checksum or b is too short for one.
-// Where ProtocolID is set, false too for a datagram that does not agree with it.
+// SolveID returns the only protocol id for which a whole datagram's checksum is right.
+// It returns false if the profile has no checksum, or b is too short for one. If
+// ProtocolID is set, it also returns false for a datagram that does not agree with it.
 func (p *Profile) SolveID(b []byte) (uint32, bool) {
 	at := p.plan.crc
 	if at < 0 || len(b) < at+4 {
@@ -48,8 +48,8 @@ func (p *Profile) SolveID(b []byte) (uint32, bool) {
 	return id, p.ProtocolID == nil || *p.ProtocolID == id
 }
 
-// Reseal makes the checksum of changed right, for the protocol id for which that of
-// the whole datagram b was. It does nothing where the profile has none.
+// Reseal corrects the checksum of changed. The whole datagram b determines the protocol
+// id. If the profile has no checksum, Reseal does nothing.
 func (p *Profile) Reseal(changed, b []byte) {
 	at := p.plan.crc
 	if at < 0 || len(b) < at+4 {
@@ -58,7 +58,7 @@ func (p *Profile) Reseal(changed, b []byte) {
 	binary.LittleEndian.PutUint32(changed[at:], Checksum(SolveProtocolID(b, at), changed, at))
 }
 
-// zeros runs the register over n zero bytes.
+// zeros feeds n zero bytes to the register.
 func zeros(state uint32, n int) uint32 {
 	for range n {
 		state = state>>8 ^ crc32.IEEETable[byte(state)]
@@ -66,8 +66,8 @@ func zeros(state uint32, n int) uint32 {
 	return state
 }
 
-// back undoes one byte: the table's entries differ in their top byte, which
-// shifting leaves alone, so it tells the index.
+// back undoes one byte. The table's entries differ in their top byte, and shifting
+// leaves that byte alone, so it identifies the index.
 func back(state uint32, b byte) uint32 {
 	i := crcIndex[state>>24]
 	return (state^crc32.IEEETable[i])<<8 | uint32(i^b)

@@ -1,8 +1,9 @@
-// Package gaffer is the codec of the Gaffer family (Glenn Fiedler's reliable
-// ordered messages and the libraries that descend from them): bytes to values
-// and back, by a profile.
+// Package gaffer is the codec of the Gaffer family: Glenn Fiedler's reliable ordered
+// messages, and the libraries that descend from them. A profile says how bytes become
+// values and back.
 //
-// The article's header, and reliable's; fragments; the article's packet frame:
+// These are the article's header, and reliable's; fragments; and the article's packet
+// frame:
 //
 //	article    [sequence 2][ack 2][ack_bits 4][payload]
 //	reliable   [prefix 1][sequence 2][sequence-ack 1 | ack 2][ack_bits 0..4][payload]
@@ -12,14 +13,18 @@
 //	frame      [crc32 4][header][type][body, bit-packed][pad][end check e2 ac 08 99]
 //	netcode    [type 4 bits, n 4 bits][counter n][ciphertext][MAC 16]
 //
-// In every dialect bit n of ack_bits means ack-n by default: bit 0 is ack
-// itself, and ack alone proves nothing. An endpoint that has not received
-// anything sends the largest sequence number as ack, and no bit
-// (Profile.NothingReceived).
+// In every dialect bit n of ack_bits means ack-n by default. Bit 0 is ack itself, and
+// ack alone proves nothing. An endpoint that has received nothing sends the largest
+// sequence number as ack, and no bit (Profile.NothingReceived).
 //
-// Source of truth: "Reliable Ordered Messages", "Packet Fragmentation and
-// Reassembly", "Sending Large Blocks of Data" and "Client Server Connection"
-// with their sample code as of May 2016; reliable 1.4.0 (reliable.c, not its
-// STANDARD.md, which numbers ack_bits differently); netcode 1.02. All of it is
-// checked against captures of these programs.
+// Source of truth:
+//
+//   - "Reliable Ordered Messages", "Packet Fragmentation and Reassembly", "Sending
+//     Large Blocks of Data" and "Client Server Connection", with their sample code as
+//     of May 2016;
+//   - reliable 1.4.0 (reliable.c, not its STANDARD.md, which numbers ack_bits
+//     differently);
+//   - netcode 1.02.
+//
+// All of it is checked against captures of these programs.
 package gaffer

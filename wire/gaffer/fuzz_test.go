@@ -13,7 +13,7 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// seeds are datagrams of real captures, one or two of every form.
+// seeds are datagrams of real captures, one or more of every form.
 var seeds = map[string][]string{
 	Reliable: {
 		"3e640001 35fa276e 0102030405", "202c0103", "0028002900", "1e00000100 03000000 ff", "010d0000033c0d00003f0000 aabbcc",
@@ -31,9 +31,11 @@ var seeds = map[string][]string{
 	Netcode:          {"004e4554434f444520312e303200", "15070011223344556677889900112233445566", "8200000000000000800011"},
 }
 
-// FuzzParse reads any bytes by every profile. Nothing may panic, what is read
-// must lie within the datagram, and what was read whole and is written again
-// must read the same.
+// FuzzParse reads any bytes with every profile:
+//
+//   - Nothing may panic.
+//   - Everything that is read lies within the datagram.
+//   - A datagram that is read whole and written again reads the same.
 func FuzzParse(f *testing.F) {
 	names := BuiltinNames()
 	for i, name := range names {
@@ -87,7 +89,7 @@ func FuzzParse(f *testing.F) {
 		if err := p.Parse(again, len(again), &second); err != nil {
 			t.Fatalf("%x was read as %+v, written as %x, and not read again: %v", b, pk, again, err)
 		}
-		// Headers in another form than the library's are written in its form.
+		// Headers in another form than the library's are written in the library's form.
 		if p.Form == FormReliable && !p.Canonical(b, &pk) {
 			second.HeaderLen, second.PayloadOffset, pk.HeaderLen, pk.PayloadOffset = 0, 0, 0, 0
 		} else if p.Form != FormNetcode && !bytes.Equal(again, b) {
@@ -102,7 +104,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Every width and order of a fixed header, written byte by byte by hand.
+// TestHeaderVariants compares every width and order of a fixed header with bytes
+// written by hand.
 func TestHeaderVariants(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	orders := [][3]FieldName{
@@ -183,7 +186,7 @@ func TestHeaderVariants(t *testing.T) {
 	}
 }
 
-// The protocol id comes out of any one datagram of any length.
+// TestSolveProtocolID: one datagram of any length yields the protocol id.
 func TestSolveProtocolID(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -231,10 +234,13 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A section by id, and a simple one, laid out by hand: bits low first.
+// TestMessageSections lays out a section by id and a simple one by hand, low bits
+// first.
 func TestMessageSections(t *testing.T) {
 	byID := &MessageSection{Form: MessagesByID, Types: 3, MaxPerPacket: 8, Bodies: nibble{}}
-	// count 2 in 4 bits; id 7 in 16, type 1 in 2, body 0xa in 4; id 9, type 2, body 5.
+	// The count is 2 in 4 bits. Then:
+	//
+	//	id 7 in 16 bits | type 1 in 2 | body 0xa in 4 | id 9 | type 2 | body 5
 	b := pack(t, 2, 4, 7, 16, 1, 2, 0xa, 4, 9, 16, 2, 2, 5, 4)
 	m, err := byID.Open(b, 0)
 	if err != nil || m.Count != 2 {
@@ -290,7 +296,7 @@ func TestMessageSections(t *testing.T) {
 		}
 	}
 
-	// Without bodies, the first id and type can be read, and nothing after them.
+	// Without bodies, the first id and type can be read, but nothing after them.
 	opaque := &MessageSection{Form: MessagesByID, Types: 3, MaxPerPacket: 8}
 	m, _ = opaque.Open(pack(t, 2, 4, 7, 16, 1, 2, 0xa, 4), 0)
 	if !m.Next(&one) || one.ID != 7 || one.Type != 1 || one.End != -1 || m.Next(&one) || m.Err() != nil {
@@ -298,7 +304,7 @@ func TestMessageSections(t *testing.T) {
 	}
 }
 
-// nibble is messages whose body is four bits, whatever their type.
+// nibble is messages whose bodies all take four bits.
 type nibble struct{}
 
 func (nibble) Skip(_ uint32, r *bits.Reader) error {
@@ -308,8 +314,7 @@ func (nibble) Skip(_ uint32, r *bits.Reader) error {
 	return nil
 }
 
-// pack lays out pairs of value and width, low bit first, with a big integer's
-// patience: one bit at a time.
+// pack writes pairs of value and width, low bit first, one bit at a time.
 func pack(t *testing.T, pairs ...uint64) []byte {
 	t.Helper()
 	var out []byte

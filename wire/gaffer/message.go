@@ -16,15 +16,15 @@ func (s *MessageSection) CountBits() int { return bits.Required(0, uint64(s.MaxP
 // TypeBits returns the width of a message's type.
 func (s *MessageSection) TypeBits() int { return bits.Required(0, uint64(max(s.Types-1, 0))) }
 
-// Message is one message of a section. Bits count from the first bit of the
+// Message is one message of a section. Bit positions count from the first bit of the
 // slice that its Messages reads.
 type Message struct {
 	ID   uint16
 	Type uint32
-	Bit  int // where it begins: its id, or its type in the simple scheme
+	Bit  int // where it begins: at its id, or at its type in the simple scheme
 	Kind int // where its type begins
 	Body int // where its body begins
-	End  int // where it ends; -1 where that cannot be told: the body is malformed, or no schema knows it
+	End  int // where it ends; -1 if that is unknown: the body is malformed, or no schema has it
 }
 
 // Messages reads a message section, one message at a time:
@@ -32,7 +32,7 @@ type Message struct {
 //	by-id   count | id 16, type, body | id 16, type, body | ... | pad
 //	simple  ack 16 | count | start id 16 | type, body | type, body | ... | pad
 //
-// What follows the section is the packet's own.
+// The packet's own data follows the section.
 type Messages struct {
 	Ack   uint16 // simple: the most recent message id received
 	Start uint16 // simple: the id of the first message
@@ -44,8 +44,8 @@ type Messages struct {
 	err     error
 }
 
-// Open reads the head of the section that begins at the given bit of b. Its
-// error is a *wire.ParseError.
+// Open reads the head of the section that begins at bit at of b. Its error is a
+// *wire.ParseError.
 func (s *MessageSection) Open(b []byte, at int) (Messages, error) {
 	m := Messages{section: s}
 	m.r.Reset(b, at)
@@ -63,14 +63,14 @@ func (s *MessageSection) Open(b []byte, at int) (Messages, error) {
 	return m, m.err
 }
 
-// Pos returns the bit up to which the section was read.
+// Pos returns the bit up to which the section has been read.
 func (m *Messages) Pos() int { return m.r.Pos() }
 
-// Left returns how many messages are still to be read.
+// Left returns how many messages have not been read yet.
 func (m *Messages) Left() int { return m.Count - m.read }
 
-// Next reads one more message; false after the last one, and where reading
-// stops: then Err says why, if anything is wrong.
+// Next reads one more message. It returns false after the last one, and where reading
+// stops. Err then reports what is wrong, if anything.
 func (m *Messages) Next(to *Message) bool {
 	s := m.section
 	if m.err != nil || m.read >= m.Count || m.read > 0 && s.Bodies == nil {
@@ -99,8 +99,8 @@ func (m *Messages) Next(to *Message) bool {
 	return true
 }
 
-// Close passes over the padding after the last message and gives the byte that
-// the packet's own data begins at.
+// Close skips the padding after the last message. It returns the byte at which the
+// packet's own data begins.
 func (m *Messages) Close() (int, error) {
 	if m.err == nil {
 		at := m.r.Pos()
@@ -111,7 +111,7 @@ func (m *Messages) Close() (int, error) {
 	return m.r.Pos() / 8, m.err
 }
 
-// Err returns what is wrong with the section, as far as it was read.
+// Err returns what is wrong with the part of the section that was read.
 func (m *Messages) Err() error { return m.err }
 
 func (m *Messages) field(name string, n int) uint64 {

@@ -16,7 +16,7 @@ const (
 
 var netcodeVersion = []byte("NETCODE 1.02\x00")
 
-// netcodeBody is the length in the clear of each type; that of a payload is at most this.
+// netcodeBody is the length of each type's plaintext. For a payload it is the maximum.
 var netcodeBody = [...]int{1: 0, 2: 308, 3: 308, 4: 8, netcodePayload: netcodeMost, 6: 0}
 
 var netcodeWords = [...]string{"connection request", "connection denied", "challenge", "response", "keep-alive",

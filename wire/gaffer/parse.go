@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// ErrUnchecked says that Parse was called on a profile that Validate has not seen.
+// ErrUnchecked is the error of Parse on a profile that was not validated.
 var ErrUnchecked = errors.New("gaffer: profile is used before Validate")
 
 var (
@@ -19,10 +19,10 @@ var (
 		Err: wire.ErrChecksum}
 )
 
-// Parse reads one datagram, of which b was captured and wireLen bytes
-// travelled. Its error is wire.ErrSnapped where the capture lacks bytes of the
-// header, else a *wire.ParseError; what was read before stands in out. It
-// allocates nothing on success and on the failures that foreign datagrams cause.
+// Parse reads one datagram. b is what was captured of it, and wireLen its length on the
+// wire. The error is wire.ErrSnapped if the capture lacks bytes of the header,
+// otherwise a *wire.ParseError. Fields that were read before the error are in out.
+// Parse does not allocate on success, nor on the failures that foreign datagrams cause.
 func (p *Profile) Parse(b []byte, wireLen int, out *Packet) error {
 	*out = Packet{}
 	wireLen = max(wireLen, len(b))
@@ -72,9 +72,10 @@ func (p *Profile) Parse(b []byte, wireLen int, out *Packet) error {
 	return p.parseFrame(b, wireLen, out)
 }
 
-// ParseRegular reads the header of the commonest datagrams, regular packets of a
-// bare header or of reliable's, and gives where the payload starts: what Parse
-// gives for them, at a third of the cost. It is false where Parse is to be asked.
+// ParseRegular reads the header of the most common datagrams: regular packets with a
+// bare header or reliable's. It returns the offset of the payload. The results equal
+// those of Parse, at a third of its cost. It returns false for datagrams that need
+// Parse.
 func (p *Profile) ParseRegular(b []byte, wireLen int, h *Header) (payload int, ok bool) {
 	switch {
 	case p.plan.bare:
@@ -172,7 +173,7 @@ func (p *Profile) parseFrame(b []byte, wireLen int, out *Packet) error {
 	return f.end(end)
 }
 
-// frame is a reader over what follows the header.
+// frame is a reader of what follows the header.
 type frame struct {
 	p       *Profile
 	b       []byte
@@ -194,7 +195,7 @@ func (f *frame) bits(name string, n int) (uint64, error) {
 	return v, nil
 }
 
-// ranged reads an integer of [least, most].
+// ranged reads an integer from least to most.
 func (f *frame) ranged(name string, least, most int) (int, error) {
 	n := bits.Required(uint64(least), uint64(most))
 	v, err := f.bits(name, n)
@@ -207,7 +208,7 @@ func (f *frame) ranged(name string, least, most int) (int, error) {
 	return int(v) + least, nil
 }
 
-// fault formats what is wrong with a field of which n bits were just read.
+// fault describes an error in a field of which the last n bits read are part.
 func (f *frame) fault(name string, kind error, expected string, found uint64, n int) error {
 	e := &wire.ParseError{Field: name, Bit: f.r.Pos() - n, Expected: expected, Err: kind}
 	if n > 0 {
@@ -228,7 +229,7 @@ func (f *frame) align() error {
 	return nil
 }
 
-// payload places n bytes of payload at the position, then ends the packet.
+// payload sets the payload to n bytes at the current position, then ends the packet.
 func (f *frame) payload(n int) error {
 	at := f.r.Pos() / 8
 	f.out.PayloadOffset, f.out.PayloadLen = at, n
@@ -239,7 +240,7 @@ func (f *frame) payload(n int) error {
 	return f.end(at + n)
 }
 
-// end checks that the packet ends at byte at, with the end check if it has one.
+// end checks that the packet ends at byte at, after the end check if it has one.
 func (f *frame) end(at int) error {
 	stop := at
 	if f.p.EndCheck {
@@ -262,8 +263,8 @@ func (f *frame) end(at int) error {
 	return nil
 }
 
-// Fits reports whether Parse may succeed, by the few bytes that cost least to
-// look at: classifiers ask it of every datagram of every flow.
+// Fits reports whether Parse may succeed. It looks only at the few bytes that are
+// cheapest to check: classifiers call it for every datagram of every flow.
 func (p *Profile) Fits(b []byte, wireLen int) bool {
 	l := &p.plan
 	start := l.prefix + l.header

@@ -29,7 +29,7 @@ func profile(t testing.TB, name string) *Profile {
 	return p
 }
 
-// Headers off real captures, with the values that their senders logged.
+// TestHeaders uses headers of real captures, with the values that their senders logged.
 func TestHeaders(t *testing.T) {
 	for _, c := range []struct {
 		profile, hex string
@@ -114,7 +114,8 @@ func TestReliableFragment(t *testing.T) {
 	}
 }
 
-// A regular header in another form than the library's is taken, and told.
+// TestNotCanonical: a regular header in another form than the library's is read, and
+// reported.
 func TestNotCanonical(t *testing.T) {
 	p := profile(t, Reliable)
 	for _, s := range []string{"3e 2c01 03 ffffffff", "00 2c01 2901", "e0 2c01 03"} {
@@ -130,7 +131,7 @@ func TestNotCanonical(t *testing.T) {
 	}
 }
 
-// The frames of the article's samples, off real captures.
+// TestFrames uses frames of the article's samples, from real captures.
 func TestFrames(t *testing.T) {
 	for _, c := range []struct {
 		profile, hex string

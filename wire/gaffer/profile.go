@@ -10,58 +10,57 @@ import (
 	"github.com/ackscope/ackscope/wire/seq"
 )
 
-// Profile says how one dialect of the family is written, and by which rules its
-// endpoints keep their buffers. It is data: built in (see Builtin) or from a
-// user's file. Validate makes it ready; from then on it must not be changed,
-// and may be read by many at once.
+// Profile says how one dialect of the family is written, and how its endpoints keep
+// their buffers. It is data: built in (see Builtin) or from a user's file. Validate
+// makes it ready for use. After that it must not change, and concurrent reads are safe.
 type Profile struct {
 	Form      Form      `yaml:"form"`
 	ByteOrder ByteOrder `yaml:"byte_order"`
 
-	// Prefix lists what stands before the header. ProtocolID is the 32-bit id
-	// that is sent (id) or only enters the checksum (crc32); nil where it is not
-	// known: then a crc32 is shown unchecked until the id is solved.
+	// Prefix lists what precedes the header. ProtocolID is a 32-bit id. It is sent (id),
+	// or only enters the checksum (crc32). It is nil if it is unknown. A crc32 is then
+	// shown as unchecked until the id is solved.
 	Prefix     []Prefix `yaml:"prefix"`
 	ProtocolID *uint32  `yaml:"protocol_id"`
 
-	// Header lists the fields of form fixed in their order. A profile whose
-	// datagrams acknowledge nothing lists the sequence only, or nothing.
+	// Header lists the fields of form fixed, in order. If datagrams acknowledge nothing,
+	// it lists only the sequence, or nothing.
 	Header  []HeaderField `yaml:"header"`
 	AckBase AckBase       `yaml:"ack_base"`
 
-	PacketTypes       int  `yaml:"packet_types"`        // how many types a packet may have; 0 and 1 take no bits
+	PacketTypes       int  `yaml:"packet_types"`        // number of packet types; 0 and 1 take no bits
 	PayloadLengthBits int  `yaml:"payload_length_bits"` // width of the payload's length in bytes; 0: not sent
-	EndCheck          bool `yaml:"end_check"`           // 0x9908ace2 closes the packet
+	EndCheck          bool `yaml:"end_check"`           // 0x9908ace2 ends the packet
 
 	Fragments FragmentForm `yaml:"fragments"`
-	// data bytes of every fragment but the last; 0: as the first ones show
+	// FragmentSize is the data bytes of every fragment but the last. With 0 the first
+	// fragments show the size.
 	FragmentSize int  `yaml:"fragment_size"`
 	MaxFragments int  `yaml:"max_fragments"` // of one packet
 	Slices       int  `yaml:"slices"`        // most slices of a block; 0: no slices
 	SliceSize    int  `yaml:"slice_size"`    // data bytes of every slice but the last
 	Handshake    bool `yaml:"handshake"`     // packets are those of the connect sample
 
-	SentBuffer       int  `yaml:"sent_buffer"`       // entries of the sent buffer; 0: not known
-	ReceiveWindow    int  `yaml:"receive_window"`    // entries of the received buffer; 0: not known
+	SentBuffer       int  `yaml:"sent_buffer"`       // entries of the sent buffer; 0: unknown
+	ReceiveWindow    int  `yaml:"receive_window"`    // entries of the received buffer; 0: unknown
 	ReassemblyBuffer int  `yaml:"reassembly_buffer"` // packets that can be in reassembly at a time
 	Duplicates       Rule `yaml:"duplicates"`
 	Stale            Rule `yaml:"stale"`
 
 	Messages MessageSection `yaml:"messages"`
 
-	Ports      []uint16 `yaml:"ports"`       // a flow of one of these ports is read so, with no evidence asked
-	DetectBits float64  `yaml:"detect_bits"` // evidence that a flow must show, in bits; 0: the classifier's own bar
+	Ports      []uint16 `yaml:"ports"`       // a flow of one of these ports is read so without further evidence
+	DetectBits float64  `yaml:"detect_bits"` // evidence that a flow must show, in bits; 0: the classifier's default
 
-	// PacketBodies knows the bodies of packets by their type; nil: opaque.
+	// PacketBodies knows the bodies of packets by type. With nil they are opaque.
 	PacketBodies Bodies `yaml:"-"`
 
 	plan plan
 }
 
-// Bodies knows how long a message's or a packet's body is; a schema is one.
+// Bodies knows how long the body of a message or a packet is. A schema is one.
 type Bodies interface {
-	// Skip moves r over the body of the given type. Its error says which field
-	// is malformed.
+	// Skip moves r past a body of the given type. Its error names the malformed field.
 	Skip(kind uint32, r *bits.Reader) error
 }
 
@@ -79,11 +78,12 @@ type MessageSection struct {
 	SendQueue    int         `yaml:"send_queue"`     // messages that the sender can hold
 	ReceiveQueue int         `yaml:"receive_queue"`  // messages that the receiver can hold ahead of the next one
 
-	// Bodies knows the bodies of messages; nil: nothing after the first id and type can be read.
+	// Bodies knows the bodies of messages. With nil, only the first id and type can be
+	// read.
 	Bodies Bodies `yaml:"-"`
 }
 
-// plan is what Validate makes of a Profile for Parse.
+// plan is what Validate computes from a Profile for Parse.
 type plan struct {
 	ready    bool
 	prefix   int // bytes before the header
@@ -96,15 +96,15 @@ type plan struct {
 	acks     bool // the header acknowledges
 	plain    bool // little-endian sequence, ack, ack_bits of 16, 16 and 32 bits
 	idBits   int  // slice ids
-	whole    bool // a payload follows the header at once and runs to the end
+	whole    bool // a payload follows the header directly and runs to the end
 	bare     bool // a datagram is a plain header and a payload, nothing else
 	short    *wire.ParseError
 }
 
 type field struct{ offset, bytes int }
 
-// Validate checks the settings and makes p ready. Its error names the setting
-// as a profile file does.
+// Validate checks the settings and makes p ready for use. Its error names a setting as
+// a profile file does.
 func (p *Profile) Validate() error {
 	p.plan = plan{crc: -1}
 	if err := errors.Join(p.checkFrame(), p.checkHeader(), p.checkParts(), p.checkRules()); err != nil {
@@ -270,7 +270,7 @@ func (p *Profile) checkRules() error {
 	return nil
 }
 
-// SequenceBits returns the width of sequence numbers: 8, 16 or 32; 0 where
+// SequenceBits returns the width of sequence numbers: 8, 16 or 32. It returns 0 if
 // datagrams carry none.
 func (p *Profile) SequenceBits() int {
 	if p.Form == FormReliable {
@@ -284,7 +284,8 @@ func (p *Profile) SequenceBits() int {
 	return 0
 }
 
-// AckBitsWidth returns the width of ack_bits: 8, 16, 32 or 64; 0 for none.
+// AckBitsWidth returns the width of ack_bits: 8, 16, 32 or 64. It returns 0 if there
+// are none.
 func (p *Profile) AckBitsWidth() int {
 	if p.Form == FormReliable {
 		return 32
@@ -297,7 +298,8 @@ func (p *Profile) AckBitsWidth() int {
 	return 0
 }
 
-// Space returns the space of the sequence numbers; that of 16 bits where there are none.
+// Space returns the space of the sequence numbers. Without numbers it is that of 16
+// bits.
 func (p *Profile) Space() seq.Space {
 	if b := p.SequenceBits(); b != 0 {
 		return seq.Space(b)
@@ -305,21 +307,21 @@ func (p *Profile) Space() seq.Space {
 	return seq.Bits16
 }
 
-// HasAcks reports whether datagrams acknowledge others: without that there is
-// nothing to track.
+// HasAcks reports whether datagrams acknowledge others. Without acks there is nothing
+// to track.
 func (p *Profile) HasAcks() bool { return p.plan.acks }
 
-// HasCRC reports whether datagrams carry a CRC32 that the protocol id enters.
+// HasCRC reports whether datagrams carry a CRC32 that covers the protocol id.
 func (p *Profile) HasCRC() bool { return p.plan.crc >= 0 }
 
-// NothingReceived reports whether a header says that its sender has not
-// received anything yet: the largest sequence number, and no bit.
+// NothingReceived reports whether a header says that its sender has received nothing:
+// ack is the largest sequence number, and no bit is set.
 func (p *Profile) NothingReceived(h Header) bool {
 	return h.AckBits == 0 && h.Ack == p.Space().Mask()
 }
 
-// AckBit returns which bit of ack_bits speaks of a sequence, and whether one
-// does. With AckMinusNMinusOne ack itself is spoken of by no bit.
+// AckBit returns the bit of ack_bits for a sequence, and whether there is one. With
+// AckMinusNMinusOne, no bit stands for ack itself.
 func (p *Profile) AckBit(h Header, sequence uint32) (bit int, ok bool) {
 	n := p.Space().Distance(h.Ack, sequence) - int(p.AckBase)
 	return n, n >= 0 && n < p.AckBitsWidth()
@@ -334,7 +336,7 @@ func (p *Profile) Names(h Header, sequence uint32) bool {
 	return ok && h.AckBits>>bit&1 == 1
 }
 
-// WithProtocolID returns a copy of p for a protocol id that was solved.
+// WithProtocolID returns a copy of p with a solved protocol id.
 func (p *Profile) WithProtocolID(id uint32) *Profile {
 	q := *p
 	q.ProtocolID = &id

@@ -10,8 +10,8 @@ import (
 // Bits of reliable's prefix byte.
 const (
 	prefixFragment = 1 << 0
-	prefixAckBits  = 1 << 1 // and the three bits above: that byte of ack_bits is sent
-	prefixNear     = 1 << 5 // ack is sent as sequence-ack, in one byte
+	prefixAckBits  = 1 << 1 // this bit and the three above: that byte of ack_bits is sent
+	prefixNear     = 1 << 5 // ack is sent as sequence minus ack, in one byte
 	prefixUnused   = 3 << 6
 )
 
@@ -21,7 +21,8 @@ const (
 	fragmentHeaderLen = 5
 )
 
-// Failures that hostile or foreign datagrams cause all the time cost nothing.
+// These errors are allocated once: hostile or foreign datagrams cause them all the
+// time.
 var (
 	errReliableShort = &wire.ParseError{Field: "prefix", Expected: "at least 4 bytes", Err: wire.ErrShort}
 	errReliableAck   = &wire.ParseError{Field: "ack", Bit: 3 * 8,
@@ -40,7 +41,7 @@ var (
 		Err: wire.ErrShort}
 )
 
-// reliableLen returns the length of a regular header by its prefix byte.
+// reliableLen returns the length of a regular header with a given prefix byte.
 func reliableLen(prefix byte) int {
 	n := 5 - int(prefix>>5&1)
 	return n + bits.OnesCount8(prefix&(0xf*prefixAckBits))
@@ -143,8 +144,8 @@ func readReliable(b []byte, wireLen int, h *Header) (int, error) {
 	return n, nil
 }
 
-// canonical reports whether a header with this prefix byte is the one that
-// reliable writes for these values.
+// canonical reports whether reliable writes a header of these values with this prefix
+// byte.
 func canonical(prefix byte, h Header) bool { return prefix == reliablePrefix(h) }
 
 func reliablePrefix(h Header) byte {
@@ -160,7 +161,7 @@ func reliablePrefix(h Header) byte {
 	return prefix
 }
 
-// appendReliable appends the header that reliable writes.
+// appendReliable appends a header as reliable writes it.
 func appendReliable(to []byte, h Header) []byte {
 	prefix := reliablePrefix(h)
 	to = append(to, prefix, byte(h.Sequence), byte(h.Sequence>>8))
@@ -177,10 +178,9 @@ func appendReliable(to []byte, h Header) []byte {
 	return to
 }
 
-// Canonical reports whether a datagram's header is written as its library
-// writes it. Only reliable's can be otherwise: its receiver takes regular
-// headers in any form, so this is a finding there; in fragment 0 it is an
-// error, which Parse gives.
+// Canonical reports whether a datagram's header is written as its library writes it.
+// Only reliable's header has other forms. Its receiver accepts regular headers in any
+// form, so there this is a finding. In fragment 0 it is an error of Parse.
 func (p *Profile) Canonical(b []byte, pk *Packet) bool {
 	if p.Form != FormReliable || !pk.HasHeader || pk.HeaderOffset >= len(b) {
 		return true

@@ -20,7 +20,7 @@ const (
 	NetcodeDisconnect
 )
 
-// Netcode 1.02: lengths in bytes of what is encrypted.
+// Netcode 1.02: lengths in bytes of its keys and its encrypted parts.
 const (
 	KeyLen           = 32   // of every key
 	TokenNonceLen    = 24   // XChaCha20-Poly1305
@@ -38,8 +38,8 @@ const (
 	tokenServersFrom = 8 + 4
 )
 
-// NetcodeRequest is netcode's connection request, the one datagram that
-// travels in the clear but for its token.
+// NetcodeRequest is netcode's connection request. It is the only datagram that travels
+// in the clear, except for its token.
 //
 //	[0x00][NETCODE 1.02\0][protocol id 8][expire time 8][nonce 24][private token 1024]
 type NetcodeRequest struct {
@@ -49,8 +49,7 @@ type NetcodeRequest struct {
 	Token      []byte // encrypted, with its MAC; aliases the datagram
 }
 
-// ParseNetcodeRequest reads a connection request of which all bytes were
-// captured.
+// ParseNetcodeRequest reads a connection request that was captured whole.
 func ParseNetcodeRequest(b []byte) (NetcodeRequest, error) {
 	if len(b) != netcodeRequestLen || b[0] != 0 || !bytes.Equal(b[1:requestProtocol], netcodeVersion) {
 		return NetcodeRequest{}, errNetcodeRequest
@@ -63,7 +62,7 @@ func ParseNetcodeRequest(b []byte) (NetcodeRequest, error) {
 	}, nil
 }
 
-// Append appends the request as it travels.
+// Append appends the request as it is sent.
 func (q *NetcodeRequest) Append(to []byte) []byte {
 	to = append(append(to, 0), netcodeVersion...)
 	to = binary.LittleEndian.AppendUint64(to, q.ProtocolID)
@@ -71,24 +70,24 @@ func (q *NetcodeRequest) Append(to []byte) []byte {
 	return append(append(to, q.Nonce...), q.Token...)
 }
 
-// AppendTokenData appends the associated data that the token's MAC covers:
-// version, protocol id, expire time.
+// AppendTokenData appends the associated data of the token's MAC: version, protocol id,
+// expire time.
 func (q *NetcodeRequest) AppendTokenData(to []byte) []byte {
 	to = append(to, netcodeVersion...)
 	to = binary.LittleEndian.AppendUint64(to, q.ProtocolID)
 	return binary.LittleEndian.AppendUint64(to, q.Expire)
 }
 
-// AppendNetcodeData appends the associated data that the MAC of every other
-// datagram covers: version, protocol id, byte 0.
+// AppendNetcodeData appends the associated data of the MAC of every other datagram:
+// version, protocol id, byte 0.
 func AppendNetcodeData(to []byte, protocolID uint64, first byte) []byte {
 	to = append(to, netcodeVersion...)
 	to = binary.LittleEndian.AppendUint64(to, protocolID)
 	return append(to, first)
 }
 
-// Token is the private connect token in the clear. It holds keys: nothing
-// prints it.
+// Token is the decrypted private connect token. It contains keys, so no format prints
+// it.
 //
 //	[client id 8][timeout 4][servers 4]{[1][IPv4 4][port 2] | [2][IPv6 8 x 2][port 2]}
 //	[client-to-server key 32][server-to-client key 32][user data 256][zeros to 1008]
@@ -101,15 +100,15 @@ type Token struct {
 	UserData       [UserDataLen]byte
 }
 
-// String keeps the keys of a token out of any text.
+// String describes the token without its keys.
 func (t Token) String() string {
 	return fmt.Sprintf("token of client %d for %v, timeout %d s", t.ClientID, t.Servers, t.Timeout)
 }
 
-// GoString does so for %#v.
+// GoString returns String, for %#v.
 func (t Token) GoString() string { return t.String() }
 
-// ParseToken reads a decrypted token. Its errors name no byte of a key.
+// ParseToken reads a decrypted token. Its errors contain no byte of a key.
 func ParseToken(b []byte) (*Token, error) {
 	if len(b) != TokenPlainLen {
 		return nil, &wire.ParseError{Field: "netcode.token", Expected: fmt.Sprintf("%d bytes", TokenPlainLen),
@@ -150,8 +149,8 @@ func ParseToken(b []byte) (*Token, error) {
 	return t, nil
 }
 
-// AppendToken appends the token in the clear, TokenPlainLen bytes. At most
-// MaxTokenServers of its servers are written.
+// AppendToken appends the decrypted token, TokenPlainLen bytes. It writes at most
+// MaxTokenServers servers.
 func (t *Token) AppendToken(to []byte) []byte {
 	start := len(to)
 	servers := t.Servers[:min(len(t.Servers), MaxTokenServers)]

@@ -13,7 +13,7 @@ import (
 	"github.com/ackscope/ackscope/wire"
 )
 
-// The layout by hand: no constant of the codec takes part.
+// TestTokenLayout lays out a token by hand, without the codec's constants.
 func TestTokenLayout(t *testing.T) {
 	var b []byte
 	hexed := func(s string) {
@@ -53,7 +53,7 @@ func TestTokenLayout(t *testing.T) {
 	}
 }
 
-// Nothing that formats a token may show a key.
+// TestTokenKeepsKeys: no format of a token may show a key.
 func TestTokenKeepsKeys(t *testing.T) {
 	var tok Token
 	for i := range tok.ClientToServer {

@@ -10,11 +10,11 @@ type Form uint8
 
 const (
 	FormFixed    Form = iota // the fields that Header lists, one after the other
-	FormReliable             // reliable's 4 to 9 bytes behind a prefix byte
+	FormReliable             // reliable's 4 to 9 bytes, the first of which is a prefix
 	FormNetcode              // netcode 1.02: encrypted
 )
 
-// ByteOrder is that of the fields of a fixed header.
+// ByteOrder is the byte order of the fields of a fixed header.
 type ByteOrder uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	BigEndian
 )
 
-// Prefix is something that stands before the header.
+// Prefix is a part that precedes the header.
 type Prefix uint8
 
 const (
@@ -57,12 +57,12 @@ const (
 	FragmentsArticle
 )
 
-// Rule says what a receiver does with a packet that it need not take.
+// Rule is what a receiver does with a packet that it need not accept.
 type Rule uint8
 
 const (
 	Refused   Rule = iota // dropped, its acks unread
-	Delivered             // handed to the application all the same
+	Delivered             // delivered to the application all the same
 )
 
 // MessageForm says how messages are laid out in a payload.
@@ -74,7 +74,7 @@ const (
 	MessagesSimple                    // message ack, count, start id; then type and body of each
 )
 
-// The words of each, in their order.
+// The words of each setting, in the order of its constants.
 var (
 	formWords     = []string{"fixed", "reliable", "netcode"}
 	orderWords    = []string{"little", "big"}

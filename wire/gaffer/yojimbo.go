@@ -7,8 +7,8 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// Yojimbo says how the connection packets of one game are written: what travels
-// in a reliable packet's payload, bit-packed, low bit first.
+// Yojimbo says how the connection packets of one game are written: the payload of a
+// reliable packet, bit-packed, low bit first.
 //
 //	packet   [entries 0..channels]{entry}[zero bits to a byte]
 //	entry    [channel, absent with one][block 1][...]
@@ -16,9 +16,9 @@ import (
 //	         [has 1][count 1..most]{[type][body][block]}    unreliable
 //	 block 1 [id 16][fragments][fragment][size][align][bytes], with fragment 0 [type][body]
 //
-// A field whose range holds one value takes no bits. None of this is told on
-// the wire: it comes from a user's file, or from the packets (inference).
-// Validate makes it ready; from then on it must not be changed.
+// A field whose range holds one value takes no bits. The wire does not carry this
+// configuration: it comes from a user's file, or from the packets (inference). Validate
+// makes it ready for use. After that it must not change.
 //
 // Source of truth: yojimbo 1.9.1 and serialize 1.6.0.
 type Yojimbo struct {
@@ -26,7 +26,7 @@ type Yojimbo struct {
 	MessageTypes int              `yaml:"message_types"`
 	BlockTypes   []uint32         `yaml:"block_types"` // types whose messages carry a block
 
-	// Bodies knows the bodies of messages; nil: nothing after the first type can be read.
+	// Bodies knows the bodies of messages. With nil, only the first type can be read.
 	Bodies Bodies `yaml:"-"`
 
 	plan struct {
@@ -37,7 +37,7 @@ type Yojimbo struct {
 	}
 }
 
-// ChannelType says what a channel promises.
+// ChannelType is what a channel guarantees.
 type ChannelType uint8
 
 const (
@@ -51,8 +51,8 @@ func (c ChannelType) String() string                   { return word(channelType
 func (c *ChannelType) UnmarshalText(text []byte) error { return read(channelTypeWords, text, c) }
 func (c ChannelType) MarshalText() ([]byte, error)     { return []byte(c.String()), nil }
 
-// YojimboChannel is the library's ChannelConfig: what of it shapes packets, and
-// by which rules the channel resends. Zeros stand for the library's defaults.
+// YojimboChannel is the library's ChannelConfig: the settings that shape packets, and
+// those for resends. Zeros mean the library's defaults.
 type YojimboChannel struct {
 	Type              ChannelType `yaml:"type"`
 	DisableBlocks     bool        `yaml:"disable_blocks"`
@@ -61,13 +61,13 @@ type YojimboChannel struct {
 	BlockFragmentSize int         `yaml:"block_fragment_size"`     // bytes; 1024
 	SendQueue         int         `yaml:"send_queue"`              // messages; 1024
 	ReceiveQueue      int         `yaml:"receive_queue"`           // messages; 1024
-	// bytes of a packet that the channel may take; 0: all
+	// PacketBudget is the bytes of a packet that the channel may use; 0: all.
 	PacketBudget    int     `yaml:"packet_budget"`
 	ResendTime      float64 `yaml:"message_resend_time"`        // seconds; 0.1
 	BlockResendTime float64 `yaml:"block_fragment_resend_time"` // seconds; 0.25
 }
 
-// The library's limits, by which hostile configurations are refused.
+// The library's limits. Hostile configurations beyond them are refused.
 const (
 	MaxChannels       = 64
 	MaxBlockFragments = 1 << 16
@@ -84,8 +84,8 @@ func (c *YojimboChannel) MaxFragments() int {
 	return (c.MaxBlockSize + c.BlockFragmentSize - 1) / c.BlockFragmentSize
 }
 
-// Validate fills in defaults, checks the settings and makes y ready. Its error
-// names the setting as a profile file does.
+// Validate fills in defaults, checks the settings and makes y ready for use. Its error
+// names a setting as a profile file does.
 func (y *Yojimbo) Validate() error {
 	if len(y.Channels) < 1 || len(y.Channels) > MaxChannels {
 		return fmt.Errorf("channels: expected 1 to %d, found %d", MaxChannels, len(y.Channels))

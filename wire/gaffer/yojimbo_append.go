@@ -4,10 +4,10 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// Append appends the connection packet that p describes. Bodies, blocks and
-// fragments are taken from source at the places that p gives: the packet that
-// Parse read p from, or a buffer that holds them. Values are not checked: one
-// that does not fit its field is cut to the field's width.
+// Append appends the connection packet that p describes. It copies bodies, blocks and
+// fragments from source, at the positions in p. Here source is the packet that Parse read p
+// from, or a buffer that holds them. Values are not checked. One that does not fit its
+// field is cut to the field's width.
 func (y *Yojimbo) Append(to []byte, p *ConnectionPacket, source []byte) []byte {
 	w := connectionWriter{y: y, source: source, w: bits.NewWriter(to)}
 	w.w.Bits(uint64(len(p.Entries)), y.plan.entries)
@@ -64,7 +64,7 @@ func (w *connectionWriter) entry(p *ConnectionPacket, e *ChannelEntry) {
 	}
 }
 
-// relative writes an id behind the one before.
+// relative writes an id as its distance from the previous one.
 func (w *connectionWriter) relative(before, id uint16) {
 	step := uint32(id - before)
 	if step == 0 {

@@ -8,40 +8,40 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// ConnectionPacket is what one connection packet carries. Its slices are
-// reused by the next Parse into it. Positions count bits from the packet's
-// first; offsets count bytes.
+// ConnectionPacket is the content of one connection packet. The next Parse into it
+// reuses its slices. Positions count bits from the packet's first bit. Offsets count
+// bytes.
 type ConnectionPacket struct {
 	Entries  []ChannelEntry
 	Messages []ConnectionMessage // of all entries, in order
-	End      int                 // bit behind the last field that was read
+	End      int                 // bit after the last field that was read
 
-	r bits.Reader // kept here, so that handing it to Bodies costs no allocation
+	r bits.Reader // kept here, so that passing it to Bodies does not allocate
 }
 
-// ChannelEntry is what one channel put into a packet: messages, or one fragment
-// of a block.
+// ChannelEntry is what one channel put into a packet: messages, or one fragment of a
+// block.
 type ChannelEntry struct {
 	Channel  int
 	Bit      int  // where the entry begins
-	Block    bool // Fragment, else First and Count
+	Block    bool // Fragment is valid; otherwise First and Count
 	First    int  // index of the first message in Messages
 	Count    int  // messages
 	Fragment BlockFragment
 }
 
-// ConnectionMessage is one message, or the place of one that could not be read.
+// ConnectionMessage is one message, or the position of one that could not be read.
 type ConnectionMessage struct {
 	ID          uint16 // of reliable-ordered channels
 	Type        uint32
-	Bit         int // where its type stands
+	Bit         int // where its type begins
 	Body, End   int // its body, from bit to bit
 	BlockOffset int // of an unreliable block message
 	BlockLen    int // 0: no block
 	Read        bool
 }
 
-// BlockFragment is one piece of a block message.
+// BlockFragment is one fragment of a block message.
 type BlockFragment struct {
 	ID     uint16
 	Count  int
@@ -52,12 +52,11 @@ type BlockFragment struct {
 	// Of fragment 0: the message that the block belongs to.
 	Type      uint32
 	Body, End int
-	Read      bool // Type, Body and End are there
+	Read      bool // Type, Body and End are set
 }
 
-// ErrOpaque says that nothing is wrong with a packet, but that it holds a
-// message whose body the configuration does not know: what follows cannot be
-// read, since bodies do not tell their length.
+// ErrOpaque reports a packet without errors that holds a message with an unknown body.
+// What follows that message cannot be read, since a body does not contain its length.
 var ErrOpaque = errors.New("the body of this message is not known, so what follows it cannot be read")
 
 var errYojimboUnready = errors.New("gaffer: yojimbo configuration is used before Validate")
@@ -69,8 +68,8 @@ type connectionReader struct {
 	r   *bits.Reader
 }
 
-// Parse reads a connection packet: all of b. The error is ErrOpaque or a
-// *wire.ParseError; what was read before stands in out.
+// Parse reads a connection packet, which is all of b. The error is ErrOpaque or a
+// *wire.ParseError. Fields that were read before the error are in out.
 func (y *Yojimbo) Parse(b []byte, out *ConnectionPacket) error {
 	out.Entries, out.Messages, out.End = out.Entries[:0], out.Messages[:0], 0
 	if !y.plan.ready {
@@ -164,7 +163,7 @@ func (c *connectionReader) ordered(e *ChannelEntry, n int) error {
 	return nil
 }
 
-// unordered reads n messages, some of which carry a block.
+// unordered reads n messages, some of them with a block.
 func (c *connectionReader) unordered(e *ChannelEntry, n int, config *YojimboChannel, plan *channelPlan) error {
 	for range n {
 		c.out.Messages = append(c.out.Messages, ConnectionMessage{})
@@ -216,7 +215,7 @@ func (c *connectionReader) fragment(config *YojimboChannel, plan *channelPlan, f
 	return err
 }
 
-// message reads a type and moves over the body of that type.
+// message reads a type and skips the body of that type.
 func (c *connectionReader) message(kind *uint32, at, body, end *int) error {
 	*at = c.r.Pos()
 	v, err := c.ranged("message_type", 0, c.y.MessageTypes-1, c.y.plan.kind)
@@ -234,7 +233,9 @@ func (c *connectionReader) message(kind *uint32, at, body, end *int) error {
 	return nil
 }
 
-// relativeSteps is the ladder by which an id follows the one before.
+// relativeSteps are the ranges of an id's distance from the previous one. A distance of
+// 1 is the bit 1. Each further range has one more 0 bit before its 1 bit, then the
+// offset.
 var relativeSteps = [...]struct {
 	least, most uint32
 	bits        int
@@ -300,7 +301,7 @@ func (c *connectionReader) bit(field string) (bool, error) {
 	return v == 1, err
 }
 
-// ranged reads an integer of [least, most], n bits wide.
+// ranged reads an integer from least to most, n bits wide.
 func (c *connectionReader) ranged(field string, least, most, n int) (int, error) {
 	v, err := c.bits(field, n)
 	if err != nil {
@@ -321,7 +322,7 @@ func (c *connectionReader) align() error {
 	return nil
 }
 
-// bytes aligns, moves over n bytes and gives where they begin.
+// bytes aligns, skips n bytes and returns where they begin.
 func (c *connectionReader) bytes(field string, n int) (int, error) {
 	if err := c.align(); err != nil {
 		return 0, err

@@ -14,7 +14,7 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// widths are bodies of fixed widths by type.
+// widths is bodies with a fixed width for each type.
 type widths []int
 
 func (b widths) Skip(kind uint32, r *bits.Reader) error {
@@ -40,8 +40,8 @@ func validYojimbo(t testing.TB, y *Yojimbo) *Yojimbo {
 	return y
 }
 
-// The first payload that the server of yojimbo-clean sent: 24 bytes of which
-// 32 bits come before the body of 160.
+// TestConnectionPacketWorked parses the first payload that the server of yojimbo-clean
+// sent. It has 24 bytes: 32 bits, then a body of 160 bits.
 func TestConnectionPacketWorked(t *testing.T) {
 	y := defaultYojimbo(2, 5)
 	y.Channels[1].Type, y.Bodies = UnreliableUnordered, widths{55, 0, 160, 16, 0}
@@ -73,7 +73,7 @@ func TestConnectionPacketWorked(t *testing.T) {
 	}
 }
 
-// Ids by hand: each step of the ladder, at both of its ends, and over the wrap.
+// TestRelativeIDs checks ids by hand: both ends of each step, and the wrap.
 func TestRelativeIDs(t *testing.T) {
 	for _, c := range []struct {
 		before, id uint16
@@ -112,13 +112,13 @@ func TestRelativeIDs(t *testing.T) {
 	}
 }
 
-// sameLadder compares the steps' flags; offsets are compared by reading back.
+// sameLadder compares the flags of the steps. Reading back compares the offsets.
 func sameLadder(got, want string) bool {
 	n := strings.IndexByte(want, '1') + 1
 	return len(got) == len(want) && got[:n] == want[:n]
 }
 
-// Every id follows every other one in a sample of pairs, whatever the distance.
+// TestRelativeIDsAll: every distance between two ids reads back, in a sample of pairs.
 func TestRelativeIDsAll(t *testing.T) {
 	y := validYojimbo(t, &Yojimbo{Channels: []YojimboChannel{{}}, MessageTypes: 1, Bodies: widths{0}})
 	var back ConnectionPacket
@@ -132,7 +132,7 @@ func TestRelativeIDsAll(t *testing.T) {
 	}
 }
 
-// randomPacket makes a packet that y could send, with source holding its bodies.
+// randomPacket returns a packet that y could send. Its bodies are in source.
 func randomPacket(r *rand.Rand, y *Yojimbo, w widths, source []byte) *ConnectionPacket {
 	p := &ConnectionPacket{}
 	body := func(kind uint32) (int, int) {
@@ -174,8 +174,8 @@ func randomPacket(r *rand.Rand, y *Yojimbo, w widths, source []byte) *Connection
 	return p
 }
 
-// What is appended reads back the same, by configurations of every shape, and
-// no shorter or longer packet is taken for it.
+// TestConnectionPacketRoundTrip: what is appended reads back the same, with
+// configurations of every shape. A shorter or longer packet is refused.
 func TestConnectionPacketRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 19))
 	source := make([]byte, 8192)

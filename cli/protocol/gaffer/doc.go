@@ -1,2 +1,2 @@
-// Package gaffer is the Gaffer family on the command line: for simulate and lab.
+// Package gaffer adds the Gaffer family to the commands simulate and lab.
 package gaffer

@@ -42,7 +42,7 @@ and reliable messages where the profile's schema has some.`,
 	Remembered: []string{"profile", "first", "event-clock", "rate"},
 }
 
-// settings are the flags of the lab that only this protocol has.
+// settings are the lab flags that only this protocol has.
 type settings struct {
 	of       *labs.Flags
 	profile  string

@@ -62,8 +62,8 @@ func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
 	return &run{flags: f, profile: identified(profile)}, nil
 }
 
-// identified returns a profile whose packets can be checked: one without a protocol id
-// gets one.
+// identified returns a profile whose checksums can be checked: it sets a protocol id if
+// there is none.
 func identified(p *wire.Profile) *wire.Profile {
 	if p.HasCRC() && p.ProtocolID == nil {
 		return p.WithProtocolID(0x12345678)
@@ -138,7 +138,7 @@ func firsts(text string) ([2]uint32, error) {
 	return first, nil
 }
 
-// readTraffic reads what the applications send and refuse.
+// readTraffic reads the flags for what the applications send and refuse.
 func readTraffic(refuse, payload string, k *gaffer.Kit) (err error) {
 	if k.Refuse, err = simulate.Pair(refuse, simulate.ParseShare); err != nil {
 		return fmt.Errorf("--refuse: %w", err)
@@ -168,7 +168,7 @@ func (r *run) Summarize(w io.Writer, s *simulate.Simulation) {
 	}
 }
 
-// Simulated returns the profile that --protocol names, built in or a user's.
+// Simulated returns the built-in or user's profile that --protocol names.
 func Simulated(a *app.App, text string) (*wire.Profile, error) {
 	name, dialect, ok := strings.Cut(text, ":")
 	if !ok {
@@ -187,14 +187,14 @@ func Simulated(a *app.App, text string) (*wire.Profile, error) {
 		strings.Join(wire.BuiltinNames(), ", "))
 }
 
-// messageTypes is what messages are drawn by.
+// messageTypes is what drawMessage needs of a schema.
 type messageTypes interface {
 	Read(kind uint32, r *bits.Reader) (schema.Record, error)
 	Body(kind uint32) *schema.Body
 }
 
-// drawMessage draws a message of the profile's schema: random bits, as soon as
-// they make a body.
+// drawMessage draws a message of the profile's schema: random bits, until they make a
+// body.
 func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, body []byte, err error) {
 	types, ok := section.Bodies.(messageTypes)
 	if !ok {

@@ -3,6 +3,6 @@
 //
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeGaffer, gopacket.Default)
 //
-// ackscope itself does not use it. It stands apart from dissect/gaffer, so that
-// who imports the codec or the descriptor does not link gopacket.
+// ackscope itself does not use it. It is separate from dissect/gaffer, so that
+// importing the codec or the descriptor does not link gopacket.
 package layers

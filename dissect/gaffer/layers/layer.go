@@ -11,19 +11,18 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// LayerTypeGaffer is the number of the layer for users of gopacket. Nothing is
-// registered for a port by itself: which port a game uses is its own affair,
-// and gopacket's table of ports is one for the whole process. To decode by
-// gopacket alone,
+// LayerTypeGaffer is the layer type for users of gopacket. No port is registered by
+// default: games use any port, and gopacket's table of ports is global to the process.
+// This reads the reliable dialect:
 //
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeGaffer, gopacket.Default)
 //
-// reads the reliable dialect; for another one set Layer.Profile and call
-// DecodeFromBytes, or register a port with RegisterUDPPort.
+// For another dialect set Layer.Profile and call DecodeFromBytes, or register a port
+// with RegisterUDPPort.
 var LayerTypeGaffer = gopacket.RegisterLayerType(1300,
 	gopacket.LayerTypeMetadata{Name: "Gaffer", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
-// Layer is one datagram of the Gaffer family as a layer of gopacket: for
+// Layer is one datagram of the Gaffer family as a layer of gopacket. It is for
 // gopacket.DecodingLayerParser, and for building packets.
 type Layer struct {
 	layers.BaseLayer
@@ -48,7 +47,8 @@ func (l *Layer) LayerType() gopacket.LayerType { return LayerTypeGaffer }
 // CanDecode returns LayerTypeGaffer.
 func (l *Layer) CanDecode() gopacket.LayerClass { return LayerTypeGaffer }
 
-// NextLayerType returns LayerTypePayload where the datagram carries any.
+// NextLayerType returns LayerTypePayload if the datagram has a payload, otherwise
+// LayerTypeZero.
 func (l *Layer) NextLayerType() gopacket.LayerType {
 	if len(l.BaseLayer.Payload) == 0 {
 		return gopacket.LayerTypeZero
@@ -56,7 +56,7 @@ func (l *Layer) NextLayerType() gopacket.LayerType {
 	return gopacket.LayerTypePayload
 }
 
-// Payload returns what the game sent, or one piece of it.
+// Payload returns what the game sent, or one fragment of it.
 func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
 
 // DecodeFromBytes reads data as one datagram. The error is a *wire.ParseError
@@ -74,9 +74,9 @@ func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	return nil
 }
 
-// SerializeTo writes the datagram around what b holds, its payload. The packet
-// is as Parse would give it; a CRC is computed where the profile has the
-// protocol id.
+// SerializeTo writes the datagram around its payload, which b holds. The packet's
+// fields are as Parse returns them. The CRC is computed if the profile has the protocol
+// id.
 func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
 	payload := append([]byte(nil), b.Bytes()...)
 	out := l.profile().Append(nil, &l.Packet, payload)
@@ -91,10 +91,10 @@ func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpti
 	return nil
 }
 
-// RegisterUDPPort makes gopacket decode the datagrams of a UDP port by this
-// profile wherever it decodes UDP in this process. gopacket's table of ports is
-// global and not guarded: call this before anything is decoded. ackscope itself
-// never does: it finds the protocol of each flow.
+// RegisterUDPPort makes gopacket decode the datagrams of a UDP port with this profile,
+// wherever it decodes UDP in this process. The table of ports is gopacket's, global and not
+// guarded, so call this before anything is decoded. The program ackscope never does: it
+// recognises the protocol of each flow.
 func RegisterUDPPort(port layers.UDPPort, profile *wire.Profile) {
 	number := gopacket.OverrideLayerType(firstPortLayer+int(port), gopacket.LayerTypeMetadata{
 		Name: "Gaffer:" + strconv.Itoa(int(port)),
@@ -105,8 +105,8 @@ func RegisterUDPPort(port layers.UDPPort, profile *wire.Profile) {
 	layers.RegisterUDPPortLayerType(port, number)
 }
 
-// firstPortLayer is where the layer types of RegisterUDPPort begin: one for
-// each port, beyond the numbers that gopacket and other packages use.
+// firstPortLayer is the first layer type of RegisterUDPPort. There is one for each
+// port, beyond the numbers that gopacket and other packages use.
 const firstPortLayer = 1300 << 16
 
 func decodeLayer(data []byte, p gopacket.PacketBuilder) error { return decode(&Layer{}, data, p) }

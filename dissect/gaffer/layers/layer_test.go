@@ -36,7 +36,7 @@ func TestLayer(t *testing.T) {
 	sent := &gafferlayers.Layer{Packet: wire.Packet{Header: header, Sequence: 100}}
 	frame := stack(t, 40000, sent, "hello")
 
-	// By gopacket's fast way: one object for each layer.
+	// gopacket's fast way: one object for each layer.
 	var eth layers.Ethernet
 	var ip layers.IPv4
 	var udp layers.UDP
@@ -55,14 +55,14 @@ func TestLayer(t *testing.T) {
 		t.Errorf("decoded %+v, payload %q", got.Packet, got.Payload())
 	}
 
-	// By its convenient way.
+	// gopacket's convenient way.
 	p := gopacket.NewPacket(udp.Payload, gafferlayers.LayerTypeGaffer, gopacket.Default)
 	if l, ok := p.Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer); !ok || l.Header != header ||
 		string(p.ApplicationLayer().Payload()) != "hello" {
 		t.Errorf("packet %v", p)
 	}
 
-	// By a port, only once the user asks for it.
+	// By port, only once the user asks for it.
 	if p := gopacket.NewPacket(frame, layers.LayerTypeEthernet,
 		gopacket.Default); p.Layer(gafferlayers.LayerTypeGaffer) != nil {
 		t.Error("a port is registered that nobody asked for")
@@ -74,12 +74,13 @@ func TestLayer(t *testing.T) {
 	gafferlayers.RegisterUDPPort(47011, profile)
 	frame = stack(t, 47011, &gafferlayers.Layer{Profile: profile, Packet: wire.Packet{Header: header, Sequence: 100}},
 		"hello")
-	l, ok := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default).Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer)
+	packet := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default)
+	l, ok := packet.Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer)
 	if !ok || l.Header != header || l.Profile != profile {
 		t.Errorf("by its port: %+v", l)
 	}
 
-	// What is too short says so, as gopacket wants it said.
+	// A datagram that is too short reports it as gopacket expects.
 	p = gopacket.NewPacket([]byte{0x3e, 1}, gafferlayers.LayerTypeGaffer, gopacket.Default)
 	if p.ErrorLayer() == nil || !p.Metadata().Truncated {
 		t.Errorf("two bytes: %v, truncated %v", p.ErrorLayer(), p.Metadata().Truncated)

@@ -11,29 +11,29 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Decryptor opens the datagrams of one netcode flow. It finds the connection
-// request, opens its token, and takes the session keys from there; a flow that
-// was captured without its request is opened by the session keys of the key
-// file. It allocates nothing per datagram once the session is known.
+// Decryptor opens the datagrams of one netcode flow. It takes the session keys from the
+// token of the flow's connection request. If the request was not captured, it uses the
+// session keys of the key file. Once the session is known, it allocates nothing per
+// datagram.
 type Decryptor struct {
 	keys    *Keys
 	session *Session
 	client  machine.Side // known once a datagram was opened
-	sure    bool         // client is
-	failed  error        // of the last request: why its token stayed closed
-	all     bool         // sessions opened from other flows may be this one's
-	tries   int          // sessions that were tried in vain on datagrams of this flow
+	sure    bool         // client is known
+	failed  error        // why the token of the last request stayed closed
+	all     bool         // sessions that other flows opened may be this one's
+	tries   int          // sessions tried without success on datagrams of this flow
 
 	nonce [chacha20poly1305.NonceSize]byte
 	data  []byte
 	plain []byte
 }
 
-// NewDecryptor makes one for a flow that nothing is known of.
+// NewDecryptor returns a Decryptor for a flow about which nothing is known.
 func NewDecryptor(k *Keys) *Decryptor { return &Decryptor{keys: k} }
 
-// OfAnyFlow makes one for datagrams that may be of any session opened so far, whichever
-// flow it was; last is tried first where it is not nil.
+// OfAnyFlow returns a Decryptor for datagrams of any session opened so far, of whatever
+// flow. It tries last first if that is not nil.
 func OfAnyFlow(k *Keys, last *Session) Decryptor {
 	return Decryptor{keys: k, session: last, all: true}
 }
@@ -45,8 +45,7 @@ var (
 	ErrSnapped   = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
 )
 
-// maxTries bounds how often a flow without a request is tried against all
-// known sessions.
+// maxTries bounds the sessions that are tried on a flow without a request.
 const maxTries = 1 << 16
 
 // Clone returns an independent copy.
@@ -56,16 +55,16 @@ func (d *Decryptor) Clone() yojimbo.Opener {
 	return &c
 }
 
-// Session returns the session of the flow, nil while it is not known.
+// Session returns the session of the flow. It is nil until it is known.
 func (d *Decryptor) Session() *Session { return d.session }
 
-// Client returns the side that is the client; false while it is not known.
+// Client returns the side that is the client. It returns false until that is known.
 func (d *Decryptor) Client() (machine.Side, bool) { return d.client, d.sure }
 
 // Failed says why the token of the last connection request stayed closed.
 func (d *Decryptor) Failed() error { return d.failed }
 
-// Request takes a connection request: its session is the flow's from now on.
+// Request processes a connection request. Its session becomes the flow's.
 func (d *Decryptor) Request(dg *machine.Datagram) error {
 	if len(dg.Bytes) < dg.Length {
 		return ErrSnapped
@@ -83,8 +82,8 @@ func (d *Decryptor) Request(dg *machine.Datagram) error {
 	return nil
 }
 
-// Open decrypts any other datagram, which pk is the parse of. What it gives is
-// valid until the next call.
+// Open decrypts any other datagram, whose clear part is pk. The result is valid until
+// the next call.
 func (d *Decryptor) Open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 	if len(dg.Bytes) < dg.Length {
 		return nil, ErrSnapped
@@ -120,8 +119,8 @@ func (d *Decryptor) Open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) 
 	return nil, ErrNoSession
 }
 
-// try opens a datagram with a session's key of its direction, or of either
-// where the client is not known yet.
+// try opens a datagram with the session's key for its direction. It tries both keys if
+// the client is not known yet.
 func (d *Decryptor) try(s *Session, dg *machine.Datagram, pk *wire.Packet) ([]byte, bool) {
 	if d.sure {
 		open := s.toClient
@@ -152,8 +151,9 @@ func (d *Decryptor) open(open opener, protocolID uint64, b []byte, pk *wire.Pack
 	return plain, true
 }
 
-// Seal encrypts b, a copy of a datagram that Open has decrypted, with the same keys: behind
-// its header stand so many plain bytes, in place of which the encrypted ones are put.
+// Seal encrypts b with the same keys. b is a copy of a datagram that Open has
+// decrypted. After its header it holds plain bytes of plaintext, which the encrypted
+// bytes replace.
 func (d *Decryptor) Seal(dg *machine.Datagram, pk *wire.Packet, b []byte, plain int) {
 	seal := d.session.sealToServer
 	if dg.From != d.client {

@@ -5,5 +5,5 @@
 //	err = d.Request(&request)                // its connect token has the session keys
 //	plain, err := d.Open(&datagram, &packet)
 //
-// Keys stand behind functions, and no verb of fmt and no encoder shows one.
+// Keys are kept inside functions: no verb of fmt and no encoder shows one.
 package netcode

@@ -14,45 +14,45 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// KeyFile is what a user's key file says (docs/keys.md): the private keys of
-// servers, which open the connect tokens that clients send to them, or the
+// KeyFile is the content of a user's key file (docs/keys.md). It has the private keys
+// of servers, which open the connect tokens that clients send to them. Or it has the
 // session keys themselves.
 type KeyFile struct {
 	Servers  []ServerKey   `yaml:"servers"`
 	Sessions []SessionKeys `yaml:"sessions"`
 }
 
-// ServerKey is the private key that a server shares with whoever makes tokens
-// for it: 64 hexadecimal digits. The protocol id is netcode's 64-bit id of a
-// game, as a number or in hexadecimal behind 0x.
+// ServerKey is the private key that a server shares with the service that makes its
+// tokens: 64 hexadecimal digits. The protocol id is netcode's 64-bit id of a game, as a
+// number, or in hexadecimal after 0x.
 type ServerKey struct {
 	ProtocolID Secret `yaml:"protocol_id"`
 	PrivateKey Secret `yaml:"private_key"`
 }
 
-// SessionKeys are those of one client's connection: all that is needed where
-// its connection request was not captured.
+// SessionKeys are the keys of one client's connection. They suffice if its connection
+// request was not captured.
 type SessionKeys struct {
 	ProtocolID     Secret `yaml:"protocol_id"`
 	ClientToServer Secret `yaml:"client_to_server"`
 	ServerToClient Secret `yaml:"server_to_client"`
 }
 
-// Secret is a value of a key file. It formats as "(secret)": no text, log or
-// error shows one. Protocol ids are none, but a key may stand in their place.
+// Secret is a value of a key file. It formats as "(secret)", so no text, log or error
+// shows it. Protocol ids are not secret, but a user may put a key in their place.
 type Secret struct{ text string }
 
-// UnmarshalYAML takes the text of a scalar, as it stands in the file.
+// UnmarshalYAML stores the text of a scalar as the file has it.
 func (s *Secret) UnmarshalYAML(b []byte) error {
 	text, _, _ := strings.Cut(string(b), " #")
 	s.text = strings.Trim(strings.TrimSpace(text), `"'`)
 	return nil
 }
 
-// Format keeps it out of every verb.
+// Format hides the secret from every verb.
 func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, "(secret)") } //nolint:errcheck // fmt.State never fails
 
-// MarshalText keeps it out of every encoder.
+// MarshalText hides the secret from every encoder.
 func (s Secret) MarshalText() ([]byte, error) { return []byte("(secret)"), nil }
 
 // number reads a protocol id.
@@ -81,28 +81,27 @@ func (s Secret) key(name string) (k [wire.KeyLen]byte, err error) {
 	return k, nil
 }
 
-// maxSessions bounds the connections whose keys are kept: those of more tokens
-// than that in one capture can no longer be told apart for packets looked at
-// out of order.
+// maxSessions bounds the connections whose keys are kept. If a capture has more tokens,
+// packets of the others cannot be opened out of order.
 const maxSessions = 4096
 
-// Keys opens netcode's encryption with what a key file gives. It keeps the
-// sessions that it opened, so that any packet can be looked at again. It may be
-// used by many at once, and prints as nothing.
+// Keys opens netcode's encryption with the keys of a key file. It keeps the sessions
+// that it opened, so that any packet can be opened again. It is safe for concurrent
+// use. It formats without its keys.
 type Keys struct {
 	servers []server
 
 	mu       sync.Mutex
-	sessions []*Session // the given ones first
+	sessions []*Session // the key file's come first
 	given    int
 	byNonce  map[[wire.TokenNonceLen]byte]*Session
 }
 
-// Format keeps the keys out of every verb.
+// Format hides the keys from every verb.
 func (k *Keys) Format(f fmt.State, _ rune) { io.WriteString(f, "(keys)") } //nolint:errcheck // fmt.State never fails
 
-// opener is the Open of a cipher. Keys are kept behind functions only: no verb
-// of fmt, however deep it looks, finds them there.
+// opener is the Open of a cipher. Keys are kept only inside functions: no verb of fmt
+// finds them there.
 type opener func(dst, nonce, ciphertext, data []byte) ([]byte, error)
 
 // sealer is the Seal of a cipher.
@@ -118,17 +117,17 @@ type server struct {
 // Session is one client's connection with its keys.
 type Session struct {
 	ProtocolID uint64
-	Token      *wire.Token // nil where the key file gave the session keys
+	Token      *wire.Token // nil if the key file has the session keys
 
 	toServer, toClient         opener
 	sealToServer, sealToClient sealer
 }
 
-// Format keeps the keys out of every verb.
+// Format hides the keys from every verb.
 func (s *Session) Format(f fmt.State, _ rune) { io.WriteString(f, "(session)") } //nolint:errcheck // fmt.State never fails
 
-// NewKeys checks a key file's content and makes it ready. Its errors name
-// settings, and repeat nothing of what stands in them.
+// NewKeys checks the content of a key file and makes it ready for use. Its errors name
+// settings, and repeat no value.
 func NewKeys(f *KeyFile) (*Keys, error) {
 	k := &Keys{byNonce: map[[wire.TokenNonceLen]byte]*Session{}}
 	if len(f.Servers)+len(f.Sessions) == 0 {
@@ -185,17 +184,16 @@ var (
 		"request was altered")
 )
 
-// Open opens the token of a connection request and gives the session that it
-// begins. The error is ErrNoServerKey, ErrWrongKey, or says what is wrong with
-// the token.
+// Open opens the token of a connection request and returns its session. The error is
+// ErrNoServerKey or ErrWrongKey, or says what is wrong with the token.
 func (k *Keys) Open(q *wire.NetcodeRequest) (*Session, error) {
 	var nonce [wire.TokenNonceLen]byte
 	copy(nonce[:], q.Nonce)
 	k.mu.Lock()
 	known := k.byNonce[nonce]
 	k.mu.Unlock()
-	// The nonce alone does not name the token: it is told again from another one
-	// by opening it.
+	// The nonce alone does not identify the token. Opening it shows whether it is the
+	// same.
 	fits := false
 	for i := range k.servers {
 		s := &k.servers[i]
@@ -238,8 +236,8 @@ func (k *Keys) keep(nonce [wire.TokenNonceLen]byte, s *Session) {
 	}
 }
 
-// each calls do with the sessions that the key file gave, or with all, newest
-// first, until it returns true.
+// each calls do with the sessions of the key file, or with all sessions. It goes newest
+// first, until do returns true.
 func (k *Keys) each(all bool, do func(*Session) bool) {
 	k.mu.Lock()
 	n := k.given
@@ -255,8 +253,8 @@ func (k *Keys) each(all bool, do func(*Session) bool) {
 	}
 }
 
-// Seal encrypts another token in the place of a request's, with the key that opens
-// that; false where none does.
+// Seal replaces a request's token with another one, encrypted with the key that opens
+// the old one. It returns false if no key does.
 func (k *Keys) Seal(q *wire.NetcodeRequest, plain []byte) bool {
 	data := q.AppendTokenData(nil)
 	for i := range k.servers {

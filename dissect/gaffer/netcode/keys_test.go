@@ -20,8 +20,8 @@ func readKeys(text string) (*Keys, error) {
 	return NewKeys(&f)
 }
 
-// What is wrong with a key file is said by the name of the setting or the line;
-// no message repeats a character of a key, wherever in the file it stands.
+// TestKeyFileErrors: an error names the setting or the line of a key file. No message
+// repeats a character of a key, wherever in the file it is.
 func TestKeyFileErrors(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{`{}`, "expected servers, sessions or both"},
@@ -52,8 +52,8 @@ func TestKeyFileErrors(t *testing.T) {
 	}
 }
 
-// Keys read the same whichever way they are written: quoted or not, looking
-// like a number or not, in YAML or JSON.
+// TestKeyFileForms: keys read the same in every form: quoted or not, like a number or
+// not, in YAML or JSON.
 func TestKeyFileForms(t *testing.T) {
 	for _, key := range []string{
 		secret, strings.ToUpper(secret), strings.Repeat("0", 64), strings.Repeat("0", 63) + "1",
@@ -92,7 +92,7 @@ func shows(s string) bool {
 	return false
 }
 
-// Whatever is done to format or encode keys, they do not come out.
+// TestKeysFormatAsNothing: no attempt to format or encode keys shows them.
 func TestKeysFormatAsNothing(t *testing.T) {
 	f := KeyFile{
 		Servers:  []ServerKey{{Secret{"0x11223344556677"}, Secret{secret}}},

@@ -11,28 +11,30 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// ChannelBlock is the channel of Blocks: Submit queues a block of any content;
-// it is delivered whole, with its chunk id, unwrapped, as ID.
+// ChannelBlock is the channel of Blocks. Submit queues a block with any content. The
+// block is delivered whole, with its unwrapped chunk id as ID.
 const ChannelBlock = 2
 
 // BlockOptions set up a Blocks endpoint.
 type BlockOptions struct {
 	Profile  *wire.Profile // one with slices
 	Side     machine.Side
-	Every    time.Duration // least time between two slices; 0 is 10 ms
-	Resend   time.Duration // least time between two sends of one slice; 0 is 0.1 s
-	AckEvery time.Duration // least time between two acks; 0 is 0.1 s
+	Every    time.Duration // least time between two slices; 0 means 10 ms
+	Resend   time.Duration // least time between two sends of one slice; 0 means 0.1 s
+	AckEvery time.Duration // least time between two acks; 0 means 0.1 s
 	First    uint16        // id of the first block
-	// AsSample has the sender do what the series' sample does where it is at odds
-	// with the article: it never stores when it sent a slice, so nothing waits
-	// for Resend; and its round goes on one slice behind where it began, not
-	// behind the slice that it sent, so that one may go twice in a row.
+	// AsSample makes the sender do what the series' sample does where that contradicts the
+	// article:
+	//
+	//   - It never stores when it sent a slice, so nothing waits for Resend.
+	//   - Its round continues one slice after the slice at which it began, not after the
+	//     slice that it sent. So it may send one slice twice in a row.
 	AsSample bool
 }
 
-// Blocks is the reference of "Sending Large Blocks of Data": a block at a time
-// is cut into slices, each is sent again until the receiver's bits name it, and
-// the next block begins when all are named.
+// Blocks is the reference of "Sending Large Blocks of Data". It sends one block at a
+// time, cut into slices. It sends each slice again until the receiver's bits name it.
+// The next block begins when all are named.
 type Blocks struct {
 	options BlockOptions
 	send    blockSender
@@ -41,16 +43,16 @@ type Blocks struct {
 	bytes   []byte
 }
 
-// blockSender holds the blocks to send; the first of the queue is under way.
+// blockSender holds the blocks to send. The first of the queue is being sent.
 type blockSender struct {
 	queue   [][]byte
-	chunk   int64 // id of the first of the queue, unwrapped
+	chunk   int64 // id of the first block of the queue, unwrapped
 	round   sliceRound
 	latest  machine.Instant
 	started bool // latest is set
 }
 
-// blockReceiver holds the block that is coming in.
+// blockReceiver holds the block that is being received.
 type blockReceiver struct {
 	sliceIntake
 	parts   [][]byte
@@ -82,7 +84,7 @@ func NewBlocks(o BlockOptions) (*Blocks, error) {
 // Idle reports whether all submitted blocks are acked.
 func (b *Blocks) Idle() bool { return len(b.send.queue) == 0 }
 
-// Step takes one input: see machine.Endpoint.
+// Step processes one input. See machine.Endpoint.
 func (b *Blocks) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	switch in := in.(type) {
 	case machine.Submit:
@@ -111,7 +113,7 @@ func (b *Blocks) Step(now machine.Instant, in machine.Input, out *machine.Effect
 	return nil
 }
 
-// begin takes the next block of the queue under way.
+// begin starts the next block of the queue, unless one is being sent.
 func (b *Blocks) begin() {
 	s := &b.send
 	if s.round.count > 0 || len(s.queue) == 0 {
@@ -121,8 +123,9 @@ func (b *Blocks) begin() {
 	s.round.begin((len(s.queue[0]) + size - 1) / size)
 }
 
-// due returns the next slice of the round that may go by now; where none may, the
-// one that may first, and when.
+// due returns the next slice of the round that has waited for Resend, and when it may
+// be sent. If all slices still wait, slice is -1 and at is when the first of them may
+// be sent. The result ok is false if there is nothing to send.
 func (b *Blocks) due(now machine.Instant) (slice int, at machine.Instant, ok bool) {
 	b.begin()
 	s := &b.send
@@ -166,7 +169,7 @@ func (b *Blocks) sendSlice(now machine.Instant, out *machine.Effects) {
 	s.latest, s.started = now, true
 }
 
-// arriveAck takes the bits of the block that is under way.
+// arriveAck applies an ack of the block that is being sent.
 func (b *Blocks) arriveAck(now machine.Instant, out *machine.Effects) {
 	s := &b.send
 	if s.round.count == 0 || b.packet.Chunk != uint16(s.chunk) || b.packet.SliceCount != s.round.count {
@@ -180,7 +183,7 @@ func (b *Blocks) arriveAck(now machine.Instant, out *machine.Effects) {
 	}
 }
 
-// arriveSlice takes a slice, and hands over the block that it makes whole.
+// arriveSlice processes a slice, and delivers the block that it completes.
 func (b *Blocks) arriveSlice(now machine.Instant, data []byte, out *machine.Effects) {
 	r, p := &b.receive, &b.packet
 	fresh, whole := r.arrive(p.Chunk, p.SliceID, p.SliceCount)
@@ -219,7 +222,7 @@ func (b *Blocks) tell(now machine.Instant, kind machine.EventKind, chunk int64, 
 	})
 }
 
-// Deadline returns when the next slice or ack may go.
+// Deadline returns when the next slice or ack may be sent.
 func (b *Blocks) Deadline() (machine.Instant, bool) {
 	_, at, ok := b.due(math.MinInt64)
 	if r := &b.receive; r.current || r.before {
@@ -234,7 +237,7 @@ func (b *Blocks) Deadline() (machine.Instant, bool) {
 	return at, ok
 }
 
-// Inspect draws the slices of the blocks that are under way.
+// Inspect draws the slices of the blocks that are being sent and received.
 func (b *Blocks) Inspect(v *machine.View) {
 	v.Reset()
 	sent := machine.Window{Name: "slices sent", Next: b.send.chunk, Size: b.options.Profile.Slices, Grade: machine.Certain}
@@ -264,7 +267,7 @@ func (b *Blocks) Inspect(v *machine.View) {
 // Clone returns an independent copy.
 func (b *Blocks) Clone() machine.Endpoint {
 	c := *b
-	c.send.queue = slices.Clone(b.send.queue) // what a block holds never changes
+	c.send.queue = slices.Clone(b.send.queue) // the contents of a block never change
 	c.send.round.at = slices.Clone(b.send.round.at)
 	c.receive.parts = slices.Clone(b.receive.parts)
 	c.bytes = nil

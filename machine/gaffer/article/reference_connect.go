@@ -10,15 +10,15 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Events of the article's connection, and of nothing else.
+// Events of the article's connections.
 const (
-	EventConnected    = machine.EventProtocol + 48 + iota // the side holds the connection to stand
-	EventDisconnected                                     // it holds it to have ended
-	EventTurnedAway                                       // the client was refused
-	EventTimedOut                                         // it gave up on a silent peer
+	EventConnected    = machine.EventProtocol + 48 + iota // the side considers itself connected
+	EventDisconnected                                     // the side considers the connection ended
+	EventRefused                                          // the server refused the client
+	EventTimedOut                                         // the side gave up on a silent peer
 )
 
-// DenyFull and DenyConnected are the reasons of a denied packet.
+// DenyFull and DenyConnected are the reasons in a denied packet.
 const (
 	DenyFull      = 0 // the server has no free slot
 	DenyConnected = 1 // this client is connected already
@@ -29,22 +29,22 @@ type ConnectOptions struct {
 	Profile *wire.Profile // one with the handshake
 	Side    machine.Side
 	Server  bool
-	Slots   int    // of a server: clients at a time; 0 is 64
+	Slots   int    // of a server: clients at a time; 0 means 64
 	Seed    uint64 // of the salts
-	// Every is the time between two packets of the handshake, 0 is 0.1 s;
-	// KeepAlive that of a standing connection, 0 is 1 s; Timeout the silence
-	// after which a side gives up, 0 is 10 s.
+	// Every is the time between two packets of the handshake; 0 means 0.1 s. KeepAlive is
+	// the same for an established connection; 0 means 1 s. Timeout is the silence after
+	// which a side gives up; 0 means 10 s.
 	Every, KeepAlive, Timeout time.Duration
-	Farewells                 int // disconnect packets sent at the end; 0 is 10, as in the article; the sample sends 1
+	Farewells                 int // disconnect packets sent at the end; 0 means 10, as in the article; the sample sends 1
 }
 
-// Connection is the reference of "Client Server Connection": request,
-// challenge, response, keep-alive, disconnect. A client has peer 0; a server
-// has any.
+// Connection is the reference of "Client Server Connection": request, challenge,
+// response, keep-alive, disconnect. A client's only peer is 0. A server has any number
+// of peers.
 type Connection struct {
 	options ConnectOptions
 	salts   rand.PCG
-	links   []link // by peer
+	links   []link // of the server: in use
 	slots   int    // taken
 	packet  wire.Packet
 	bytes   []byte
@@ -53,7 +53,7 @@ type Connection struct {
 // link is one connection, as one side sees it.
 type link struct {
 	state           linkState
-	client, server  uint64 // salts; client salt xor server salt would prefix payloads
+	client, server  uint64 // salts; the XOR of both would prefix payloads
 	heardAt, sentAt machine.Instant
 	begun           bool // sentAt is set
 }
@@ -62,10 +62,10 @@ type linkState uint8
 
 const (
 	linkNone        linkState = iota
-	linkRequesting            // client: has asked
+	linkRequesting            // client: has sent a request
 	linkResponding            // client: was challenged
-	linkChallenging           // server: has challenged
-	linkStanding
+	linkChallenging           // server: has sent a challenge
+	linkConnected
 )
 
 // NewConnection returns an endpoint without connections.
@@ -90,13 +90,13 @@ func NewConnection(o ConnectOptions) (*Connection, error) {
 	return &Connection{options: o, salts: *rand.NewPCG(o.Seed, 0x5a17)}, nil
 }
 
-// Connected reports whether the connection to a peer stands.
+// Connected reports whether the connection to a peer is established.
 func (c *Connection) Connected(peer machine.Peer) bool {
-	return int(peer) < len(c.links) && c.links[peer].state == linkStanding
+	return int(peer) < len(c.links) && c.links[peer].state == linkConnected
 }
 
-// Step takes one input: see machine.Endpoint. Commands are Connect (client),
-// Disconnect and, of a server, Kick.
+// Step processes one input. See machine.Endpoint. The commands are Connect for a
+// client, Disconnect for both, and Kick for a server.
 func (c *Connection) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	switch in := in.(type) {
 	case machine.Command:
@@ -142,10 +142,10 @@ func (c *Connection) command(now machine.Instant, in machine.Command, out *machi
 	return nil
 }
 
-// serve takes a client's packet.
+// serve processes a client's packet.
 func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.Effects) {
 	if int(peer) >= 1<<16 {
-		return // no driver has so many; the table must not grow by a number alone
+		return // no driver has so many; a number alone must not make the table grow
 	}
 	for int(peer) >= len(c.links) {
 		c.links = append(c.links, link{})
@@ -153,7 +153,7 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 	l, p := &c.links[peer], &c.packet
 	if p.Handshake == wire.ConnectRequest {
 		switch {
-		case l.state == linkStanding:
+		case l.state == linkConnected:
 			if l.client != p.ClientSalt {
 				c.deny(peer, p.ClientSalt, DenyConnected, out)
 			}
@@ -164,7 +164,7 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 		case c.slots >= c.options.Slots:
 			c.deny(peer, p.ClientSalt, DenyFull, out)
 		default:
-			// A challenge takes no slot: whoever forges addresses fills nothing.
+			// A challenge uses no slot, so forged addresses fill none.
 			*l = link{state: linkChallenging, client: p.ClientSalt, server: c.salts.Uint64(), heardAt: now}
 			c.send(now, peer, wire.ConnectChallenge, out)
 		}
@@ -182,7 +182,7 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 				return
 			}
 			c.slots++
-			l.state, l.begun = linkStanding, false
+			l.state, l.begun = linkConnected, false
 			c.tell(now, EventConnected, peer, out)
 		}
 		l.heardAt = now
@@ -192,13 +192,13 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 	case wire.ConnectKeepAlive:
 		l.heardAt = now
 	case wire.ConnectDisconnect:
-		if l.state == linkStanding {
+		if l.state == linkConnected {
 			c.end(now, peer, EventDisconnected, out)
 		}
 	}
 }
 
-// answer takes the server's packet.
+// answer processes the server's packet.
 func (c *Connection) answer(now machine.Instant, out *machine.Effects) {
 	l, p := &c.links[0], &c.packet
 	if l.state == linkNone || p.ClientSalt != l.client {
@@ -206,8 +206,8 @@ func (c *Connection) answer(now machine.Instant, out *machine.Effects) {
 	}
 	switch p.Handshake {
 	case wire.ConnectDenied:
-		if l.state != linkStanding {
-			c.end(now, 0, EventTurnedAway, out)
+		if l.state != linkConnected {
+			c.end(now, 0, EventRefused, out)
 		}
 	case wire.ConnectChallenge:
 		if l.state == linkRequesting {
@@ -219,17 +219,17 @@ func (c *Connection) answer(now machine.Instant, out *machine.Effects) {
 		}
 		l.heardAt = now
 		if l.state == linkResponding {
-			l.state = linkStanding
+			l.state = linkConnected
 			c.tell(now, EventConnected, 0, out)
 		}
 	case wire.ConnectDisconnect:
-		if p.ChallengeSalt == l.server && l.state == linkStanding {
+		if p.ChallengeSalt == l.server && l.state == linkConnected {
 			c.end(now, 0, EventDisconnected, out)
 		}
 	}
 }
 
-// wake sends what is due to a peer, and gives up on one that is silent.
+// wake sends what is due to a peer, and gives up on a silent one.
 func (c *Connection) wake(now machine.Instant, peer machine.Peer, out *machine.Effects) {
 	l := &c.links[peer]
 	at, kind, ok := c.due(l)
@@ -250,7 +250,7 @@ func (c *Connection) due(l *link) (at machine.Instant, kind wire.HandshakeKind, 
 		kind = wire.ConnectRequest
 	case linkResponding:
 		kind = wire.ConnectResponse
-	case linkStanding:
+	case linkConnected:
 		kind, every = wire.ConnectKeepAlive, c.options.KeepAlive
 	default:
 		return 0, 0, false
@@ -283,10 +283,10 @@ func (c *Connection) put(peer machine.Peer, pk *wire.Packet, out *machine.Effect
 
 func (c *Connection) end(now machine.Instant, peer machine.Peer, why machine.EventKind, out *machine.Effects) {
 	l := &c.links[peer]
-	if c.options.Server && l.state == linkStanding {
+	if c.options.Server && l.state == linkConnected {
 		c.slots--
 	}
-	if !c.options.Server || l.state == linkStanding {
+	if !c.options.Server || l.state == linkConnected {
 		c.tell(now, why, peer, out)
 	}
 	*l = link{}
@@ -299,7 +299,7 @@ func (c *Connection) tell(now machine.Instant, kind machine.EventKind, peer mach
 	})
 }
 
-// Deadline returns when something is due to some peer, or one is given up.
+// Deadline returns when something is due to some peer, or a peer times out.
 func (c *Connection) Deadline() (first machine.Instant, some bool) {
 	for i := range c.links {
 		l := &c.links[i]

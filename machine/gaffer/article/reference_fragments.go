@@ -9,11 +9,11 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// ChannelFragments is the channel of Fragments: Submit sends a packet of the
-// given Type at once, whole or in fragments. The payload is its body as it
-// stands on the wire, beginning in the byte that ends with the packet type:
-// those lowest bits of its first byte are not used, and zero when delivered.
-// ID is the packet's sequence as on the wire.
+// ChannelFragments is the channel of Fragments. Submit sends a packet of the given Type
+// at once, whole or in fragments. The payload is the packet's body as on the wire. It
+// begins within the byte that ends with the packet type: the lowest bits of its first
+// byte are ignored, and are zero when delivered. ID is the packet's sequence as on the
+// wire.
 const ChannelFragments = 3
 
 // FragmentOptions set up a Fragments endpoint.
@@ -23,30 +23,30 @@ type FragmentOptions struct {
 	First   uint32 // sequence of the first packet
 }
 
-// Fragments is the reference of "Packet Fragmentation and Reassembly": a packet
-// larger than a fragment is cut up, checksum and all; the receiver joins what
-// has come of the newest packets, and reads a packet once nothing is missing.
-// Nothing is sent again. A whole packet that the network doubles is delivered
-// twice, as the article's is: only fragments are looked up by their sequence.
+// Fragments is the reference of "Packet Fragmentation and Reassembly". It splits a
+// packet larger than a fragment, including its checksum. The receiver joins the
+// fragments of the newest packets, and reads a packet once none is missing. Nothing is
+// sent again. If the network duplicates a whole packet it is delivered twice, as in the
+// article: only fragments are looked up by their sequence.
 type Fragments struct {
 	options FragmentOptions
 	size    int // data bytes of a fragment
 	most    int // fragments of a packet
-	window  int // packets from the oldest that may be in reassembly to the newest
+	window  int // the reassembly window: packets from the oldest in reassembly to the newest
 
 	next    int64 // sequence of the next packet to send, unwrapped
-	newest  int64 // newest sequence that came, unwrapped
+	newest  int64 // newest sequence that arrived, unwrapped
 	begun   bool  // newest is set
 	partial []assembling
 	packet  wire.Packet
 	bytes   []byte
 }
 
-// assembling is a packet of which fragments have come.
+// assembling is a packet whose fragments have begun to arrive.
 type assembling struct {
 	sequence int64 // unwrapped
 	parts    [][]byte
-	left     int // fragments missing; at 0 the parts are gone, and later fragments ignored
+	left     int // missing fragments; at 0 the parts are gone, and later fragments are ignored
 }
 
 // NewFragments returns an endpoint that has neither sent nor received a packet.
@@ -68,7 +68,7 @@ func NewFragments(o FragmentOptions) (*Fragments, error) {
 	return e, nil
 }
 
-// Step takes one input: see machine.Endpoint.
+// Step processes one input. See machine.Endpoint.
 func (e *Fragments) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	switch in := in.(type) {
 	case machine.Submit:
@@ -125,8 +125,8 @@ func (e *Fragments) arrive(now machine.Instant, b []byte, out *machine.Effects) 
 		e.deliver(now, sequence, b, out)
 	case wire.KindFragment:
 		joined := e.join(sequence, b[pk.PayloadOffset:pk.PayloadOffset+pk.PayloadLen])
-		// What the fragments hold must be a packet by itself, and the one that
-		// they say they are of.
+		// The joined fragments must be a packet by themselves. It must be the packet that
+		// they say they belong to.
 		if joined != nil && p.Parse(joined, len(joined), pk) == nil && pk.Kind == wire.KindRegular &&
 			pk.Sequence == e.wire(sequence) {
 			e.deliver(now, sequence, joined, out)
@@ -134,8 +134,8 @@ func (e *Fragments) arrive(now machine.Instant, b []byte, out *machine.Effects) 
 	}
 }
 
-// advance moves the window to a packet that is newer, and drops what it leaves
-// behind: of those packets no more is awaited.
+// advance moves the window to a newer packet, and drops the packets that leave it: no
+// more of them is expected.
 func (e *Fragments) advance(sequence int64) {
 	if e.begun && sequence <= e.newest {
 		return
@@ -144,9 +144,9 @@ func (e *Fragments) advance(sequence int64) {
 	e.partial = slices.DeleteFunc(e.partial, func(a assembling) bool { return a.sequence <= sequence-int64(e.window) })
 }
 
-// join takes the fragment that was just parsed, and gives the packet's bytes if
-// it was the last one missing. It refuses what is older than the window, and a
-// count that is not the first fragment's.
+// join enters the fragment that was just parsed. It returns the packet's bytes if that
+// was the last missing fragment. It refuses a fragment older than the window, or with
+// another count than the packet's first one.
 func (e *Fragments) join(sequence int64, data []byte) []byte {
 	e.advance(sequence)
 	if sequence <= e.newest-int64(e.window) {
@@ -171,7 +171,7 @@ func (e *Fragments) join(sequence int64, data []byte) []byte {
 	return joined
 }
 
-// deliver hands over the body of the packet that was just parsed from b.
+// deliver delivers the body of the packet that was just parsed from b.
 func (e *Fragments) deliver(now machine.Instant, sequence int64, b []byte, out *machine.Effects) {
 	pk := &e.packet
 	e.bytes = append(e.bytes[:0], b[pk.PayloadOffset:pk.PayloadOffset+pk.PayloadLen]...)
@@ -189,15 +189,15 @@ func (e *Fragments) tell(now machine.Instant, kind machine.EventKind, sequence i
 	})
 }
 
-// wire returns a sequence as it is sent.
+// wire returns a sequence as on the wire.
 func (e *Fragments) wire(sequence int64) uint32 {
 	return uint32(sequence) & e.options.Profile.Space().Mask()
 }
 
-// Deadline reports that nothing is awaited: a packet goes when it is submitted.
+// Deadline returns no deadline: a packet is sent when it is submitted.
 func (e *Fragments) Deadline() (machine.Instant, bool) { return 0, false }
 
-// Inspect draws the fragments of the packets in reassembly, a window each.
+// Inspect draws the fragments of the packets in reassembly, one window each.
 func (e *Fragments) Inspect(v *machine.View) {
 	v.Reset()
 	for _, a := range e.partial {
@@ -224,7 +224,7 @@ func (e *Fragments) Clone() machine.Endpoint {
 	c := *e
 	c.partial = slices.Clone(e.partial)
 	for i := range c.partial {
-		c.partial[i].parts = slices.Clone(c.partial[i].parts) // what a part holds never changes
+		c.partial[i].parts = slices.Clone(c.partial[i].parts) // the contents of a part never change
 	}
 	c.bytes = nil
 	return &c

@@ -14,7 +14,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// fragmentsProfile is that of the recorded runs of the series' sample.
+// fragmentsProfile returns the profile of the recorded runs of the series' sample.
 func fragmentsProfile() *wire.Profile {
 	return gaffertest.Builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
 }
@@ -29,7 +29,8 @@ func newFragments(t *testing.T, o article.FragmentOptions) *article.Fragments {
 	return e
 }
 
-// body makes a packet's body of n bytes; its first two bits are the packet type's.
+// body returns a packet's body of n bytes. Its first two bits belong to the packet
+// type.
 func body(n int, seed uint32) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -40,9 +41,9 @@ func body(n int, seed uint32) []byte {
 	return b
 }
 
-// TestFragmentsLossy sends packets of all sizes both ways over bad networks. A
-// packet must be delivered, equal to what was submitted, when and only when the
-// network brought all of it; in fragments, once.
+// TestFragmentsLossy sends packets of all sizes both ways over bad networks. A packet
+// must be delivered, unchanged, exactly when the network brought all of it. A packet in
+// fragments must be delivered once.
 func TestFragmentsLossy(t *testing.T) {
 	const first = 65500
 	fragmented, lost := 0, 0
@@ -68,7 +69,7 @@ func TestFragmentsLossy(t *testing.T) {
 			Loss: []float64{0, 0.05, 0.2}[seed%3], Duplicate: 0.1,
 		}
 		w.Connect(hosts[0], hosts[1], path, path)
-		// The naive model: which fragments of a packet came, by sequence.
+		// The naive model: which fragments of a packet arrived, by sequence.
 		came := [2]map[uint32]map[int]bool{{}, {}}
 		delivered := [2]map[uint32]int{{}, {}}
 		w.Watch(func(s *sim.Step) {
@@ -133,8 +134,8 @@ func TestFragmentsLossy(t *testing.T) {
 	}
 }
 
-// TestFragmentRefusals walks the edges of reassembly: order, duplicates, a count
-// that differs, a packet that is not the one its fragments name, the window.
+// TestFragmentRefusals covers the edges of reassembly: order, duplicates, a different
+// count, fragments of another packet, the window.
 func TestFragmentRefusals(t *testing.T) {
 	p := fragmentsProfile()
 	whole := func(sequence uint32, b []byte) []byte {
@@ -193,8 +194,8 @@ func TestFragmentRefusals(t *testing.T) {
 	}
 }
 
-// TestFragmentSizes: 1024 bytes travel whole, 255 fragments are the most, and
-// what is refused takes no sequence.
+// TestFragmentSizes: 1024 bytes are sent whole, 255 fragments are the most, and a
+// refused packet uses no sequence.
 func TestFragmentSizes(t *testing.T) {
 	const around = 4 + 2 + 4 // CRC, sequence, end check
 	e := newFragments(t, article.FragmentOptions{})
@@ -235,21 +236,21 @@ func TestFragmentSizes(t *testing.T) {
 	}
 }
 
-// packetBody is the body of a packet of the recorded runs.
+// packetBody is the body of a packet in the recorded runs.
 type packetBody struct {
 	kind  uint32
 	bytes []byte
 }
 
-// TestFragmentsInterop has the reference live through both ends of the recorded
-// runs of the series' sample: it must send the datagrams that the real one sent,
-// and deliver the packets that the real one's log says it received.
+// TestFragmentsInterop runs the reference as both ends of the recorded runs of the
+// series' sample. It must send the datagrams that the real end sent. It must deliver
+// the packets that the real end logged as received.
 func TestFragmentsInterop(t *testing.T) {
 	p := fragmentsProfile()
 	for _, run := range []string{"article-fragments-clean", "article-fragments-loss5"} {
 		lines := gaffertest.ReadLog(t, run)
 		sent := map[string]map[uint32]packetBody{}
-		flows := map[string][]gaffertest.Passing{}
+		flows := map[string][]gaffertest.TappedDatagram{}
 		for _, side := range []string{"client", "server"} {
 			path := gaffertest.Capture(t, run, side)
 			near := gaffertest.NearFlows(t, path, lines)
@@ -299,7 +300,7 @@ func TestFragmentsInterop(t *testing.T) {
 	}
 }
 
-// logged returns an endpoint's lines of one event.
+// logged returns an endpoint's log lines of one event.
 func logged(lines []gaffertest.LogLine, side, event string) (out []gaffertest.LogLine) {
 	for _, l := range lines {
 		if l.Endpoint == side && l.Event == event {
@@ -309,15 +310,16 @@ func logged(lines []gaffertest.LogLine, side, event string) (out []gaffertest.Lo
 	return out
 }
 
-// resend has a reference send the packets that the endpoint at the tap sent,
-// holds the datagrams against each other and the packets against the log, and
-// gives the bodies by sequence.
-func resend(t *testing.T, name string, flow []gaffertest.Passing, want []gaffertest.LogLine) map[uint32]packetBody {
+// resend makes a reference send the packets that the endpoint at the tap sent. It
+// compares the datagrams with the capture and the packets with the log. It returns the
+// bodies by sequence.
+func resend(t *testing.T, name string, flow []gaffertest.TappedDatagram,
+	want []gaffertest.LogLine) map[uint32]packetBody {
 	t.Helper()
 	p := fragmentsProfile()
 	e := newFragments(t, article.FragmentOptions{})
 	bodies := map[uint32]packetBody{}
-	var own []gaffertest.Passing
+	var own []gaffertest.TappedDatagram
 	for _, x := range flow {
 		if x.Own {
 			own = append(own, x)

@@ -15,7 +15,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// script returns one host's inputs of a journal.
+// script returns the inputs of one host in a journal.
 func script(j *sim.Journal, host int) (out []machinetest.Timed) {
 	for _, e := range j.Entries {
 		if e.Host == host {
@@ -35,8 +35,8 @@ func newBlocks(t *testing.T, o article.BlockOptions) *article.Blocks {
 	return b
 }
 
-// TestBlocksSoak sends blocks both ways over bad networks: each must come, whole,
-// in order and once.
+// TestBlocksSoak sends blocks both ways over bad networks. Each must arrive whole, in
+// order and once.
 func TestBlocksSoak(t *testing.T) {
 	for seed := range uint64(60) {
 		w := sim.New(seed)
@@ -100,8 +100,8 @@ func TestBlocksSoak(t *testing.T) {
 	}
 }
 
-// TestBlocksInterop has the reference live through both ends of the recorded
-// run of the series' sample: every slice and every ack must be its own.
+// TestBlocksInterop runs the reference as both ends of the recorded run of the series'
+// sample. It must send every slice and every ack that the real end sent.
 func TestBlocksInterop(t *testing.T) {
 	const run = "article-chunks-loss25"
 	lines := gaffertest.ReadLog(t, run)
@@ -126,7 +126,7 @@ func TestBlocksInterop(t *testing.T) {
 				}
 			}
 			var out machine.Effects
-			var pending []gaffertest.Passing
+			var pending []gaffertest.TappedDatagram
 			submitted, compared := uint16(0), 0
 			for _, x := range flow {
 				if !x.Own {
@@ -143,7 +143,8 @@ func TestBlocksInterop(t *testing.T) {
 					}
 					submitted++
 				}
-				// What arrived is read in order, as much of it as makes this packet.
+				// Arrivals are read in order: as many of them as make the reference send this
+				// packet.
 				for n := 0; ; n++ {
 					c := b.Clone()
 					out.Reset()
@@ -182,8 +183,8 @@ func newConnection(t *testing.T, o article.ConnectOptions) *article.Connection {
 	return c
 }
 
-// TestConnection walks clients through a server over a bad network: they get
-// in, stay in, and leave; the server counts right.
+// TestConnection takes clients through a server over a bad network. They connect, stay
+// connected and leave, and the server counts right.
 func TestConnection(t *testing.T) {
 	for seed := range uint64(40) {
 		w := sim.New(seed)
@@ -222,7 +223,7 @@ func TestConnection(t *testing.T) {
 					clients[i].Connected(0), server.Connected(machine.Peer(i)), want)
 			}
 		}
-		if !slices.Equal(events["client 2"], []machine.EventKind{article.EventTurnedAway}) {
+		if !slices.Equal(events["client 2"], []machine.EventKind{article.EventRefused}) {
 			t.Fatalf("seed %d: the third client's events: %v", seed, events["client 2"])
 		}
 		if err := w.Run(machine.Instant(25 * time.Second)); err != nil {
@@ -246,7 +247,7 @@ func TestConnection(t *testing.T) {
 	}
 }
 
-// TestConnectionTimeout: a peer that falls silent is given up.
+// TestConnectionTimeout: both ends give up on a silent peer.
 func TestConnectionTimeout(t *testing.T) {
 	w := sim.New(1)
 	server := newConnection(t, article.ConnectOptions{Server: true, Side: machine.B, Timeout: 3 * time.Second})
@@ -277,10 +278,9 @@ func TestConnectionTimeout(t *testing.T) {
 	}
 }
 
-// TestConnectionBytes holds the handshake against the recorded run of the
-// series' sample: with the same salts every kind of packet is the same bytes,
-// and the reference's client goes through the handshake on the real server's
-// packets.
+// TestConnectionBytes compares the handshake with the recorded run of the series'
+// sample. With the same salts every kind of packet has the same bytes. The reference's
+// client completes the handshake with the real server's packets.
 func TestConnectionBytes(t *testing.T) {
 	const run = "article-connect"
 	lines := gaffertest.ReadLog(t, run)

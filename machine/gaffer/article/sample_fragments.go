@@ -9,19 +9,19 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// pieceHabits is how the packets of one side that sends fragments follow each other
-// at the tap. The fragments of a packet leave together: a network of any length
-// draws them apart.
-type pieceHabits struct {
+// fragmentTiming is how the packets of one side that sends fragments follow each other
+// at the tap. The fragments of a packet leave together. A network of any length draws
+// them apart.
+type fragmentTiming struct {
 	met      bool
 	sequence uint32
 	piece    bool
 	at       machine.Instant
 
 	packets       int
-	odd           int // numbers that were left out, came late or again
-	pairs         int // fragments behind another of the same packet
-	close, spread int // of them, within pairClose, and not within pairSpread
+	odd           int // numbers that were skipped, came late or came again
+	pairs         int // fragments that followed another one of the same packet
+	close, spread int // of these pairs, those within pairClose, and those not within pairSpread
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	oddTell    = 8
 )
 
-func (h *pieceHabits) take(at machine.Instant, p *wire.Packet, mask uint32) {
+func (h *fragmentTiming) take(at machine.Instant, p *wire.Packet, mask uint32) {
 	piece := p.Kind == wire.KindFragment
 	switch {
 	case !h.met:
@@ -52,14 +52,14 @@ func (h *pieceHabits) take(at machine.Instant, p *wire.Packet, mask uint32) {
 	h.met, h.sequence, h.piece, h.at = true, p.Sequence, piece, at
 }
 
-// near reports whether the side may stand at the tap: nothing of it is missing, and
-// its fragments come together. A number that is wrong is two odd ones.
-func (h *pieceHabits) near() bool {
-	return h.packets >= tracker.JudgeLeast && h.odd <= 2 && (h.pairs < pairsTell || 10*h.close >= 9*h.pairs)
+// near reports whether the side may be at the tap: none of its packets is missing, and
+// its fragments come together. One wrong number counts as two odd ones.
+func (h *fragmentTiming) near() bool {
+	return h.packets >= tracker.PlaceLeast && h.odd <= 2 && (h.pairs < pairsTell || 10*h.close >= 9*h.pairs)
 }
 
-// far tells why the side does not stand at the tap; empty where it may.
-func (h *pieceHabits) far(x machine.Side) string {
+// far returns why the side is not at the tap. It returns "" if the side may be there.
+func (h *fragmentTiming) far(x machine.Side) string {
 	switch {
 	case h.pairs >= pairsTell && 2*h.spread >= h.pairs:
 		return fmt.Sprintf("the fragments of %v's packets come apart", x)
@@ -69,8 +69,8 @@ func (h *pieceHabits) far(x machine.Side) string {
 	return ""
 }
 
-// pieceVantage tells where the tap stands by how both sides' fragments come.
-func pieceVantage(h *[2]pieceHabits) (v machine.Vantage, reason string) {
+// fragmentVantage returns where the timing of both sides' fragments places the tap.
+func fragmentVantage(h *[2]fragmentTiming) (v machine.Vantage, reason string) {
 	for i := range h {
 		x := machine.Side(i)
 		why := h[1-i].far(x.Other())

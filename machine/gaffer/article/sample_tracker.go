@@ -10,26 +10,26 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Tracker tracks a flow of the article series' programs that send no acks of
-// packets. It counts, and finds out what a judge of the flow wants to know: where
-// the tap stands, and which sides send slices again without waiting.
+// Tracker tracks a flow of the article series' programs that do not acknowledge
+// packets. It counts packets. It also finds what the flow's judge needs: where the tap
+// is, and which sides send slices again without waiting.
 type Tracker struct {
 	profile *wire.Profile
 	facts   machine.Facts
 	packets [2]uint64
 	bytes   [2]uint64
-	blocks  [2]blockHabits // by who sends the blocks
-	pieces  [2]pieceHabits
+	blocks  [2]blockTiming // by the side that sends the blocks
+	pieces  [2]fragmentTiming
 	mask    uint32 // of sequences
 	packet  wire.Packet
 }
 
-// Style says of each side whether it sends slices as the series' sample does;
-// it is what a SampleTracker has for machine.Facts.Settings.
+// Style reports for each side whether it sends slices as the series' sample does. A
+// Tracker puts it into machine.Facts.Settings.
 type Style [2]bool
 
-// NewTracker returns the tracker of such a flow. facts are what an earlier run
-// over it learned; the zero value if none.
+// NewTracker returns the tracker of such a flow. Facts are what an earlier run over the
+// flow learned, or the zero value.
 func NewTracker(p *wire.Profile, facts machine.Facts) *Tracker {
 	return &Tracker{profile: p, facts: facts, mask: p.Space().Mask()}
 }
@@ -52,22 +52,22 @@ func (t *Tracker) Observe(d *machine.Datagram, _ *machine.Effects) {
 	}
 }
 
-// Finish has nothing left to settle.
+// Finish does nothing: everything is settled.
 func (t *Tracker) Finish(*machine.Effects) {}
 
-// Inspect knows only how much was sent.
+// Inspect draws only how much was sent.
 func (t *Tracker) Inspect(s machine.Side, v *machine.View) {
 	v.Gauges = append(v.Gauges,
 		machine.Gauge{Name: "packets", Value: float64(t.packets[s]), Unit: "packets", Grade: machine.Certain},
 		machine.Gauge{Name: "bytes", Value: float64(t.bytes[s]), Unit: "bytes", Grade: machine.Certain})
 }
 
-// Summary returns what was counted; the rest is unknown.
+// Summary returns the counts. The rest is unknown.
 func (t *Tracker) Summary(s machine.Side) machine.Summary {
 	return machine.Summary{Packets: t.packets[s], Bytes: t.bytes[s], NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 }
 
-// Learned returns where the tap stands, and the style of the sides.
+// Learned returns the place of the tap, and the style of both sides.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	if f.Settings == nil {
@@ -99,7 +99,7 @@ func (t *Tracker) Learned() machine.Facts {
 		}
 	}
 	if f.Vantage == machine.VantageUnknown {
-		f.Vantage, f.VantageReason = pieceVantage(&t.pieces)
+		f.Vantage, f.VantageReason = fragmentVantage(&t.pieces)
 	}
 	if f.Vantage == machine.VantageUnknown {
 		return t.undecided(f)
@@ -121,33 +121,35 @@ func (t *Tracker) Clone() machine.Tracker {
 	return &c
 }
 
-// Size returns the bytes of a clone, about.
+// Size returns the approximate size of a clone, in bytes.
 func (t *Tracker) Size() int {
 	return 512 + 40*(len(t.blocks[0].slices)+len(t.blocks[1].slices))
 }
 
-// blockHabits is how the slices of one side and the acks of the other follow each
-// other at the tap.
-type blockHabits struct {
-	begun  bool
-	chunk  uint16
-	leapt  uint16 // number of the last slice that was more than a block ahead
-	slices []slicePass
+// blockTiming is how the slices of one side and the acks of the other follow each other
+// at the tap.
+type blockTiming struct {
+	begun    bool
+	chunk    uint16
+	jumpedTo uint16 // number of the last slice that was more than a block ahead
+	slices   []slicePass
 
-	again, soon int // slices that were sent again; those of them sooner than the article lets them
-	acks        int // that name a slice for the first time
-	named       int // slices that were named
-	// How long after an ack that named it a slice passed the tap once more: its
-	// sender had not read the ack. And how long before an ack a slice had passed
-	// that it does not name, though a later one does: it was not there yet.
+	copies, early int // slices that were sent again; of these, those sooner than the article allows
+	acks          int // acks that named a slice for the first time
+	named         int // slices that were named
+	// The times resent: how long after an ack named it a slice passed the tap again. Its
+	// sender had not read the ack. The times unnamed: how long before an ack a slice
+	// passed that the ack does not name, though a later one does. The slice had not
+	// arrived.
 	resent, unnamed lags
-	// How soon after what it answers something followed: a block after the ack of
-	// all of the one before, an ack after a slice that it is the first to name.
+	// The times turned: how soon after the ack of a whole block the next block followed.
+	// The times answered: how soon after a slice the first ack followed that names it.
 	turned, answered reaction
-	whole            machine.Instant // when all of the newest block was acked; 0: it is not
+	whole            machine.Instant // when all of the newest block was acked; 0 if it is not
 }
 
-// reaction is the shortest of such times: no side can be farther from the tap.
+// reaction is the shortest of a side's times in blockTiming.turned or answered. The side
+// cannot be farther from the tap.
 type reaction struct {
 	least time.Duration
 	some  bool
@@ -161,15 +163,15 @@ func (r *reaction) add(d time.Duration) {
 
 func (r *reaction) prompt() bool { return r.some && r.least <= promptly }
 
-// slicePass is what passed of a slice of the newest block.
+// slicePass is what passed the tap of a slice of the newest block.
 type slicePass struct {
-	first, at machine.Instant // first and last copy
+	first, at machine.Instant // when the first and the last copy passed
 	named     machine.Instant // first ack that names it
-	skipped   time.Duration   // by the last ack that did not name it
+	skipped   time.Duration   // age of the last copy at the last ack that did not name it
 	came      bool
 }
 
-// lags counts such times.
+// lags counts the times of blockTiming.resent or unnamed.
 type lags struct {
 	long, very int // longer than lagShort, and lagLong
 	longest    time.Duration
@@ -196,16 +198,16 @@ func (l *lags) add(d time.Duration) {
 	l.longest = max(l.longest, d)
 }
 
-// far reports whether so many are long that the tap is not at the side.
+// far reports whether so many delays are long that the tap is not at the side.
 func (l *lags) far() bool { return l.very >= lagsTell }
 
-// near reports whether of so many chances next to none showed a long one.
+// near reports whether hardly any of the given number of chances showed a long delay.
 func (l *lags) near(chances int) bool { return chances >= lagsAcks && l.long <= 1+chances/100 }
 
-func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
+func (b *blockTiming) slice(at machine.Instant, p *wire.Packet) {
 	switch ahead := int16(p.Chunk - b.chunk); {
-	case b.begun && ahead > 1 && b.leapt != p.Chunk:
-		b.leapt = p.Chunk // it may be a number that is wrong
+	case b.begun && ahead > 1 && b.jumpedTo != p.Chunk:
+		b.jumpedTo = p.Chunk // the number may be wrong
 		return
 	case !b.begun || ahead > 0:
 		if b.begun && b.whole != 0 {
@@ -223,9 +225,9 @@ func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
 	}
 	e := &b.slices[p.SliceID]
 	if e.came {
-		b.again++
+		b.copies++
 		if at.Sub(e.at) < messages.ResendLeast-clockSlack {
-			b.soon++
+			b.early++
 		}
 		if e.named != 0 {
 			b.resent.add(at.Sub(e.named))
@@ -237,7 +239,7 @@ func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
 	e.at, e.came, e.skipped = at, true, 0
 }
 
-func (b *blockHabits) ack(at machine.Instant, p *wire.Packet) {
+func (b *blockTiming) ack(at machine.Instant, p *wire.Packet) {
 	if !b.begun || p.Chunk != b.chunk || p.SliceCount != len(b.slices) {
 		return
 	}
@@ -269,6 +271,6 @@ func (b *blockHabits) ack(at machine.Instant, p *wire.Packet) {
 	}
 }
 
-// asSample reports whether slices go out again as the sample sends them. What the
-// network doubles looks like that too, but for how much of it there is.
-func (b *blockHabits) asSample() bool { return b.soon >= 8 && 4*b.soon >= b.again }
+// asSample reports whether slices are sent again as the sample does. Duplicates by the
+// network look the same, but are far fewer.
+func (b *blockTiming) asSample() bool { return b.early >= 8 && 4*b.early >= b.copies }

@@ -21,7 +21,7 @@ func (s *sliceSet) size() (n int) {
 	return n
 }
 
-// less returns what is in s and not in o.
+// less returns the slices that are in s and not in o.
 func (s sliceSet) less(o *sliceSet) sliceSet {
 	for i := range s {
 		s[i] &^= o[i]
@@ -36,7 +36,7 @@ func (s sliceSet) with(o *sliceSet) sliceSet {
 	return s
 }
 
-// first returns the lowest slice in s; -1 for none.
+// first returns the lowest slice in s. It returns -1 if s is empty.
 func (s *sliceSet) first() int {
 	for i, w := range s {
 		if w != 0 {
@@ -46,7 +46,7 @@ func (s *sliceSet) first() int {
 	return -1
 }
 
-// draw writes what an ack of count slices says, slice 0 first.
+// draw formats an ack of count slices, slice 0 first.
 func (s *sliceSet) draw(count int) string {
 	var b strings.Builder
 	for i := range count {
@@ -59,16 +59,16 @@ func (s *sliceSet) draw(count int) string {
 	return b.String()
 }
 
-// sliceRound is the slices of the block that is being sent: they go round and
-// round, but for those that are acked.
+// sliceRound is the slices of the block that is being sent. The unacked ones are sent
+// in rounds.
 type sliceRound struct {
-	count       int // 0: no block is under way
+	count       int // 0: no block is being sent
 	acked, sent sliceSet
 	at          []machine.Instant // of the latest send of each
-	cursor      int               // where the round goes on
+	cursor      int               // the slice at which the round continues
 }
 
-// begin takes a block of so many slices under way.
+// begin starts a block of count slices.
 func (r *sliceRound) begin(count int) {
 	if cap(r.at) < count {
 		r.at = make([]machine.Instant, count)
@@ -76,8 +76,8 @@ func (r *sliceRound) begin(count int) {
 	*r = sliceRound{count: count, at: r.at[:count]}
 }
 
-// next returns the first slice of the round for which waits is false, of those not
-// acked; -1 where there is none.
+// next returns the first unacked slice of the round for which waits is false. It
+// returns -1 if there is none.
 func (r *sliceRound) next(waits func(slice int) bool) int {
 	for i := range r.count {
 		if k := (r.cursor + i) % r.count; !r.acked.has(k) && !waits(k) {
@@ -87,9 +87,9 @@ func (r *sliceRound) next(waits func(slice int) bool) int {
 	return -1
 }
 
-// sends takes it that a slice was sent. The series' sample then goes on one slice
-// behind where it began, not behind the slice that it sent, so that one may go
-// twice in a row.
+// sends records that a slice was sent. The series' sample then continues one slice
+// after the slice at which it began, not after the slice that it sent. So it may send
+// one slice twice in a row.
 func (r *sliceRound) sends(k int, now machine.Instant, asSample bool) {
 	r.sent.add(k)
 	r.at[k] = now
@@ -99,25 +99,26 @@ func (r *sliceRound) sends(k int, now machine.Instant, asSample bool) {
 	r.cursor = (k + 1) % r.count
 }
 
-// learns takes the bits of an ack of this block, and reports whether all is acked.
+// learns applies the bits of an ack of this block. It reports whether all slices are
+// acked.
 func (r *sliceRound) learns(came *sliceSet) bool {
 	r.acked = r.acked.with(came)
 	return r.acked.size() >= r.count
 }
 
-// sliceIntake is the block that is being received, but for what its slices hold.
+// sliceIntake is the block that is being received, without the contents of its slices.
 type sliceIntake struct {
 	chunk   int64 // id of the block that is expected, unwrapped
-	count   int   // of its slices; 0: none has come
+	count   int   // of its slices; 0 if none has arrived
 	have    sliceSet
-	last    int  // slices of the block before, for the acks of it
+	last    int  // slices of the previous block, for its acks
 	current bool // an ack of the present block is due
-	before  bool // an ack of the one before is due
+	before  bool // an ack of the previous block is due
 }
 
-// arrive takes a slice. It is fresh where it is of the expected block and had not
-// come; whole tells that it was the last one missing. One of the block before asks
-// for its ack again.
+// arrive enters a slice. It is fresh if it belongs to the expected block and had not
+// arrived yet. whole reports whether it was the last missing one. A slice of the
+// previous block requests that block's ack again.
 func (r *sliceIntake) arrive(chunk uint16, id, count int) (fresh, whole bool) {
 	if chunk == uint16(r.chunk-1) && r.last == count {
 		r.before = true
@@ -127,7 +128,7 @@ func (r *sliceIntake) arrive(chunk uint16, id, count int) (fresh, whole bool) {
 		return false, false
 	}
 	r.count = count
-	// The sender has moved on: it knows of the block before.
+	// The sender has moved on, so it knows about the previous block.
 	r.current, r.before = true, false
 	if r.have.has(id) {
 		return false, false
@@ -142,14 +143,14 @@ func (r *sliceIntake) arrive(chunk uint16, id, count int) (fresh, whole bool) {
 	return true, true
 }
 
-// sliceClaim is what an ack says.
+// sliceClaim is the content of an ack.
 type sliceClaim struct {
 	chunk uint16
 	count int
 	came  sliceSet
 }
 
-// claim returns the ack that is due; false for none.
+// claim returns the ack that is due. It returns false if none is.
 func (r *sliceIntake) claim() (c sliceClaim, ok bool) {
 	switch {
 	case r.before:
@@ -160,7 +161,7 @@ func (r *sliceIntake) claim() (c sliceClaim, ok bool) {
 	return c, false
 }
 
-// claimed takes it that the ack that was due is sent.
+// claimed records that the ack that was due is sent.
 func (r *sliceIntake) claimed() {
 	if r.before {
 		r.before = false
@@ -169,7 +170,7 @@ func (r *sliceIntake) claimed() {
 	}
 }
 
-// allSlices returns the set of the first n.
+// allSlices returns the set of the first n slices.
 func allSlices(n int) (s sliceSet) {
 	for i := range s {
 		switch left := n - 64*i; {

@@ -16,24 +16,24 @@ type Options struct {
 	Profile *wire.Profile
 	Rules   *gaffer.Rules // shared with the endpoint's clones: must not change
 	Side    machine.Side
-	// EventClock has the endpoint read its clock at every input. Without it the
-	// clock stands still between two Wakes, as it does for a game that updates
-	// its library once a frame: round trip times are then quantised by frames.
+	// EventClock makes the endpoint read its clock at every input. Without it the clock
+	// stands still between two Wakes, as for a game that updates its library once a frame.
+	// Round trip times are then multiples of a frame.
 	EventClock bool
 	First      uint32 // sequence of the first packet
-	// PeerFirst is that of the peer's. Of one other than 0 the endpoint has been
-	// connected for a while: it has received all that the peer sent before.
+	// PeerFirst is the sequence of the peer's first packet. If it is not 0, the endpoint
+	// has been connected for a while: it has received all that the peer sent before.
 	PeerFirst uint32
-	// FragmentAbove is the payload size above which a packet travels as
-	// fragments of FragmentSize bytes, FragmentMost at most; 0 for never.
+	// A packet with a payload above FragmentAbove is sent as fragments of FragmentSize
+	// bytes, at most FragmentMost of them. FragmentAbove 0 means never.
 	FragmentAbove, FragmentSize, FragmentMost int
 	Messages                                  *messages.Options // nil: packets carry payload only
 	Estimates                                 EstimateOptions
-	Fault                                     *Fault // what it does wrong; nil for nothing
+	Fault                                     *Fault // what it does wrong; nil: nothing
 }
 
-// Endpoint is the reference implementation of the family: `reliable` and the
-// article with its messages. It speaks with one peer.
+// Endpoint is the reference implementation of the family: `reliable`, and the article
+// with its messages. It has one peer.
 type Endpoint struct {
 	options  Options
 	state    gaffer.State
@@ -45,7 +45,7 @@ type Endpoint struct {
 	parts    []reassembly
 	messages *messages.Queues
 
-	// Of faults: the packet received last, and the header sent last.
+	// For faults: the packet received last, and the header sent last.
 	last   uint32
 	before wire.Header
 
@@ -55,7 +55,7 @@ type Endpoint struct {
 	ids     []int64
 }
 
-// reassembly holds the data of a packet's fragments; State knows which came.
+// reassembly holds the data of a packet's fragments. State knows which have arrived.
 type reassembly struct {
 	sequence uint32
 	header   wire.Header
@@ -101,10 +101,10 @@ func New(o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// State returns the endpoint's buffers: to look at, not to step.
+// State returns the endpoint's buffers. Callers may read but not change them.
 func (e *Endpoint) State() *gaffer.State { return &e.state }
 
-// Estimates returns the endpoint's own figures.
+// Estimates returns the endpoint's own estimates.
 func (e *Endpoint) Estimates() *Estimates { return &e.estimate }
 
 // CanSubmit reports whether the send buffer has room for a message.
@@ -112,7 +112,7 @@ func (e *Endpoint) CanSubmit() bool {
 	return e.messages != nil && e.messages.CanSubmit()
 }
 
-// Step takes one input: see machine.Endpoint.
+// Step processes one input. See machine.Endpoint.
 func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	if e.options.EventClock || !e.started {
 		e.clock, e.started = now, true
@@ -142,8 +142,8 @@ func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effe
 	return nil
 }
 
-// Deadline is never: the application sends at its own rate, and all else comes
-// with what is sent.
+// Deadline returns no deadline. The application sends at its own rate, and everything
+// else is sent with its packets.
 func (e *Endpoint) Deadline() (machine.Instant, bool) { return 0, false }
 
 func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) error {
@@ -174,7 +174,7 @@ func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) e
 	return nil
 }
 
-// transmit puts a packet on the network, in fragments where it is large.
+// transmit sends a packet, in fragments if it is large.
 func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects) error {
 	o := &e.options
 	if n := o.Profile.PayloadLengthBits; n > 0 && len(payload) >= 1<<n {
@@ -212,8 +212,8 @@ func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects)
 	return nil
 }
 
-// arrive takes a datagram. What is no packet of the profile is passed over, as
-// the libraries do.
+// arrive processes a datagram. It ignores what is not a packet of the profile, as the
+// libraries do.
 func (e *Endpoint) arrive(now machine.Instant, in machine.Arrive, out *machine.Effects) {
 	p := &e.packet
 	if err := e.options.Profile.Parse(in.Bytes, len(in.Bytes), p); err != nil {
@@ -258,11 +258,11 @@ func (e *Endpoint) arriveFragment(now machine.Instant, in machine.Arrive, p *wir
 	}
 }
 
-// receive takes a whole packet.
+// receive processes a whole packet.
 func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, refuse bool, out *machine.Effects) {
 	if e.messages != nil {
-		// What is malformed is discarded before it can be acked: a packet that
-		// was acked with its messages unread would lose them for good.
+		// Discard malformed packets before they can be acked. A packet that was acked with
+		// its messages unread would lose them for good.
 		rest, err := e.messages.Read(payload)
 		if err != nil {
 			return
@@ -301,13 +301,13 @@ func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, r
 	}
 }
 
-// readAcks takes the ack fields of a packet that was handed over.
+// readAcks processes the ack fields of a delivered packet.
 func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Effects) {
 	r := e.state.Rules
 	c := r.Claims(h.Ack, h.AckBits)
 	told := e.state.ReadAcks(c, e.clock, 0)
-	// The article walks the bits from the newest back; messages are settled in
-	// the same order.
+	// The article reads the bits from the newest back. Messages are settled in the same
+	// order.
 	for n := 0; told != 0; n, told = n+1, told>>1 {
 		if told&1 == 0 {
 			continue
@@ -319,13 +319,13 @@ func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Eff
 		sequence64 := e.next64 - 1 + int64(r.Distance(sequence, (e.state.NextSequence()-1)&r.Mask()))
 		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64,
 			RTT: int64(sample)}, out)
-		if e.messages != nil && !e.options.Fault.deaf {
+		if e.messages != nil && !e.options.Fault.ignoreAcks {
 			e.messages.Acked(sequence64)
 		}
 	}
 }
 
-// unwrap returns the peer's sequence without the wrap. The first keeps its value.
+// unwrap returns the peer's sequence unwrapped. The first one keeps its value.
 func (e *Endpoint) unwrap(sequence uint32) int64 {
 	if e.newest64 < 0 {
 		return int64(sequence)
@@ -346,7 +346,7 @@ func (e *Endpoint) Clone() machine.Endpoint {
 	c.estimate = e.estimate.clone()
 	c.parts = slices.Clone(e.parts)
 	for i := range c.parts {
-		c.parts[i].parts = slices.Clone(c.parts[i].parts) // what a part holds never changes
+		c.parts[i].parts = slices.Clone(c.parts[i].parts) // the contents of a part never change
 	}
 	if e.messages != nil {
 		c.messages = e.messages.Clone()

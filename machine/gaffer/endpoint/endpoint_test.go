@@ -15,8 +15,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// naive is the ack system as one would write it without sequence buffers: maps
-// over unwrapped numbers, nothing forgotten but by arithmetic.
+// naive is the ack system written without sequence buffers: maps keyed by unwrapped
+// numbers. It forgets nothing; arithmetic decides what is too old.
 type naive struct {
 	window   int64 // both buffers' entries
 	next     int64
@@ -43,9 +43,9 @@ func (n *naive) send(now machine.Instant) wire.Header {
 	return h
 }
 
-// arrive takes the peer's packet, of which the test knows the true number, and
-// the true numbers that its header named. It gives what became of it, and what
-// it acked, from the newest back.
+// arrive processes the peer's packet. The test knows the packet's true number, and the
+// true numbers that its header named. It returns the packet's fate, and what it acked,
+// from the newest back.
 func (n *naive) arrive(packet int64, names []int64, now machine.Instant) (fate machine.EventKind, acked []int64) {
 	if n.newest-packet >= n.window {
 		return machine.EventStale, nil
@@ -64,8 +64,8 @@ func (n *naive) arrive(packet int64, names []int64, now machine.Instant) (fate m
 	return machine.EventReceived, acked
 }
 
-// TestNaiveModel has two endpoints and two naive ones live through the same
-// random traffic, over several wraps of the sequence.
+// TestNaiveModel runs two endpoints and two naive ones through the same random traffic,
+// over several wraps of the sequence.
 func TestNaiveModel(t *testing.T) {
 	for _, profile := range []string{"article", "reliable"} {
 		t.Run(profile, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestNaiveModel(t *testing.T) {
 	}
 }
 
-type flying struct {
+type datagramInFlight struct {
 	from   int
 	packet int64
 	names  []int64
@@ -96,8 +96,8 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 		}
 		real[i], model[i] = e, newNaive(gaffer.RulesOf(p).Received)
 	}
-	// Loss changes by the thousand packets: nearly none, or nearly all.
-	var air []flying
+	// Loss changes every 1,500 packets: nearly none, or nearly all.
+	var air []datagramInFlight
 	var out machine.Effects
 	parsed := new(wire.Packet)
 	for now := machine.Instant(0); model[0].next < 70000; now++ {
@@ -114,7 +114,7 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 				t.Fatalf("seed %d, packet %d of side %d: header %+v (%v), expected %+v", seed, model[i].next-1, i,
 					parsed.Header, err, want)
 			}
-			f := flying{from: i, packet: model[i].next - 1, bytes: append([]byte(nil), got...)}
+			f := datagramInFlight{from: i, packet: model[i].next - 1, bytes: append([]byte(nil), got...)}
 			for b := range int64(32) {
 				if want.AckBits>>b&1 == 1 {
 					f.names = append(f.names, model[i].newest-b)
@@ -128,7 +128,7 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 			}
 			continue
 		}
-		// Mostly in order, at times anything that is under way, at times left for long.
+		// Usually in order, sometimes any datagram in flight, sometimes delayed for long.
 		k := 0
 		if rng.IntN(3) == 0 {
 			k = rng.IntN(len(air))
@@ -141,7 +141,7 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 		air = append(air[:k], air[k+1:]...)
 		to := 1 - f.from
 		if model[f.from].next-f.packet > 30000 {
-			continue // older than half the range: serial arithmetic cannot know
+			continue // older than half the range: serial arithmetic cannot order it
 		}
 		fate, acked := model[to].arrive(f.packet, f.names, now)
 		out.Reset()
@@ -166,9 +166,9 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 	}
 }
 
-// TestFalseAcks shows the fault that the article warns of: a receiver that
-// never clears old entries acks, after a wrap under 99 % loss, what it never
-// got; and that the remedy is one.
+// TestFalseAcks shows the fault that the article warns of. A receiver that never clears
+// old entries acks, after a wrap under 99 % loss, packets that it never got. It also
+// shows that the remedy works.
 func TestFalseAcks(t *testing.T) {
 	for _, stale := range []bool{true, false} {
 		p := gaffertest.Builtin("article")
@@ -220,8 +220,7 @@ func TestFalseAcks(t *testing.T) {
 	}
 }
 
-// TestEndpointLaws runs the laws of machinetest over what a simulation has both
-// endpoints do.
+// TestEndpointLaws runs the laws of machinetest over both endpoints of a simulation.
 func TestEndpointLaws(t *testing.T) {
 	for seed := range uint64(8) {
 		s := gaffertest.DrawSoak(seed)

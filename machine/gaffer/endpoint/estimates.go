@@ -9,16 +9,16 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// EstimateOptions are the constants of an endpoint's own figures. The zero
-// value is that of reliable 1.4.0.
+// EstimateOptions are the constants of an endpoint's own estimates. The zero value is
+// that of reliable 1.4.0.
 type EstimateOptions struct {
-	RTTSmoothing       float64 // share of a new sample; 0 is 0.0025
-	LossSmoothing      float64 // per update; 0 is 0.1
-	BandwidthSmoothing float64 // per update; 0 is 0.1
-	Overhead           int     // bytes of IP and UDP headers a packet; 0 is 28
-	// LossByAge has the loss be that of the article: of the packets in the sent
-	// buffer that are older than the round trip time, the share that is not
-	// acked. Else it is the library's: of the older half of the sent buffer.
+	RTTSmoothing       float64 // weight of a new sample; 0 means 0.0025
+	LossSmoothing      float64 // per update; 0 means 0.1
+	BandwidthSmoothing float64 // per update; 0 means 0.1
+	Overhead           int     // bytes of IP and UDP headers a packet; 0 means 28
+	// LossByAge selects the article's loss: the unacked share of the packets in the sent
+	// buffer that are older than the round trip time. Otherwise the loss is the library's:
+	// the unacked share of the older half of the sent buffer.
 	LossByAge bool
 }
 
@@ -36,28 +36,28 @@ func (o *EstimateOptions) defaults() {
 	}
 }
 
-// rttHistory is how many samples minimum, maximum, average and jitter look at.
+// rttHistory is the number of samples for minimum, maximum, average and jitter.
 const rttHistory = 512
 
-// Estimates is what an endpoint thinks of its connection, computed as reliable
-// 1.4.0 does: round trip times in milliseconds, loss as a share, bandwidths in
+// Estimates are an endpoint's estimates of its connection, computed as reliable 1.4.0
+// does. Round trip times are in milliseconds, loss is a share, bandwidths are in
 // kbit/s.
 type Estimates struct {
 	options EstimateOptions
 
 	rtt     float64 // smoothed
 	loss    float64
-	history []float64 // samples by sequence mod rttHistory; negative where none
+	history []float64 // samples by sequence mod rttHistory; negative if there is none
 	spread  Spread
 	arrived []arrival // by sequence mod the received buffer's size
 
 	sent, acked, received float64
 }
 
-// arrival is a packet in the received buffer as bandwidth counts it.
+// arrival is a packet in the received buffer, for the bandwidth.
 type arrival struct {
 	sequence uint32
-	bytes    uint32 // 0 for none: a packet has a header at least
+	bytes    uint32 // 0 for none: every packet has a header
 	at       machine.Instant
 }
 
@@ -76,18 +76,18 @@ func (e *Estimates) clone() Estimates {
 	return c
 }
 
-// RTT returns the smoothed round trip time; 0 before the first sample.
+// RTT returns the smoothed round trip time. It is 0 before the first sample.
 func (e *Estimates) RTT() time.Duration { return time.Duration(e.rtt * float64(time.Millisecond)) }
 
 // Loss returns the smoothed loss, 0 to 1.
 func (e *Estimates) Loss() float64 { return e.loss }
 
-// Bandwidth returns the smoothed rates in kbit/s: of what was sent, of that what
-// was acked, and of what was received.
+// Bandwidth returns the smoothed rates in kbit/s: of what was sent, of the acked part
+// of it, and of what was received.
 func (e *Estimates) Bandwidth() (sent, acked, received float64) { return e.sent, e.acked, e.received }
 
-// Spread is what the samples of the history, as they were at the latest update,
-// say beside their smoothed value. All in milliseconds, all 0 without samples.
+// Spread describes the samples of the history, as they were at the latest update. All
+// values are in milliseconds, and 0 without samples.
 type Spread struct {
 	Least, Most, Mean float64
 	JitterMean        float64 // mean distance from the least sample
@@ -95,7 +95,7 @@ type Spread struct {
 	JitterDeviation   float64 // standard deviation around the mean
 }
 
-// Spread returns it.
+// Spread returns the spread of the samples.
 func (e *Estimates) Spread() Spread { return e.spread }
 
 func (e *Estimates) updateSpread() {
@@ -124,7 +124,7 @@ func (e *Estimates) updateSpread() {
 	e.spread = s
 }
 
-// sample takes the round trip time of a packet that has just been acked.
+// sample adds the round trip time of a packet that has just been acked.
 func (e *Estimates) sample(sequence uint32, sample time.Duration) {
 	ms := machine.Milliseconds(sample)
 	e.history[sequence%rttHistory] = ms
@@ -135,12 +135,12 @@ func (e *Estimates) sample(sequence uint32, sample time.Duration) {
 	e.rtt = smooth(e.rtt, ms, e.options.RTTSmoothing)
 }
 
-// arrive takes a packet that was accepted; bytes is its size with its header.
+// arrive adds a packet that was accepted. bytes is its size with its header.
 func (e *Estimates) arrive(sequence uint32, bytes int, now machine.Instant) {
 	e.arrived[int(sequence)%len(e.arrived)] = arrival{sequence, uint32(bytes), now}
 }
 
-// smooth moves value towards x by share of the difference.
+// smooth moves value towards x by a share of the difference.
 func smooth(value, x, share float64) float64 {
 	if math.Abs(value-x) < 1e-5 {
 		return x
@@ -148,7 +148,7 @@ func smooth(value, x, share float64) float64 {
 	return value + (x-value)*share
 }
 
-// update is what the library does once a frame.
+// update does what the library does once a frame.
 func (e *Estimates) update(s *gaffer.State, now machine.Instant) {
 	e.updateSpread()
 	r := s.Rules
@@ -190,8 +190,8 @@ func (e *Estimates) update(s *gaffer.State, now machine.Instant) {
 	e.received = received.into(e.received, o.BandwidthSmoothing)
 }
 
-// lossByAge is the article's figure: packets that are older than the round
-// trip time should have been acked by now.
+// lossByAge returns the article's loss: packets older than the round trip time should
+// have been acked by now.
 func (e *Estimates) lossByAge(s *gaffer.State, now machine.Instant) float64 {
 	if e.rtt == 0 {
 		return 0
@@ -214,7 +214,7 @@ func (e *Estimates) lossByAge(s *gaffer.State, now machine.Instant) float64 {
 	return float64(lost) / float64(count)
 }
 
-// rate sums bytes and the time over which they went.
+// rate sums bytes, and the time in which they were sent.
 type rate struct {
 	bytes       int
 	first, last machine.Instant
@@ -232,8 +232,8 @@ func (r *rate) add(bytes int, at machine.Instant) {
 	r.any = true
 }
 
-// into smooths the rate into a value in kbit/s, which stays where the packets
-// take no time.
+// into smooths the rate into a value in kbit/s. It returns the value unchanged if the
+// packets span no time.
 func (r *rate) into(value, share float64) float64 {
 	span := r.last.Sub(r.first).Seconds()
 	if span <= 0 {

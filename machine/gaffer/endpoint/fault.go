@@ -10,25 +10,25 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Fault is one named way in which an implementation goes wrong, as a policy of
-// the reference endpoint: Options.Fault. All else of the endpoint stays right.
+// Fault is one named mistake of an implementation, as a policy of the reference
+// endpoint (Options.Fault). Everything else of the endpoint stays right.
 type Fault struct {
 	machine.Fault
 
 	rules    func(r *gaffer.Rules)
 	messages func(o *messages.Options)
 	header   func(e *Endpoint, h *wire.Header)
-	// drops tells that a packet is taken for stale.
+	// drops reports whether a packet is treated as stale.
 	drops func(e *Endpoint, sequence uint32) bool
-	// fragment changes the order and the headers in which fragments leave.
-	fragment func(pk *wire.Packet) (id int)
-	early    bool // a packet is received with its first fragment
-	deaf     bool // acks settle no message
+	// fragment changes the order and the headers of outgoing fragments.
+	fragment   func(pk *wire.Packet) (id int)
+	early      bool // a packet is received with its first fragment
+	ignoreAcks bool // acks settle no message
 }
 
-const faultEvery = 50 // packets between two slips of faults that come now and then
+const faultEvery = 50 // packets between two slips of faults that happen now and then
 
-// Faults lists them.
+// Faults lists all faults.
 var Faults = []*Fault{
 	{
 		Fault:  machine.Fault{Name: "ack-bit-off-by-one", Doc: "bit n of ack_bits says ack-n-1"},
@@ -183,7 +183,7 @@ var Faults = []*Fault{
 			Name: "message-resend-without-end", Doc: "messages are sent again though they are acked",
 			Scenario: []string{"--protocol", "gaffer:messages", "--messages", "5", "--payload", "0-0"},
 		},
-		deaf: true,
+		ignoreAcks: true,
 	},
 	{
 		Fault: machine.Fault{
@@ -209,5 +209,5 @@ var Faults = []*Fault{
 	},
 }
 
-// LookupFault finds one by its name; nil for none.
+// LookupFault returns the fault of a name. It returns nil if there is none.
 func LookupFault(name string) *Fault { return machine.LookupFault(Faults, name) }

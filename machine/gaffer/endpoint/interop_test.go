@@ -14,12 +14,12 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// TestInterop feeds a reference what a real endpoint received and has it send
-// what that one sent: every datagram must be the same, byte for byte, acks
-// included. When within a frame the real one read its socket is not on the
-// wire; that it read in order is. So what arrived is held back, and before each
-// own packet as much of it is read as makes the header come out right: if
-// nothing does, the reference differs.
+// TestInterop feeds a reference what a real endpoint received, and makes it send what
+// that one sent. Every datagram must be the same, byte for byte, acks included. The
+// wire does not show when within a frame the real endpoint read its socket, only that
+// it read in order. So arrivals are held back. Before each own packet the reference
+// reads as many of them as make its header equal. If no number does, the reference
+// differs.
 func TestInterop(t *testing.T) {
 	runs := 0
 	for _, path := range gaffertest.Captures(t, "*.pcap*") {
@@ -29,9 +29,9 @@ func TestInterop(t *testing.T) {
 		default:
 			continue
 		}
-		// Runs whose endpoints were not whole when the capture began with a fault of
-		// their own (entries of an earlier wrap) cannot be adopted from one header;
-		// which packets an application refused is not in the capture.
+		// Skip two kinds of runs. In the first the endpoints already had a fault
+		// when the capture began (entries of an earlier wrap): one header does not show it.
+		// In the second an application refused packets: the capture does not show which.
 		if strings.Contains(run, "stalebug") || strings.Contains(run, "reject") {
 			continue
 		}
@@ -46,7 +46,7 @@ func TestInterop(t *testing.T) {
 				t.Fatal("no flow of the run's endpoints")
 			}
 			for name, flow := range flows {
-				relive(t, name, run, flow, nil)
+				replayFlow(t, name, run, flow, nil)
 			}
 		})
 	}
@@ -55,9 +55,9 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// TestEstimatesAgainstLog holds the reference's own figures against those that
-// the real endpoint logged each second: frame times are the log's, all else is
-// as in TestInterop.
+// TestEstimatesAgainstLog compares the reference's estimates with those that the real
+// endpoint logged each second. Frame times are the log's. Everything else is as in
+// TestInterop.
 func TestEstimatesAgainstLog(t *testing.T) {
 	for _, run := range []string{"reliable-clean", "reliable-loss10", "reliable-loss40", "reliable-burst",
 		"reliable-dup10", "reliable-jitter80", "reliable-frag-heavy", "reliable-ipv6"} {
@@ -79,7 +79,7 @@ func TestEstimatesAgainstLog(t *testing.T) {
 				t.Fatalf("%s at the %s: %d lines of figures", run, side, len(f.stats))
 			}
 			for name, flow := range gaffertest.NearFlows(t, path, lines) {
-				relive(t, run+" "+name, run, flow, &f)
+				replayFlow(t, run+" "+name, run, flow, &f)
 			}
 			t.Logf("%s at the %s: largest differences: rtt %.4f ms, loss %.4f %%, sent %.3f and acked %.3f kbit/s, in %d "+
 				"comparisons",
@@ -88,15 +88,15 @@ func TestEstimatesAgainstLog(t *testing.T) {
 	}
 }
 
-// frames are an endpoint's frame times and figures, by the packet sent in the
-// frame.
+// frames are an endpoint's frame times and logged estimates, keyed by the packet sent
+// in the frame.
 type frames struct {
 	at    map[uint32]machine.Instant
 	stats map[uint32]gaffertest.LogLine
 	worst [4]float64
 }
 
-// compare holds the endpoint's figures after it sent a packet against the log.
+// compare compares the endpoint's estimates after it sent a packet with the log.
 func (f *frames) compare(t *testing.T, name string, sequence uint32, e *endpoint.Endpoint) {
 	t.Helper()
 	l, ok := f.stats[sequence]
@@ -110,8 +110,8 @@ func (f *frames) compare(t *testing.T, name string, sequence uint32, e *endpoint
 		got, want float64
 		within    float64
 	}{
-		// The server makes its library endpoint within the frame in which the first
-		// packet comes: that one's send time is some 50 µs later than the frame's.
+		// The server creates its library endpoint within the frame in which the first packet
+		// arrives. So that packet's send time is some 50 µs later than the frame's.
 		{"rtt", float64(e.Estimates().RTT()) / 1e6, l.RTT, 0.06},
 		{"packet_loss", e.Estimates().Loss() * 100, l.Loss, 0.0001},
 		{"sent_kbps", sent, l.SentKbps, 0.06},
@@ -133,8 +133,8 @@ func (f *frames) compare(t *testing.T, name string, sequence uint32, e *endpoint
 	}
 }
 
-// relive takes one flow; with frames, in the endpoint's own time.
-func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames) {
+// replayFlow runs the reference over one flow; with f, in the endpoint's own time.
+func replayFlow(t *testing.T, name, run string, flow []gaffertest.TappedDatagram, f *frames) {
 	t.Helper()
 	p := gaffertest.ProfileOf(run)
 	o := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p)}
@@ -145,7 +145,7 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 		}
 	}
 	var e *endpoint.Endpoint
-	var pending []gaffertest.Passing
+	var pending []gaffertest.TappedDatagram
 	var packet wire.Packet
 	var out machine.Effects
 	own, arrived, acked := 0, 0, 0
@@ -171,14 +171,14 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 			continue // not of the protocol: the relay never forges own packets
 		}
 		want := packet.Header
-		sent := []gaffertest.Passing{first}
+		sent := []gaffertest.TappedDatagram{first}
 		payload := append(bytes.Clone(first.Bytes[packet.PayloadOffset:]), make([]byte, first.Cut)...)
 		if packet.Kind == wire.KindRegular {
 			payload = payload[:packet.PayloadLen]
 		}
 		for n := packet.FragmentCount; packet.Kind == wire.KindFragment && len(sent) < n; {
-			// Fragments of one packet leave together; what arrives meanwhile does not
-			// belong to them.
+			// Fragments of one packet leave together. Arrivals between them do not belong to
+			// them.
 			if i++; i >= len(flow) {
 				return
 			}
@@ -208,7 +208,7 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 			} else if n == len(pending) {
 				t.Fatalf("%s: frame %d: header %+v, the reference would send %+v", name, first.Frame, want, got)
 			}
-			// What a snap length cut off is payload: any will do.
+			// A snap length cuts only payload, and any payload will do.
 			step(now, machine.Arrive{Bytes: append(bytes.Clone(pending[n].Bytes), make([]byte, pending[n].Cut)...)})
 			arrived++
 		}
@@ -231,8 +231,8 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 	}
 }
 
-// adopt returns a reference that stands where the real endpoint stood when it
-// sent a packet with this header.
+// adopt returns a reference in the state that the real endpoint had when it sent a
+// packet with this header.
 func adopt(t *testing.T, o endpoint.Options, h wire.Header) *endpoint.Endpoint {
 	t.Helper()
 	o.First = h.Sequence
@@ -242,7 +242,7 @@ func adopt(t *testing.T, o endpoint.Options, h wire.Header) *endpoint.Endpoint {
 	}
 	if !o.Profile.NothingReceived(h) {
 		s := e.State()
-		// A window can move by less than half the range at once.
+		// A window cannot move by half the range at once: move it in steps.
 		for _, q := range []uint32{h.Ack - 0xc000, h.Ack - 0x8000, h.Ack - 0x4000} {
 			s.Arrive(q&0xffff, false)
 		}

@@ -17,8 +17,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// three is a game of three types of messages: of 96 bits, of 7, and of 5 and as
-// many times 11 as those say.
+// three is a game with three types of messages. They have 96 bits, 7 bits, and 5 bits
+// plus 11 for each item that these count.
 var three = gaffertest.Schema(`
 messages:
   0: {name: Wide, fields: [{name: v, type: array, count: 3, item: {type: bits, bits: 32}}]}
@@ -26,7 +26,7 @@ messages:
   2: {name: Many, fields: [{name: v, type: array, min: 0, max: 31, item: {type: bits, bits: 11}}]}
 `)
 
-func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m messages.Options) *endpoint.Endpoint {
+func newTalker(t *testing.T, form wire.MessageForm, types *schema.Schema, m messages.Options) *endpoint.Endpoint {
 	t.Helper()
 	p := gaffertest.Builtin("article")
 	p.Messages = wire.MessageSection{Form: form, Types: len(types.Messages), MaxPerPacket: 4, Bodies: types}
@@ -40,8 +40,8 @@ func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m messag
 	return e
 }
 
-// do steps e and gives the datagram that came of it, if any, and the messages
-// that were delivered, as text.
+// do steps e. It returns the resulting datagram, if any, and the delivered messages as
+// text.
 func do(t *testing.T, e *endpoint.Endpoint, at time.Duration, in machine.Input) (datagram []byte, delivered string) {
 	t.Helper()
 	var out machine.Effects
@@ -64,8 +64,9 @@ func say(t *testing.T, e *endpoint.Endpoint, b byte) {
 	do(t, e, 0, machine.Submit{Channel: messages.ChannelMessage, Payload: []byte{b}})
 }
 
-// ids returns the message ids of a datagram, by hand: 8 bytes of header, count in
-// 3 bits, then 16 bits of id and 8 of body each.
+// ids returns the message ids of a datagram, decoded by hand:
+//
+//	[header 8 bytes][count 3 bits]{[id 16 bits][body 8 bits]}
 func ids(datagram []byte) (out []uint64) {
 	r := bits.NewReader(datagram[8:])
 	n, _ := r.Bits(3)
@@ -77,24 +78,26 @@ func ids(datagram []byte) (out []uint64) {
 	return out
 }
 
-// TestMessageBytes pins the section's bits: the wire form that the spec states.
+// TestMessageBytes pins the section's bits, laid out by hand.
 func TestMessageBytes(t *testing.T) {
-	byID := talking(t, wire.MessagesByID, three, messages.Options{FirstID: 0xabcd})
+	byID := newTalker(t, wire.MessagesByID, three, messages.Options{FirstID: 0xabcd})
 	do(t, byID, 0, machine.Submit{Channel: messages.ChannelMessage, Type: 1, Payload: []byte{0x55}})
 	got, _ := do(t, byID, 0, machine.Submit{Payload: []byte{0xee, 0xff}})
-	// count 1 in 3 bits (0 to 4), id abcd in 16, type 1 in 2 bits (0 to 2), body 55
-	// in 7 bits: 28 bits, low first: 1 | abcd<<3 | 1<<19 | 55<<21, padded to 32.
+	// 28 bits, low first, padded to 32:
+	//
+	//	count 1 in 3 bits (0 to 4) | id abcd in 16 | type 1 in 2 (0 to 2) | body 55 in 7
 	v := uint32(1) | 0xabcd<<3 | 1<<19 | 0x55<<21
 	want := []byte{0, 0, 0xff, 0xff, 0, 0, 0, 0, byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), 0xee, 0xff}
 	if fmt.Sprintf("%x", got) != fmt.Sprintf("%x", want) {
 		t.Errorf("by id: %x, expected %x", got, want)
 	}
-	simple := talking(t, wire.MessagesSimple, gaffertest.Tiny, messages.Options{FirstID: 7})
+	simple := newTalker(t, wire.MessagesSimple, gaffertest.Tiny, messages.Options{FirstID: 7})
 	say(t, simple, 0xaa)
 	say(t, simple, 0xbb)
 	got, _ = do(t, simple, 0, machine.Submit{})
-	// ack 6 (nothing received, and the first is 7) in 16 bits, count 2 in 3, start 7
-	// in 16, bodies of 8 bits; one type takes no bits.
+	// The ack is 6: nothing was received, and the first id is 7. One type takes no bits.
+	//
+	//	ack 6 in 16 bits | count 2 in 3 | start 7 in 16 | body aa in 8 | body bb in 8
 	v64 := uint64(6) | 2<<16 | 7<<19 | 0xaa<<35 | 0xbb<<43
 	want = []byte{0, 0, 0xff, 0xff, 0, 0, 0, 0}
 	for i := range 7 {
@@ -105,20 +108,20 @@ func TestMessageBytes(t *testing.T) {
 	}
 }
 
-// TestResendTimes holds when a message goes again against each policy.
+// TestResendTimes checks for each policy when a message is sent again.
 func TestResendTimes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name   string
 		resend messages.Resend
-		want   string // the 10 ms frames in which the message goes
+		want   string // the 10 ms frames in which the message is sent
 	}{
 		{"fixed", messages.Resend{}, "0 100 200 300 400 500"},
 		{"backoff", messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms},
 			"0 50 150 350 550"},
 		{"rtt unknown", messages.Resend{Policy: messages.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
-		e := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})
+		e := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})
 		say(t, e, 1)
 		var sent []string
 		for at := 0 * ms; at < 600*ms; at += 10 * ms {
@@ -131,9 +134,9 @@ func TestResendTimes(t *testing.T) {
 		}
 	}
 	// A round trip of 40 ms makes 2.5 of them 100 ms.
-	a := talking(t, wire.MessagesByID, gaffertest.Tiny,
+	a := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
-	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{})
+	b := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{})
 	d, _ := do(t, a, 0, machine.Submit{})
 	do(t, b, 20*ms, machine.Arrive{Bytes: d})
 	d, _ = do(t, b, 20*ms, machine.Submit{})
@@ -150,10 +153,10 @@ func TestResendTimes(t *testing.T) {
 	}
 }
 
-// TestWindowRule: never an id at or beyond the oldest unacked one plus the
-// receiver's buffer.
+// TestWindowRule: no id at or beyond the oldest unacked one plus the receiver's buffer
+// is sent.
 func TestWindowRule(t *testing.T) {
-	e := talking(t, wire.MessagesByID, gaffertest.Tiny,
+	e := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
 	for i := range 10 {
 		say(t, e, byte(i))
@@ -180,12 +183,12 @@ func TestWindowRule(t *testing.T) {
 	}
 }
 
-// TestNoWindow shows what the rule is for: without it the receiver drops what it
-// cannot buffer, its packet is acked all the same, and the message never comes.
+// TestNoWindow shows what the rule is for. Without it the receiver drops what it cannot
+// buffer, but acks the packet. The message then never arrives.
 func TestNoWindow(t *testing.T) {
-	a := talking(t, wire.MessagesByID, gaffertest.Tiny,
+	a := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
-	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4})
+	b := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4})
 	for i := range 8 {
 		say(t, a, byte(i))
 	}
@@ -206,7 +209,7 @@ func TestNoWindow(t *testing.T) {
 	}
 }
 
-// TestMalformedMessages: such a packet is discarded whole, and so never acked.
+// TestMalformedMessages: a malformed packet is discarded whole, and so never acked.
 func TestMalformedMessages(t *testing.T) {
 	p := gaffertest.Builtin("article")
 	for name, section := range map[string][]byte{
@@ -218,14 +221,14 @@ func TestMalformedMessages(t *testing.T) {
 		"id cut":             {1},
 		"second message cut": {2, 0, 1 << 3, 0},
 	} {
-		e := talking(t, wire.MessagesByID, three, messages.Options{})
+		e := newTalker(t, wire.MessagesByID, three, messages.Options{})
 		do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, section)})
 		d, _ := do(t, e, 0, machine.Submit{})
 		if d[2] != 0xff || d[4] != 0 {
 			t.Errorf("%s: the packet was acked: % x", name, d)
 		}
 	}
-	e := talking(t, wire.MessagesByID, three, messages.Options{})
+	e := newTalker(t, wire.MessagesByID, three, messages.Options{})
 	do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, []byte{0})})
 	if d, _ := do(t, e, 0, machine.Submit{}); d[2] != 0 || d[4] != 1 {
 		t.Errorf("a sound packet was not acked: % x", d)
@@ -233,7 +236,7 @@ func TestMalformedMessages(t *testing.T) {
 }
 
 func TestSubmitErrors(t *testing.T) {
-	e := talking(t, wire.MessagesByID, three, messages.Options{SendBuffer: 2, Budget: 20})
+	e := newTalker(t, wire.MessagesByID, three, messages.Options{SendBuffer: 2, Budget: 20})
 	var out machine.Effects
 	for _, c := range []struct {
 		in   machine.Submit

@@ -6,9 +6,9 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 )
 
-// TestSoak is the soak test that the article begs its readers for: terrible
-// networks, by the thousand, and every promise of the protocol checked at every
-// step. `make soak` runs more: SOAK_SEEDS says how many.
+// TestSoak is the soak test that the article recommends: thousands of terrible
+// networks, and every promise of the protocol checked at every step. SOAK_SEEDS sets
+// the number of seeds; `make soak` runs more.
 func TestSoak(t *testing.T) {
 	seeds := gaffertest.Seeds(300, 80)
 	acks, messages := 0, 0

@@ -5,8 +5,7 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// Inspect draws the endpoint's buffers, its figures and, where it has any, its
-// messages.
+// Inspect draws the endpoint's buffers, its estimates and, if it has any, its messages.
 func (e *Endpoint) Inspect(v *machine.View) {
 	v.Reset()
 	v.Windows = append(v.Windows, e.viewSent(), e.viewReceived())

@@ -21,10 +21,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// LogLine is one line of a truth file, as far as these tests read it.
+// LogLine is one line of a truth file: the fields that these tests read.
 type LogLine struct {
 	T        float64 `json:"t"`
-	LT       float64 `json:"lt"` // the time that the library was told
+	LT       float64 `json:"lt"` // the time that the library was given
 	Endpoint string  `json:"endpoint"`
 	Conn     int     `json:"conn"`
 	Event    string  `json:"event"`
@@ -51,7 +51,7 @@ type LogLine struct {
 	AckedKbps       float64 `json:"acked_kbps"`
 }
 
-// ReadLog returns the truth file of a run in testdata/pcaps.
+// ReadLog returns the lines of a run's truth file in testdata/pcaps.
 func ReadLog(t testing.TB, run string) (lines []LogLine) {
 	t.Helper()
 	f, err := os.Open(testenv.Capture(t, run+".truth.jsonl.gz"))
@@ -78,17 +78,18 @@ func ReadLog(t testing.TB, run string) (lines []LogLine) {
 	return lines
 }
 
-// Passing is one datagram between an endpoint of the run and its peer.
-type Passing struct {
+// TappedDatagram is one datagram between an endpoint of the run and its peer.
+type TappedDatagram struct {
 	At    machine.Instant
 	Frame uint64
 	Own   bool // the endpoint sent it
 	Bytes []byte
-	Cut   int // bytes that a snap length took
+	Cut   int // bytes that the snap length cut off
 }
 
-// NearFlows returns the flows of a capture by the endpoint at the tap.
-func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing {
+// NearFlows returns the flows of a capture, keyed by the endpoint at the tap and its
+// peer.
+func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]TappedDatagram {
 	t.Helper()
 	near := map[netip.AddrPort]bool{}
 	for _, l := range lines {
@@ -111,7 +112,7 @@ func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing 
 		t.Fatal(err)
 	}
 	defer in.Close()
-	flows := map[string][]Passing{}
+	flows := map[string][]TappedDatagram{}
 	decoder := capture.NewDecoder(capture.DecodeOptions{})
 	var f capture.Frame
 	var p capture.Packet
@@ -135,11 +136,11 @@ func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing 
 			name = fmt.Sprintf("%s with %s", p.Dst, p.Src)
 		}
 		flows[name] = append(flows[name],
-			Passing{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload), p.Length - len(p.Payload)})
+			TappedDatagram{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload), p.Length - len(p.Payload)})
 	}
 }
 
-// ProfileOf returns the dialect of a run, by its name.
+// ProfileOf returns the dialect of a run, which its name shows.
 func ProfileOf(run string) *wire.Profile {
 	switch prefix, _, _ := strings.Cut(run, "-"); {
 	case strings.HasPrefix(run, "plain-le"):
@@ -164,8 +165,7 @@ func Captures(t testing.TB, pattern string) []string {
 	return paths
 }
 
-// Capture returns the path of the capture that was taken of a run at a side, "client"
-// or "server".
+// Capture returns the path of a run's capture at a side, "client" or "server".
 func Capture(t testing.TB, run, side string) string {
 	t.Helper()
 	paths := Captures(t, run+"."+side+".pcap*")
@@ -175,7 +175,7 @@ func Capture(t testing.TB, run, side string) string {
 	return paths[0]
 }
 
-// Builtin returns a profile of the program by its name.
+// Builtin returns a built-in profile by its name.
 func Builtin(name string) *wire.Profile {
 	p, _, err := wire.Builtin(name)
 	if err != nil {
@@ -184,8 +184,8 @@ func Builtin(name string) *wire.Profile {
 	return p
 }
 
-// Seeds returns how many seeds a test draws: so many under make full, otherwise the
-// few of README's test command, or SOAK_SEEDS where that is set.
+// Seeds returns how many seeds a test draws: SOAK_SEEDS if that is set, full under make
+// full, and otherwise few.
 func Seeds(full, few int) int {
 	if n, err := strconv.Atoi(os.Getenv("SOAK_SEEDS")); err == nil {
 		return n

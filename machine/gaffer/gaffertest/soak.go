@@ -14,15 +14,15 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Soak is one run over a terrible network: what the network and the endpoints are
-// like, drawn from a seed.
+// Soak is one run over a terrible network. Its network and endpoints are drawn from a
+// seed.
 type Soak struct {
 	Profile  string
 	Path     sim.Path
 	Form     wire.MessageForm
 	Options  endpoint.Options
 	Frame    time.Duration
-	Messages int // that each side submits; 0 for a run of packets only
+	Messages int // that each side submits; 0: a run of packets only
 	Link     *sim.Link
 	Seconds  int
 }
@@ -69,14 +69,14 @@ func DrawSoak(seed uint64) Soak {
 	return s
 }
 
-// Tally holds one run against the promises.
+// Tally checks one run against the promises of the protocol.
 type Tally struct {
 	top       [2]int64          // newest packet that each side sent
 	accepted  [2]map[int64]bool // by each side: the peer's packets
 	submitted [2][][]byte       // by each side
-	kinds     [2][]uint32       // of these
+	kinds     [2][]uint32       // types of these
 	first     uint64            // id of the first message
-	Delivered [2]int            // to each side: how many of the peer's messages
+	Delivered [2]int            // peer's messages delivered to each side
 	Acks      int
 	Problem   error // the first promise that was broken
 }
@@ -94,8 +94,8 @@ func (c *Tally) watch(s *sim.Step) {
 		case machine.EventSent:
 			c.top[me] = e.Sequence64
 		case machine.EventReceived:
-			// The receiver's own count begins with the first packet that it saw; the
-			// sender's tells which packet this is.
+			// The receiver's own count begins with the first packet that it saw. The sender's
+			// count shows which packet this is.
 			n := c.top[peer] - (c.top[peer]-int64(e.Sequence))&0xffff
 			if c.accepted[me][n] {
 				c.fail("%v: %s accepted packet %d twice", s.At, s.Host.Name, n)
@@ -129,7 +129,7 @@ func (c *Tally) watch(s *sim.Step) {
 	}
 }
 
-// Build makes the world of a soak, sets its Link, and has c watch it.
+// Build creates the world of a soak and sets its Link. The Tally c watches it.
 func (s *Soak) Build(seed uint64, c *Tally) (*sim.World, error) {
 	w := sim.New(seed)
 	if s.Options.Messages != nil {
@@ -162,7 +162,7 @@ func (s *Soak) Build(seed uint64, c *Tally) (*sim.World, error) {
 	return w, nil
 }
 
-// NewTally returns one that has seen nothing.
+// NewTally returns a Tally that has seen nothing.
 func NewTally() *Tally { return &Tally{accepted: [2]map[int64]bool{{}, {}}} }
 
 // Record returns the journal of a soak's first seconds.
@@ -185,7 +185,7 @@ func (s *Soak) Run(seed uint64) (*Tally, error) {
 	if err := w.Run(machine.Instant(s.Seconds) * machine.Instant(time.Second)); err != nil {
 		return nil, err
 	}
-	// What was submitted must get through in the end, however long it takes.
+	// All that was submitted must arrive in the end, however long it takes.
 	for range 600 {
 		if c.Problem != nil || c.done(s) {
 			break
@@ -211,7 +211,7 @@ func (s *Soak) payload(rng *rand.Rand) int {
 	return rng.IntN(60)
 }
 
-// Endpoint returns the options of one side.
+// Endpoint returns the options of one side's endpoint.
 func (s *Soak) Endpoint(side machine.Side) endpoint.Options {
 	o := s.Options
 	o.Profile = Builtin(s.Profile)

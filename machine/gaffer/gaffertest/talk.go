@@ -31,7 +31,7 @@ messages:
       - {name: at, type: float, if: fire}
 `
 
-// Schema returns the schema that a text describes.
+// Schema returns the schema that a YAML text describes.
 func Schema(text string) *schema.Schema {
 	s, err := yamlfile.Schema([]byte(text), "test", wire.Coding{})
 	if err != nil {
@@ -40,15 +40,15 @@ func Schema(text string) *schema.Schema {
 	return s
 }
 
-// Talk is the schema of the messages of soaks: the article's own test message, one
-// whose layout depends on where it begins, and one whose length only its content
-// tells.
+// Talk is the schema of the messages of soaks. It has the article's own test message,
+// one whose layout depends on where it begins, and one whose length depends on its
+// content.
 var Talk = Schema(talk)
 
-// Tiny is the schema of a game of one type of message, 8 bits wide.
+// Tiny is the schema of a game with one type of message, 8 bits wide.
 var Tiny = Schema(`{messages: {0: {name: Byte, fields: [{name: v, type: bits, bits: 8}]}}}`)
 
-// drawBody draws a message of Talk.
+// drawBody draws a random message of Talk.
 func drawBody(rng *rand.Rand) (kind uint32, body []byte) {
 	kind = uint32(rng.IntN(3))
 	values := map[string]any{}

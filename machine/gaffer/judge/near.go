@@ -262,7 +262,7 @@ func (n *NearSide) retrace(trial *gaffer.State, c gaffer.Claims, until int) (ref
 		behind := r.Distance(c.Newest, p.sequence)
 		refuse := behind < 0 || behind < c.Width && c.Named>>uint(behind)&1 == 0
 		has := trial.Has(p.sequence)
-		if refuse && !has && p.count == 0 && trial.Judge(p.sequence) == gaffer.Accepted {
+		if refuse && !has && p.count == 0 && trial.Classify(p.sequence) == gaffer.Accepted {
 			refused = append(refused, *p)
 		}
 		if refuse && p.count > 0 {
@@ -283,7 +283,7 @@ const unreadMost = 64
 // finish notes, at the end, what the side never showed to have read.
 func (n *NearSide) finish(s *Judged) {
 	for i := range n.queue.n {
-		if p := n.queue.at(i); p.headers+unreadMost < n.headers && n.ahead.Judge(p.sequence) == gaffer.Accepted {
+		if p := n.queue.at(i); p.headers+unreadMost < n.headers && n.ahead.Classify(p.sequence) == gaffer.Accepted {
 			n.unread++
 		}
 	}

@@ -2,9 +2,8 @@ package messages
 
 import wire "github.com/ackscope/ackscope/wire/gaffer"
 
-// Assembler puts the fragments of reliable's packets together again as they
-// pass the tap. What an endpoint accepted is another question, which State
-// answers: this is about the bytes.
+// Assembler joins the fragments of reliable's packets as they pass the tap. It is only
+// about the bytes. State answers which packets an endpoint accepted.
 type Assembler struct {
 	entries [assembled]assembly
 	bytes   int // held by all entries
@@ -20,14 +19,15 @@ type assembly struct {
 	sequence uint32
 	missing  int
 	live     bool
-	started  uint64 // order of beginnings, to find the oldest
+	started  uint64 // order in which assemblies started, to find the oldest
 	parts    [][]byte
 	bytes    int
 }
 
-// Add takes a datagram and gives the packet's payload once it is whole: that of
-// a regular packet at once, aliasing data; that of a fragmented one with its
-// last missing fragment, in memory of its own. data is what followed the header.
+// Add takes a datagram and returns the packet's payload once it is whole. For a regular
+// packet that is at once, and the payload aliases data. For a fragmented packet it is
+// with the last missing fragment, in new memory. The argument data is what follows the
+// header.
 func (a *Assembler) Add(pk *wire.Packet, data []byte) (payload []byte, whole bool) {
 	if pk.Kind != wire.KindFragment {
 		return data, true
@@ -92,5 +92,5 @@ func (a *Assembler) Clone() Assembler {
 	return c
 }
 
-// Size returns the bytes that a clone takes, about.
+// Size returns the approximate size of a clone, in bytes.
 func (a *Assembler) Size() int { return assembled*80 + a.bytes }

@@ -11,15 +11,15 @@ const (
 	blockStall   = time.Second // without a fragment that is new to the receiver
 )
 
-// transfer is a block message on its way: each fragment is sent again until a
-// packet that carried it is acked, one fragment of a channel to a packet.
+// transfer is a block message on its way. Each fragment is sent again until a packet
+// that carried it is acked. A packet carries at most one fragment of a channel.
 type transfer struct {
 	parts    []part
 	arrived  int
 	acked    int
 	bytes    int // of the fragments that passed the tap
 	complete bool
-	progress machine.Instant // when a fragment last came that the receiver did not have
+	progress machine.Instant // when a fragment last arrived that the receiver did not have
 	longest  time.Duration   // between two of those
 	begun    machine.Instant
 	resends  int
@@ -33,7 +33,7 @@ type part struct {
 	arrived, acked bool
 }
 
-// carry enters that a packet carries a fragment.
+// carry records that a packet carries a fragment.
 func (b *transfer) carry(index int, data []byte, k *Carrier) {
 	p := &b.parts[index]
 	if p.attempts == 0 {
@@ -73,7 +73,7 @@ func (b *transfer) ack(index int) {
 
 func (b *transfer) allAcked() bool { return b.acked == len(b.parts) }
 
-// data returns the block; nil where a fragment did not pass the tap.
+// data returns the block. It returns nil if a fragment did not pass the tap.
 func (b *transfer) data() []byte {
 	out := make([]byte, 0, min(b.bytes, TransferMost))
 	for i := range b.parts {
@@ -85,7 +85,7 @@ func (b *transfer) data() []byte {
 	return out
 }
 
-// stalled tells of a transfer that stood still.
+// stalled reports a transfer that made no progress for blockStall or longer.
 func (b *transfer) stalled(c *Lane, l *life, out *machine.Effects) {
 	longest := b.longest
 	if !b.complete {

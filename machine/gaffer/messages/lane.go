@@ -20,21 +20,21 @@ const (
 	ackSlack      = 250 * time.Millisecond // the library takes acks to messages once a frame
 )
 
-// life is one reliable message, from the first packet that carried it to its
-// delivery and its ack. Delivery follows arrival: at is no earlier.
+// life is one reliable message, from the first packet that carried it to its delivery
+// and its ack. The delivery is no earlier than the arrival.
 type life struct {
 	id        int64
 	content   content
 	sends     sends
-	ack       sign              // its sender has learned that it came
-	arrival   sign              // its receiver has it, all of it
-	delivery  sign              // and has handed it over
+	ack       observation       // its sender has learned that it arrived
+	arrival   observation       // its receiver has all of it
+	delivery  observation       // its receiver has delivered it
 	sure      machine.Certainty // of arrival and delivery
-	blockedBy int64             // the id that it waited for; -1 for none
+	blockedBy int64             // the id that it waited for; -1: none
 	block     *transfer
 }
 
-// content is what a message says; nothing but what its id tells until it was read.
+// content is what a message says. Until the message is read, only its id is known.
 type content struct {
 	bits    int
 	body    []byte
@@ -43,13 +43,13 @@ type content struct {
 	read    bool
 }
 
-// sends are the packets that carried a message, the first ones by frame and
+// sends are the packets that carried a message. The first ones are listed by frame and
 // sequence. 0 ≤ came ≤ min(count, len(frames)).
 type sends struct {
 	count      int // 0: none passed the tap
 	frames     [machine.MessageFrames]machine.Ref
 	packets    [machine.MessageFrames]uint16 // their sequences
-	came       int                           // which of them brought it, from 1; 0: none of those listed
+	came       int                           // which of the listed packets brought it, from 1; 0: none of them
 	at         machine.Instant               // of the first one
 	sequence64 int64
 	sequence   uint32
@@ -57,15 +57,15 @@ type sends struct {
 	lastAt     machine.Instant
 }
 
-// sign is something that the capture shows: when, and by which frame.
-type sign struct {
+// observation is something that the capture shows: when, and by which frame.
+type observation struct {
 	shown bool
 	at    machine.Instant
 	by    machine.Ref
 }
 
-// Lane is one direction of one reliable-ordered channel: what its sender put
-// out, and what its receiver therefore has.
+// Lane is one direction of one reliable-ordered channel: what its sender sent, and what
+// its receiver therefore has.
 //
 //	base          next (receiver)              top
 //	 |  settled    |  arrived, but held         |
@@ -83,22 +83,22 @@ type Lane struct {
 	Top     int64
 	lives   []life
 
-	next      int64 // id that the receiver hands over next
+	next      int64 // id that the receiver delivers next
 	nextKnown machine.Certainty
 
-	topAt        machine.Instant // when a new top was first carried
-	oldestUnsent int64           // the id below top that no packet has carried yet; -1 for none
+	topAt        machine.Instant // when the present top was first carried
+	oldestUnsent int64           // the id below top that no packet has carried yet; unsentNothing for none
 	unsentSince  machine.Instant
 	unsentFor    int // packets with later messages since
 	stuckTold    bool
 
 	delivered uint64
 	carried   uint64
-	again     uint64 // carried before
+	resent    uint64 // sends of messages that an earlier packet had carried
 	needless  uint64
 }
 
-// Unwrap returns the id nearest to the newest one that reads as w.
+// Unwrap returns the id with the low 16 bits w that is nearest to the newest id.
 func (c *Lane) Unwrap(w uint16) int64 {
 	if !c.Started {
 		return int64(w)
@@ -118,13 +118,13 @@ func (c *Lane) begin(id int64) {
 	}
 }
 
-// get returns the life of an id, nil where it is settled or too old.
+// get returns the life of an id. It returns nil if the id is settled or too old.
 func (c *Lane) get(id int64, out *machine.Effects) *life {
 	if id < c.Base {
 		return nil
 	}
 	if over := id - c.Base - livesMost + 1; over > 0 {
-		c.drop(over+livesMost/16, out) // some at a time: each time moves all that stay
+		c.drop(over+livesMost/16, out) // several at once, since each drop moves all that stay
 	}
 	for int64(len(c.lives)) <= id-c.Base {
 		c.lives = append(c.lives, life{id: c.Base + int64(len(c.lives)), blockedBy: -1})
@@ -132,7 +132,7 @@ func (c *Lane) get(id int64, out *machine.Effects) *life {
 	return &c.lives[id-c.Base]
 }
 
-// find is get for an id that must be there already.
+// find is get for an id that must exist already.
 func (c *Lane) find(id int64) *life {
 	if i := id - c.Base; i >= 0 && i < int64(len(c.lives)) {
 		return &c.lives[i]
@@ -140,11 +140,11 @@ func (c *Lane) find(id int64) *life {
 	return nil
 }
 
-// drop tells the oldest n lives and forgets them.
+// drop reports the oldest n lives and forgets them.
 func (c *Lane) drop(n int64, out *machine.Effects) {
 	known := min(n, int64(len(c.lives)))
 	for i := range c.lives[:known] {
-		c.tell(&c.lives[i], out)
+		c.report(&c.lives[i], out)
 	}
 	left := copy(c.lives, c.lives[known:])
 	clear(c.lives[left:])
@@ -152,7 +152,7 @@ func (c *Lane) drop(n int64, out *machine.Effects) {
 	c.Base += n
 }
 
-// Settle tells the lives to which nothing more can happen.
+// Settle reports the lives that can no longer change.
 func (c *Lane) Settle(out *machine.Effects) {
 	done := 0
 	for done < len(c.lives) {
@@ -161,7 +161,7 @@ func (c *Lane) Settle(out *machine.Effects) {
 		if !unseen && !(l.ack.shown && l.delivery.shown) {
 			break
 		}
-		c.tell(l, out)
+		c.report(l, out)
 		done++
 	}
 	if done == 0 {
@@ -173,7 +173,7 @@ func (c *Lane) Settle(out *machine.Effects) {
 	c.Base += int64(done)
 }
 
-// carry enters that a packet carries a message.
+// carry records that a packet carries a message.
 func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	if !c.Started {
 		c.begin(id)
@@ -184,15 +184,16 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	}
 	c.carried++
 	if l == nil {
-		c.again++
+		c.resent++
 		return nil
 	}
 	if l.sends.count == 0 {
 		l.sends.at, l.sends.sequence, l.sends.sequence64 = k.At, k.Sequence, k.Sequence64
 	} else {
-		c.again++
+		c.resent++
 		if l.ack.shown && k.Near && k.At.Sub(l.ack.at) > ackSlack {
-			// Its own header proves that it had read the ack, more than some frames before.
+			// The sender's own header proves that it had read the ack, more than some frames
+			// before.
 			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Certain, l.ack.by,
 				machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
 		}
@@ -205,9 +206,9 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	return l
 }
 
-// Watch looks for an id that its sender passes over: once a packet carries
-// messages of this channel, whether the oldest id that no packet has carried is
-// still not among them.
+// Watch looks for an id that its sender skips. When a packet carries messages of this
+// channel, it checks the oldest id that no packet has carried. Is that id still
+// missing?
 func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 	if c.oldestUnsent != unsentNothing {
 		if l := c.find(c.oldestUnsent); l == nil || l.sends.count > 0 {
@@ -236,7 +237,7 @@ func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 		float64(c.Top-c.oldestUnsent))
 }
 
-// arrive enters that the receiver has accepted a packet that carried a message.
+// arrive records that the receiver has accepted a packet that carried a message.
 func (c *Lane) arrive(id int64, e *machine.Event) {
 	l := c.find(id)
 	if l == nil || l.arrival.shown {
@@ -257,7 +258,8 @@ func (c *Lane) arrive(id int64, e *machine.Event) {
 		}
 	}
 	if c.nextKnown == machine.Unknown {
-		// Not from the start: the oldest message of the first packet is the next one, most likely.
+		// The start was not captured. Most likely the oldest message of the first packet is
+		// the next one.
 		c.next, c.nextKnown = id, machine.Likely
 	}
 	if id != c.next {
@@ -265,7 +267,7 @@ func (c *Lane) arrive(id int64, e *machine.Event) {
 	}
 }
 
-// deliver hands over all that is in order now.
+// deliver delivers all messages that are in order now.
 func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 	for c.nextKnown != machine.Unknown {
 		l := c.find(c.next)
@@ -284,7 +286,7 @@ func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 	}
 }
 
-// Ack enters that the sender has read the ack of a packet that carried it.
+// Ack records that the sender has read the ack of a packet that carried the message.
 func (c *Lane) Ack(id int64, e *machine.Event) {
 	l := c.find(id)
 	if l == nil || l.ack.shown {
@@ -296,8 +298,8 @@ func (c *Lane) Ack(id int64, e *machine.Event) {
 	l.ack.shown, l.ack.at, l.ack.by = true, e.At, e.By
 }
 
-// tell makes the message of a life.
-func (c *Lane) tell(l *life, out *machine.Effects) {
+// report reports the message of a life, and what the rules find about it.
+func (c *Lane) report(l *life, out *machine.Effects) {
 	if l.sends.count == 0 {
 		return
 	}
@@ -321,7 +323,7 @@ func (c *Lane) tell(l *life, out *machine.Effects) {
 		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.delivery.at, l.sure
 		m.DeliveredBy = l.delivery.by
 		if m.Wait = l.delivery.at.Sub(l.arrival.at); m.Wait == 0 {
-			m.BlockedBy = -1 // that one came with the same packet
+			m.BlockedBy = -1 // that message came with the same packet
 		} else {
 			out.At(l.delivery.at, l.delivery.by).Report(headOfLine, c.From.Other(), l.sure, l.arrival.by,
 				machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
@@ -335,10 +337,10 @@ func (c *Lane) tell(l *life, out *machine.Effects) {
 	out.Messages = append(out.Messages, m)
 }
 
-// Finish tells what is still open.
+// Finish reports what is still open.
 func (c *Lane) Finish(out *machine.Effects) {
 	for i := range c.lives {
-		c.tell(&c.lives[i], out)
+		c.report(&c.lives[i], out)
 	}
 	c.Base += int64(len(c.lives))
 	c.lives = nil
@@ -366,13 +368,13 @@ func (c *Lane) size() int {
 	return n
 }
 
-// Takes enters that a packet carries one message; m is nil where no more is
-// known of it than its id.
-func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, box *Parcel,
+// AddMessage records that a packet carries one message. If only the message's id is
+// known, m is nil.
+func (c *Lane) AddMessage(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, contents *Contents,
 	out *machine.Effects) {
 	id := c.Unwrap(wireID)
 	if c.Started && form == wire.MessagesByID {
-		c.judge(id, k, out)
+		c.checkSending(id, k, out)
 	}
 	l := c.carry(id, k, out)
 	if l == nil {
@@ -381,13 +383,13 @@ func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.Messa
 	if m != nil && m.End >= 0 {
 		l.content.take(m.Type, k.Payload, m.Body, m.End)
 	}
-	box.Reliable = append(box.Reliable, errand{0, id, -1})
+	contents.Reliable = append(contents.Reliable, carriedMessage{0, id, -1})
 }
 
-// judge holds what a sender puts into a packet against the article's two rules
-// of sending: not beyond what the receiver can buffer, and not before the
-// resend time has passed. Only at the tap is it exact.
-func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
+// checkSending checks a message that a sender puts into a packet against the article's
+// two rules of sending. It must not be beyond what the receiver can buffer. It must not
+// be sent again before the resend time has passed. The check is exact only at the tap.
+func (c *Lane) checkSending(id int64, k *Carrier, out *machine.Effects) {
 	if l := c.find(id); l != nil && l.sends.count > 0 && k.Near {
 		if gap := k.At.Sub(l.sends.lastAt); gap < ResendLeast-gaffer.TapJitter {
 			out.At(k.At, k.Ref).Report(MessageResentEarly, c.From, machine.Likely, l.sends.lastRef,

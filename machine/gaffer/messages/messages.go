@@ -12,21 +12,19 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Options set up the messages of a reference endpoint, beside what the
-// profile says of them.
+// Options set up the messages of a reference endpoint, in addition to its profile.
 type Options struct {
-	SendBuffer    int    // messages that may wait for an ack; 0 is the profile's, or 1024
-	ReceiveBuffer int    // of both ends, at most 32768; 0 is the profile's, or 1024
-	Budget        int    // bytes of a packet that the section may take; 0 is 1000
+	SendBuffer    int    // messages that may wait for an ack; 0: the profile's, or 1024
+	ReceiveBuffer int    // of both ends, at most 32768; 0: the profile's, or 1024
+	Budget        int    // bytes of a packet that the section may take; 0: 1000
 	FirstID       uint16 // id of the first message
-	Resend        Resend // the zero value is the article's: 0.1 s after it was last sent
-	// NoWindow breaks the rule that the article calls super important: ids go
-	// out whether or not the receiver can buffer them. For tests of what then
-	// happens.
+	Resend        Resend // the zero value is the article's: 0.1 s after the last send
+	// NoWindow breaks the rule that the article calls super important: ids are sent
+	// whether or not the receiver can buffer them. It is for tests of the result.
 	NoWindow bool
 }
 
-// defaults completes the options and gives the profile's schema.
+// defaults completes the options and returns the profile's schema.
 func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
 	types, ok := m.Bodies.(messageTypes)
 	if m.Form == wire.MessagesNone || !ok {
@@ -60,16 +58,15 @@ func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
 	return types, nil
 }
 
-// messageTypes is the factory of a game's messages: a schema, or what holds one.
+// messageTypes creates a game's messages: a schema, or a type that has one.
 type messageTypes interface {
 	wire.Bodies
 	Read(kind uint32, r *bits.Reader) (schema.Record, error)
 	Body(kind uint32) *schema.Body
 }
 
-// Queues is the message system of one endpoint. Its messages are objects,
-// values by a schema, whose one description serialises them: to write, to read
-// and to measure.
+// Queues is the message system of one endpoint. Its messages are values of a schema.
+// That one description writes, reads and measures them.
 type Queues struct {
 	options Options
 	section *wire.MessageSection
@@ -77,7 +74,7 @@ type Queues struct {
 	send    Sender
 	receive Receiver
 	content []Message // of the packet that is being read; ids as on the wire
-	ack     uint16    // of it, in the simple scheme
+	ack     uint16    // of that packet, in the simple scheme
 	settled []int64
 	body    []byte
 }
@@ -98,7 +95,7 @@ func NewQueues(o *Options, p *wire.Profile) (*Queues, error) {
 // CanSubmit reports whether the send queue has room for one more message.
 func (m *Queues) CanSubmit() bool { return m.send.Next-m.send.Oldest < int64(len(m.send.Queue)) }
 
-// fixed returns what a section without messages takes, in bits.
+// fixed returns the size of a section without messages, in bits.
 func (m *Queues) fixed() int {
 	n := m.section.CountBits()
 	if m.section.Form == wire.MessagesSimple {
@@ -107,7 +104,7 @@ func (m *Queues) fixed() int {
 	return n
 }
 
-// head returns what a message costs beside its body, in bits.
+// head returns the size of a message without its body, in bits.
 func (m *Queues) head() int {
 	n := m.section.TypeBits()
 	if m.section.Form == wire.MessagesByID {
@@ -116,7 +113,8 @@ func (m *Queues) head() int {
 	return n
 }
 
-// Submit takes a message into the send buffer, if any packet could carry it.
+// Submit puts a message into the send buffer. It returns an error if no packet could
+// carry the message.
 func (m *Queues) Submit(kind uint32, body []byte) error {
 	if int64(kind) >= int64(m.section.Types) {
 		return fmt.Errorf("message of type %d: expected a type below %d", kind, m.section.Types)
@@ -137,7 +135,7 @@ func (m *Queues) Submit(kind uint32, body []byte) error {
 	return m.send.Submit(kind, values)
 }
 
-// measure returns the bits that a body takes from bit at of the section on. The
+// measure returns the size of a body that begins at bit at of the section, in bits. The
 // values are of this schema, so writing them never fails.
 func (m *Queues) measure(at int, kind uint32, values schema.Record) int {
 	n, err := m.types.Body(kind).Measure(at, values)
@@ -147,7 +145,7 @@ func (m *Queues) measure(at int, kind uint32, values schema.Record) int {
 	return n
 }
 
-// Write appends the section of a packet sent now and the ids that it carries.
+// Write appends the section of a packet sent now, and returns the ids that it carries.
 func (m *Queues) Write(to []byte, ids []int64, now machine.Instant, rtt time.Duration) ([]byte, []int64) {
 	s := m.section
 	at := m.fixed()
@@ -178,14 +176,14 @@ func (m *Queues) Write(to []byte, ids []int64, now machine.Instant, rtt time.Dur
 			w.Bits(uint64(uint16(id)), wire.MessageIDBits)
 		}
 		w.Bits(uint64(e.Kind), s.TypeBits())
-		_ = m.types.Body(e.Kind).Write(&w, e.values) // was measured: see there
+		_ = m.types.Body(e.Kind).Write(&w, e.values) // never fails: see measure
 	}
 	w.Align()
 	return w.Data(), ids
 }
 
-// Read reads the section of a packet, to be entered by deliver if the packet is
-// accepted, and gives what follows it.
+// Read reads the section of a packet and returns what follows it. If the packet is
+// accepted, Deliver enters the messages.
 func (m *Queues) Read(payload []byte) (rest []byte, err error) {
 	m.content = m.content[:0]
 	section, err := m.section.Open(payload, 0)
@@ -213,24 +211,24 @@ func (m *Queues) Read(payload []byte) (rest []byte, err error) {
 	return payload[end:], nil
 }
 
-// Sent notes that a packet with these messages was sent.
+// Sent records that a packet with these messages was sent.
 func (m *Queues) Sent(packet int64, now machine.Instant, ids []int64) {
 	m.send.Sent(packet, now, ids)
 }
 
-// Deliver enters the messages of the accepted packet and hands over all that
-// are now in order.
+// Deliver enters the messages of the accepted packet and delivers all messages that are
+// now in order.
 func (m *Queues) Deliver(now machine.Instant, side machine.Side, out *machine.Effects) {
 	simple := m.section.Form == wire.MessagesSimple
 	if simple {
-		// The ack is older than half a range of ids only where the peer is broken.
+		// The ack is older than half a range of ids only if the peer is broken.
 		last := m.send.Oldest - 1 + int64(int16(m.ack-uint16(m.send.Oldest-1)))
 		m.settled = m.send.AckedUpTo(last, m.settled[:0])
 	}
 	for _, msg := range m.content {
 		msg.ID = m.receive.Unwrap(uint16(msg.ID))
 		if simple && msg.ID > m.receive.Next {
-			break // the scheme keeps nothing that is not in order
+			break // the scheme keeps no message that is out of order
 		}
 		m.receive.Put(msg)
 		if simple {
@@ -243,7 +241,7 @@ func (m *Queues) Deliver(now machine.Instant, side machine.Side, out *machine.Ef
 func (m *Queues) hand(now machine.Instant, side machine.Side, out *machine.Effects) {
 	for msg, ok := m.receive.Take(); ok; msg, ok = m.receive.Take() {
 		w := bits.NewWriter(m.body[:0])
-		_ = m.types.Body(msg.Kind).Write(&w, msg.values) // was read by the same schema
+		_ = m.types.Body(msg.Kind).Write(&w, msg.values) // never fails: the same schema read these values
 		m.body = w.Data()
 		out.Hand(machine.Delivery{Channel: ChannelMessage, Type: msg.Kind, ID: uint64(msg.ID), Payload: m.body})
 		out.Events = append(out.Events, machine.Event{
@@ -253,7 +251,7 @@ func (m *Queues) hand(now machine.Instant, side machine.Side, out *machine.Effec
 	}
 }
 
-// Acked takes the ack of a packet.
+// Acked applies the ack of a packet.
 func (m *Queues) Acked(packet int64) {
 	if m.section.Form == wire.MessagesByID {
 		m.settled = m.send.Acked(packet, m.settled[:0])
@@ -270,12 +268,12 @@ func (m *Queues) Clone() *Queues {
 
 // Channels of Submit and Delivery.
 const (
-	// ChannelPacket is a packet's own payload. Submitting one sends a packet at
-	// once, with the messages that are due; an empty one sends just those and
-	// the acks. ID is the packet's sequence as on the wire.
+	// ChannelPacket is a packet's own payload. Submit sends a packet at once, with the
+	// messages that are due. An empty payload sends just these and the acks. The ID of a
+	// Delivery is the packet's sequence as on the wire.
 	ChannelPacket = 0
-	// ChannelMessage is a reliable ordered message: Type is its type, the
-	// payload its body as the type's schema serialises it. It travels with the
-	// packets that are sent after it. ID is the message's, unwrapped.
+	// ChannelMessage is a reliable ordered message. Type is the message's type. Payload is
+	// its body, as the type's schema serialises it. The message travels with the packets
+	// that are sent after it. The ID of a Delivery is the message's, unwrapped.
 	ChannelMessage = 1
 )

@@ -2,12 +2,11 @@ package messages
 
 import "slices"
 
-// Receiver is the receiving half of the article's reliable ordered
-// messages: the receive buffer indexed by message id, from which messages are
-// taken in the order of their ids.
+// Receiver is the receiving half of the article's reliable ordered messages. Its buffer
+// is indexed by message id. Messages are taken from it in the order of their ids.
 type Receiver struct {
 	Buffer []Message // by id mod len
-	Next   int64     // the id that is handed over next
+	Next   int64     // the id that is delivered next
 }
 
 // NewReceiver returns an empty receive queue.
@@ -19,14 +18,13 @@ func NewReceiver(o *Options) Receiver {
 	return r
 }
 
-// Unwrap returns the id nearest to the next one that reads as wire.
+// Unwrap returns the id with the low 16 bits wire that is nearest to the next one.
 func (r *Receiver) Unwrap(wire uint16) int64 {
 	return r.Next + int64(int16(wire-uint16(r.Next)))
 }
 
-// Put enters a message that came in a packet, where the buffer has room for its
-// id: one that was handed over already, or that lies beyond the buffer's end, is
-// dropped.
+// Put enters a message of a packet if the buffer has room for its id. It drops a
+// message that was delivered already, or that is beyond the buffer's end.
 func (r *Receiver) Put(m Message) {
 	if m.ID < r.Next || m.ID >= r.Next+int64(len(r.Buffer)) {
 		return
@@ -36,7 +34,8 @@ func (r *Receiver) Put(m Message) {
 	}
 }
 
-// Take returns the next message in order, false where it has not come.
+// Take returns the next message in order. It returns false if that message has not
+// arrived.
 func (r *Receiver) Take() (Message, bool) {
 	e := &r.Buffer[r.Next%int64(len(r.Buffer))]
 	if e.ID != r.Next {

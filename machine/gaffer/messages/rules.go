@@ -10,7 +10,7 @@ import (
 // ResendLeast is the article's resend time.
 const ResendLeast = 100 * time.Millisecond
 
-// Rules lists what a Conversation may report beside FindingRules.
+// Rules lists what tracker.Conversation may report, in addition to gaffer.FindingRules.
 var Rules = []*machine.Rule{MessageBeyond, MessageResentEarly, headOfLine, MalformedMessages}
 
 // MessageBeyond is the rule "message-beyond-window".
@@ -31,8 +31,8 @@ var MessageResentEarly = &machine.Rule{
 	ID: "message-resent-early", Severity: machine.Note, Resend: "early",
 	Summary: "a message was put into another packet sooner than the article's resend time",
 	Explain: `The article sends a message again at the earliest 0.1 s after it was last sent. Here copies follow each other sooner: at high packet rates that is the same message over and over, at the cost of others. It may be meant: the resend time can be a multiple of the round trip time, or grow with each copy.`,
-	// The worst is kept by the largest figure; sooner is worse here, so the text
-	// gives the latest of the early ones as what it is.
+	// The largest figure is kept, but a sooner copy is the worse one. So the text states
+	// the figure as a bound: all early copies came within it.
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d copies within %.0f ms of the one before", n, worst[0])
 	},

@@ -11,30 +11,30 @@ import (
 	"github.com/ackscope/ackscope/schema"
 )
 
-// ErrQueueFull is what an application gets that submits a message while the
-// send buffer holds none that may go: it must wait for acks.
+// ErrQueueFull is the error of Submit when the send buffer is full. The application
+// must wait for acks.
 var ErrQueueFull = errors.New("message send buffer is full")
 
-// ResendPolicy says when a message that is not yet acked goes into another
-// packet. The article names all three.
+// ResendPolicy says when a message that is not yet acked goes into another packet. The
+// article names all three policies.
 type ResendPolicy uint8
 
 const (
-	ResendFixed   ResendPolicy = iota // a fixed time after it was last sent
+	ResendFixed   ResendPolicy = iota // a fixed time after the last send
 	ResendRTT                         // a multiple of the round trip time
-	ResendBackoff                     // longer after each time
+	ResendBackoff                     // longer after each send
 )
 
 // Resend is the wait between two sends of one message.
 type Resend struct {
 	Policy ResendPolicy
 	After  time.Duration // the fixed time; the first wait of a back-off; the wait while no RTT is known
-	Times  float64       // of the RTT; growth of the back-off
+	Times  float64       // multiple of the RTT; growth factor of the back-off
 	Most   time.Duration // bound of the back-off; 0 for none
 }
 
-// wait returns the time from a message's latest send, which was its attempts-th,
-// to the next.
+// wait returns the time from a message's latest send to the next one. The latest send
+// was number attempts.
 func (r *Resend) wait(attempts int, rtt time.Duration) time.Duration {
 	switch r.Policy {
 	case ResendRTT:
@@ -51,11 +51,11 @@ func (r *Resend) wait(attempts int, rtt time.Duration) time.Duration {
 	return r.After
 }
 
-// Message is one message, as it waits to be sent or to be handed over.
+// Message is one message that waits to be sent or delivered.
 type Message struct {
-	ID     int64 // unwrapped: the ids on the wire are its low 16 bits; -1 for no message
+	ID     int64 // unwrapped: the id on the wire is its low 16 bits; -1 for no message
 	Kind   uint32
-	values schema.Record // what its body serialises; never changed
+	values schema.Record // the values that its body serialises; never changed
 }
 
 // Queued is a message in the send buffer.
@@ -65,29 +65,29 @@ type Queued struct {
 	sentAt   machine.Instant // of the latest attempt
 }
 
-// Sender is the sending half of the article's reliable ordered messages:
-// the send buffer indexed by message id, and the map from packet sequence to
-// the messages that the packet carried.
+// Sender is the sending half of the article's reliable ordered messages. Its send
+// buffer is indexed by message id. A map goes from packet sequences to the messages
+// that the packets carried.
 type Sender struct {
 	Queue   []Queued // by id mod len
-	Oldest  int64    // unacked; equal to next where none is
+	Oldest  int64    // oldest unacked id; equal to Next if there is none
 	Next    int64    // id of the next message submitted
 	window  int64    // entries of the receiver's buffer
 	resend  Resend
-	packets []carried // by packet sequence mod len
+	packets []packetMessages // by packet sequence mod len
 }
 
-// carried is which messages a packet had.
-type carried struct {
+// packetMessages lists the messages that a packet carried.
+type packetMessages struct {
 	packet int64 // unwrapped sequence; -1 for none
 	ids    []int64
 }
 
-// NewSender returns an empty send queue that remembers so many sent packets.
+// NewSender returns an empty send queue that remembers sentPackets packets.
 func NewSender(o *Options, sentPackets int) Sender {
 	s := Sender{
 		Queue: make([]Queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend,
-		packets: make([]carried, sentPackets), Oldest: int64(o.FirstID), Next: int64(o.FirstID),
+		packets: make([]packetMessages, sentPackets), Oldest: int64(o.FirstID), Next: int64(o.FirstID),
 	}
 	if o.NoWindow {
 		s.window = math.MaxInt64 / 2
@@ -101,10 +101,10 @@ func NewSender(o *Options, sentPackets int) Sender {
 	return s
 }
 
-// Entry returns the place of a message id in the queue.
+// Entry returns the queue's place for a message id.
 func (s *Sender) Entry(id int64) *Queued { return &s.Queue[id%int64(len(s.Queue))] }
 
-// Submit takes a message into the send buffer.
+// Submit puts a message into the send buffer.
 func (s *Sender) Submit(kind uint32, values schema.Record) error {
 	if s.Next-s.Oldest >= int64(len(s.Queue)) {
 		return fmt.Errorf("message %d: %w: %d messages since the oldest unacked one, %d", s.Next, ErrQueueFull,
@@ -115,10 +115,11 @@ func (s *Sender) Submit(kind uint32, values schema.Record) error {
 	return nil
 }
 
-// Pick appends to ids the messages that go into a packet sent now: from the
-// oldest, each that is due and that fits, at most count of them. A message that
-// the receiver could not buffer never goes: the packet would be acked, and the
-// message with it. fits takes the space of a message if there is as much left.
+// Pick appends to ids the messages of a packet sent now, and returns them. It starts at
+// the oldest and takes each message that is due and fits, at most count of them. It
+// never takes a message that the receiver could not buffer: its packet would be acked,
+// and the message with it. If enough space is left, fits reserves the space of a
+// message.
 func (s *Sender) Pick(ids []int64, now machine.Instant, rtt time.Duration, count int,
 	fits func(*Message) bool) []int64 {
 	for id := s.Oldest; id < s.Next && id < s.Oldest+s.window && count > 0; id++ {
@@ -132,8 +133,8 @@ func (s *Sender) Pick(ids []int64, now machine.Instant, rtt time.Duration, count
 	return ids
 }
 
-// PickRun appends to ids the run of messages from the oldest that fits, as the
-// simple scheme sends them in every packet.
+// PickRun appends to ids the run of messages from the oldest that fits. The simple
+// scheme sends that run in every packet.
 func (s *Sender) PickRun(ids []int64, count int, fits func(*Message) bool) []int64 {
 	for id := s.Oldest; id < s.Next && id < s.Oldest+int64(count) && fits(&s.Entry(id).Message); id++ {
 		ids = append(ids, id)
@@ -141,7 +142,7 @@ func (s *Sender) PickRun(ids []int64, count int, fits func(*Message) bool) []int
 	return ids
 }
 
-// Sent notes that packet carried ids.
+// Sent records that a packet carried ids.
 func (s *Sender) Sent(packet int64, now machine.Instant, ids []int64) {
 	for _, id := range ids {
 		e := s.Entry(id)
@@ -152,8 +153,8 @@ func (s *Sender) Sent(packet int64, now machine.Instant, ids []int64) {
 	c.packet, c.ids = packet, append(c.ids[:0], ids...)
 }
 
-// Acked takes the ack of a packet and appends to ids the messages that it
-// settles.
+// Acked applies the ack of a packet. It appends to ids the messages that this settles,
+// and returns them.
 func (s *Sender) Acked(packet int64, ids []int64) []int64 {
 	c := &s.packets[packet%int64(len(s.packets))]
 	if c.packet != packet {
@@ -170,8 +171,8 @@ func (s *Sender) Acked(packet int64, ids []int64) []int64 {
 	return ids
 }
 
-// AckedUpTo settles all messages up to id, as the simple scheme does, and
-// appends them to ids.
+// AckedUpTo settles all messages up to last, as the simple scheme does. It appends them
+// to ids, and returns them.
 func (s *Sender) AckedUpTo(last int64, ids []int64) []int64 {
 	for id := s.Oldest; id <= last && id < s.Next; id++ {
 		if e := s.Entry(id); e.ID == id {

@@ -10,7 +10,8 @@ import (
 // viewIDs bounds the ids that a message window draws.
 const viewIDs = 256
 
-// name names the channel, where the protocol has channels.
+// name returns the channel's name as a prefix. It is empty if the protocol has no
+// channels.
 func (c *Lane) name() string {
 	if c.Channel < 0 {
 		return ""
@@ -38,7 +39,7 @@ func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 	return w
 }
 
-// ReceiveWindow draws what the receiver has, from the id that it hands over next.
+// ReceiveWindow draws what the receiver has, from the id that it delivers next.
 func (c *Lane) ReceiveWindow() machine.Window {
 	w := machine.Window{Name: c.name() + "messages received", First: c.next, Next: c.next, Size: c.Config.ReceiveQueue,
 		Grade: c.nextKnown}
@@ -60,7 +61,7 @@ func (c *Lane) ReceiveWindow() machine.Window {
 }
 
 // Blocks lists the transfers that are under way.
-func (s *Courier) Blocks(v *machine.View) {
+func (s *Direction) Blocks(v *machine.View) {
 	t := machine.Table{Name: "blocks sent",
 		Columns: []string{"channel", "message", "fragments", "arrived", "acked", "sent again", "longest stall ms"}}
 	for i := range s.Lanes {

@@ -8,8 +8,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Netcode's own events: the rungs of its handshake and its end. Their sequence
-// is netcode's counter; a connection request carries none.
+// Netcode's own events: the steps of its handshake and its end. Their sequence is
+// netcode's counter. A connection request has none.
 const (
 	EventRequest machine.EventKind = machine.EventProtocol + iota
 	EventDenied
@@ -19,13 +19,13 @@ const (
 	EventDisconnect
 )
 
-// NetcodeEventNames gives their words.
+// NetcodeEventNames maps netcode's events to their names in output.
 var NetcodeEventNames = map[machine.EventKind]string{
 	EventRequest: "connection-request", EventDenied: "denied", EventChallenge: "challenge",
 	EventResponse: "response", EventKeepAlive: "keep-alive", EventDisconnect: "disconnect",
 }
 
-// netcodeEvents gives the event of a type; a payload has none of its own.
+// netcodeEvents maps a datagram type to its event. A payload has no event of its own.
 var netcodeEvents = [...]machine.EventKind{
 	wire.NetcodeRequestType: EventRequest, wire.NetcodeDenied: EventDenied, wire.NetcodeChallenge: EventChallenge,
 	wire.NetcodeResponse: EventResponse, wire.NetcodeKeepAlive: EventKeepAlive, wire.NetcodePayload: machine.EventSent,
@@ -35,32 +35,32 @@ var netcodeEvents = [...]machine.EventKind{
 const (
 	netcodeReplay     = 256     // entries of the library's replay window
 	netcodeGlobal     = 1 << 63 // challenges and refusals are numbered by the server, from here on
-	netcodeRungs      = 32      // rungs of the handshake that are kept
+	netcodeStepsMost  = 32      // steps of the handshake that are kept
 	netcodeIntervals  = 63      // between datagrams of a side, of which the middle one is its cadence
 	netcodeLateCopy   = time.Second
 	netcodeSilence    = 4 * time.Second // a side that says nothing for so long has gone: keep-alives come every 0.1 s
 	netcodeHeardLeast = 8               // datagrams of the other side in that time
 )
 
-// Flow is what the clear part of netcode's datagrams shows of a flow,
-// with or without keys: who is the client, how the handshake went, what each
-// side's counter says of losses, and how it ended.
+// Flow is what the clear part of netcode's datagrams shows about a flow, with or
+// without keys. It shows the client, the handshake, the end, and the losses by each
+// side's counter.
 type Flow struct {
 	client  machine.Side
-	known   bool // client is
+	known   bool // client is known
 	Sides   [2]netcodeSide
-	rungs   []rung
-	more    int // rungs beyond those kept
+	steps   []step
+	more    int // steps beyond those kept
 	nonce   [wire.TokenNonceLen]byte
-	request bool // one was seen; nonce is its token's
+	request bool // a connection request was seen; nonce is its token's
 	Last    machine.Instant
 	Ended   bool // a disconnect was seen
 	endedAt machine.Instant
 	denied  bool
 }
 
-// rung is one step of the handshake: datagrams of one type in a row.
-type rung struct {
+// step is one step of the handshake: consecutive datagrams of one type.
+type step struct {
 	kind  uint8
 	from  machine.Side
 	at    machine.Instant
@@ -74,7 +74,7 @@ type netcodeSide struct {
 	Types          [7]uint64 // datagrams by type
 	begun, last    machine.Instant
 	LastRef        machine.Ref
-	heardSincePeer int // datagrams of this side since the other's last one
+	heardSincePeer int // datagrams of this side since the other side's last one
 	counters       counters
 	payloads       payloads
 	pace           pace
@@ -84,7 +84,7 @@ type netcodeSide struct {
 	}
 }
 
-// counters are the numbers that a side gave its datagrams. Once one is met,
+// counters are the numbers that a side gave its datagrams. Once the first is seen,
 // first ≤ top and distinct ≤ top-first+1.
 type counters struct {
 	first, top     uint64
@@ -92,9 +92,9 @@ type counters struct {
 	lost, passed   uint64 // missing and distinct of the counters before a restart
 	requestsBefore uint64 // connection requests before the first counter
 	copies         uint64
-	before         machine.PathLoss // of its datagrams, on the way to the tap
+	before         machine.PathLoss // loss of its datagrams on the way to the tap
 	seen           []netcodeSeen    // by counter mod len, grows up to netcodeReplay
-	met            bool             // a datagram with a counter of its own passed
+	met            bool             // a datagram with a counter of its own passed the tap
 	metAt          machine.Instant
 }
 
@@ -113,7 +113,7 @@ func (p *payloads) take(length int) {
 	p.bytes += uint64(length)
 }
 
-// pace is the times between a side's datagrams, of which the last ones are kept.
+// pace is the times between a side's datagrams. The last ones are kept.
 type pace struct {
 	intervals [netcodeIntervals]int64 // ns; number n at n mod len
 	counted   int
@@ -126,24 +126,24 @@ func (p *pace) take(interval machine.Instant) {
 
 // netcodeSeen is a counter that passed the tap.
 type netcodeSeen struct {
-	counter uint64 // plus one; 0: empty
-	mac     uint64 // of the authentication tag: two of one counter encrypt two things
+	counter uint64 // counter plus one; 0: empty
+	mac     uint64 // a part of the authentication tag: two tags of one counter mean two contents
 	at      machine.Instant
 	ref     machine.Ref
 }
 
-// fate is what the receiver's replay window makes of a datagram.
+// netcodeFate is what the receiver's replay window does with a datagram.
 type netcodeFate uint8
 
 const (
-	Fresh        netcodeFate = iota
-	netcodeCopy              // this counter passed before: dropped before decryption
-	netcodeOld               // older than the replay window
-	netcodeOther             // no payload: nothing for what lies within
-	Anew                     // begins another connection; nothing was entered
+	Fresh         netcodeFate = iota
+	netcodeCopy               // this counter passed before: dropped before decryption
+	netcodeOld                // older than the replay window
+	netcodeOther              // not a payload: nothing for the layers above
+	NewConnection             // begins another connection; nothing was entered
 )
 
-// Observe takes the next datagram, of which pk is the clear part.
+// Observe processes the next datagram. Its clear part is pk.
 func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *machine.Effects) netcodeFate {
 	if pk.NetcodeType == wire.NetcodeRequestType {
 		return n.connect(d, out)
@@ -176,7 +176,7 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 		}
 	}
 	if kind != machine.EventSent && fate != netcodeCopy {
-		n.climb(pk.NetcodeType, d)
+		n.addStep(pk.NetcodeType, d)
 		out.Events = append(out.Events, machine.Event{
 			Kind: kind, Side: d.From, Certainty: machine.Certain, Sequence: uint32(pk.NetcodeSequence),
 			Sequence64: int64(pk.NetcodeSequence &^ netcodeGlobal),
@@ -189,7 +189,7 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 	return fate
 }
 
-// connect takes a connection request.
+// connect processes a connection request.
 func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	var nonce [wire.TokenNonceLen]byte
 	q, err := wire.ParseNetcodeRequest(d.Bytes)
@@ -198,10 +198,10 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	}
 	numbered := n.Sides[0].counters.met || n.Sides[1].counters.met
 	if err == nil && n.request && nonce != n.nonce || !n.request && numbered {
-		// Another token, or a request behind a connection whose own was not captured.
-		return Anew
+		// Another token, or a request after a connection whose own request was not captured.
+		return NewConnection
 	}
-	// A client asks no more once it was answered.
+	// A client that has been answered sends no more requests.
 	if c := &n.Sides[d.From]; n.request && c.counters.met && d.At.Sub(c.counters.metAt) > netcodeLateCopy {
 		out.At(d.At, d.Ref).Report(netcodeTokenReuse, d.From, machine.Certain, c.request.ref,
 			machine.Milliseconds(d.At.Sub(c.counters.metAt)))
@@ -221,7 +221,7 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	if !s.counters.met {
 		s.counters.requestsBefore++
 	}
-	n.climb(wire.NetcodeRequestType, d)
+	n.addStep(wire.NetcodeRequestType, d)
 	out.Events = append(out.Events, machine.Event{Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At,
 		Ref: d.Ref, About: d.Ref, RTT: -1})
 	return netcodeOther
@@ -249,7 +249,7 @@ func (n *Flow) enter(d *machine.Datagram, pk *wire.Packet) *netcodeSide {
 	return s
 }
 
-// number takes a datagram's counter.
+// number processes a datagram's counter.
 func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac uint64,
 	out *machine.Effects) netcodeFate {
 	c, number := &s.counters, pk.NetcodeSequence
@@ -278,7 +278,7 @@ func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac 
 	return Fresh
 }
 
-// enter takes a counter that is new.
+// enter records a counter that is new.
 func (c *counters) enter(number uint64, e netcodeSeen) {
 	if number > c.top && c.distinct > 0 {
 		c.before.SettleLost(number - c.top - 1)
@@ -292,7 +292,7 @@ func (c *counters) enter(number uint64, e netcodeSeen) {
 	c.put(e)
 }
 
-// restart forgets the counters: they begin again.
+// restart forgets the counters: they start over.
 func (c *counters) restart() {
 	c.lost = c.missing()
 	c.passed += c.distinct
@@ -309,7 +309,7 @@ func (c *counters) find(n uint64) *netcodeSeen {
 	return nil
 }
 
-// put enters a counter; the ring grows until it spans the replay window.
+// put stores a counter. The ring grows until it spans the replay window.
 func (c *counters) put(e netcodeSeen) {
 	if n := len(c.seen); n < netcodeReplay && c.top-c.first >= uint64(n) {
 		old := c.seen
@@ -325,7 +325,7 @@ func (c *counters) put(e netcodeSeen) {
 	c.keep(e)
 }
 
-// keep leaves the newer of two counters in a slot.
+// keep stores the newer of two counters in a slot.
 func (c *counters) keep(e netcodeSeen) {
 	if slot := &c.seen[(e.counter-1)%uint64(len(c.seen))]; slot.counter < e.counter {
 		*slot = e
@@ -339,7 +339,7 @@ func (c *counters) missing() uint64 {
 	}
 	first, passed := c.first, c.distinct
 	if c.requestsBefore > 0 {
-		// Requests take the counters from 0 on.
+		// Requests use the counters from 0 on.
 		first, passed = 0, passed+c.requestsBefore
 	}
 	span := c.top - first + 1
@@ -349,22 +349,23 @@ func (c *counters) missing() uint64 {
 // Missing returns how many of the side's datagrams never passed the tap.
 func (s *netcodeSide) Missing() uint64 { return s.counters.missing() }
 
-func (n *Flow) climb(kind uint8, d *machine.Datagram) {
-	if k := len(n.rungs); k > 0 && n.rungs[k-1].kind == kind && n.rungs[k-1].from == d.From {
-		n.rungs[k-1].count++
+func (n *Flow) addStep(kind uint8, d *machine.Datagram) {
+	if k := len(n.steps); k > 0 && n.steps[k-1].kind == kind && n.steps[k-1].from == d.From {
+		n.steps[k-1].count++
 		return
 	}
-	if kind == wire.NetcodeKeepAlive && len(n.rungs) >= 8 {
-		return // not those of later silences
+	if kind == wire.NetcodeKeepAlive && len(n.steps) >= 8 {
+		return // keep-alives of later silences are no steps
 	}
-	if len(n.rungs) == netcodeRungs {
+	if len(n.steps) == netcodeStepsMost {
 		n.more++
 		return
 	}
-	n.rungs = append(n.rungs, rung{kind, d.From, d.At, d.Ref, 1})
+	n.steps = append(n.steps, step{kind, d.From, d.At, d.Ref, 1})
 }
 
-// cadence returns the middle of a side's last intervals; 0 where there are too few.
+// cadence returns the median of a side's last intervals. It returns 0 if there are too
+// few.
 func (p *pace) cadence() time.Duration {
 	k := min(p.counted, netcodeIntervals)
 	if k < 8 {
@@ -376,7 +377,7 @@ func (p *pace) cadence() time.Duration {
 	return time.Duration(v[k/2])
 }
 
-// Finish tells how the flow ended.
+// Finish reports how the flow ended.
 func (n *Flow) Finish(out *machine.Effects) {
 	if !n.known {
 		return
@@ -404,14 +405,14 @@ func (n *Flow) Finish(out *machine.Effects) {
 // Clone returns an independent copy.
 func (n *Flow) Clone() Flow {
 	c := *n
-	c.rungs = slices.Clone(n.rungs)
+	c.steps = slices.Clone(n.steps)
 	for i := range c.Sides {
 		c.Sides[i].counters.seen = slices.Clone(n.Sides[i].counters.seen)
 	}
 	return c
 }
 
-// Size returns the bytes of memory that it takes, about.
+// Size returns the approximate memory, in bytes.
 func (n *Flow) Size() int {
-	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.rungs)*40
+	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.steps)*40
 }

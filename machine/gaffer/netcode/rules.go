@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Rules lists every rule that the netcode and yojimbo trackers may
-// report beside those of FindingRules.
+// Rules lists every rule that the netcode and yojimbo trackers may report, in addition
+// to gaffer.FindingRules.
 var Rules = []*machine.Rule{
 	netcodeDenied, netcodeNoAnswer, netcodeTimeout, netcodeLoss, netcodeDuplicate, netcodeReplayed, netcodeTooOld,
 	netcodeNonceReuse, netcodeTokenReuse,

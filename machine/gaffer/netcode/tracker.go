@@ -13,8 +13,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Netcode tracks a netcode flow whose keys are not known, by what travels in
-// the clear: types, counters, sizes and times.
+// Netcode tracks a netcode flow without its keys. It uses what travels in the clear:
+// types, counters, sizes and times.
 type Netcode struct {
 	profile *wire.Profile
 	flow    Flow
@@ -22,7 +22,7 @@ type Netcode struct {
 	packet  wire.Packet
 }
 
-// NewTracker makes the tracker of a flow that cannot be decrypted.
+// NewTracker returns the tracker of a flow that cannot be decrypted.
 func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 	return &Netcode{profile: profile, facts: facts}
 }
@@ -37,7 +37,7 @@ func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 	fate := n.flow.Observe(d, &n.packet, MACOf(d), out)
 	switch fate {
-	case Anew:
+	case NewConnection:
 		out.NewSession = true
 	case Fresh:
 		if n.packet.NetcodeType == wire.NetcodePayload {
@@ -51,7 +51,8 @@ func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 }
 
-// MACOf returns a part of the datagram's authentication tag; 0 where it was cut off.
+// MACOf returns a part of the datagram's authentication tag. It returns 0 if the
+// capture cut the tag off.
 func MACOf(d *machine.Datagram) uint64 {
 	if len(d.Bytes) < d.Length || len(d.Bytes) < 16 {
 		return 0
@@ -59,21 +60,21 @@ func MACOf(d *machine.Datagram) uint64 {
 	return binary.LittleEndian.Uint64(d.Bytes[len(d.Bytes)-8:])
 }
 
-// Finish tells how the connection ended.
+// Finish reports how the connection ended.
 func (n *Netcode) Finish(out *machine.Effects) { n.flow.Finish(out) }
 
 // Inspect draws the handshake, and what counts and times show.
 func (n *Netcode) Inspect(x machine.Side, v *machine.View) { n.flow.Inspect(x, v) }
 
-// Summary returns what the counters show; acks are encrypted.
+// Summary returns what the counters show. Acks are encrypted.
 func (n *Netcode) Summary(x machine.Side) machine.Summary {
 	m := n.flow.Summary(x)
 	m.PathKnown = n.path(x)
 	return m
 }
 
-// path grades what the gaps in a side's counters tell: at its peer they are loss,
-// at the side itself they are the capture's own, elsewhere they may be either.
+// path grades what the gaps in a side's counters mean. At its peer they are loss. At
+// the side itself the capture lacks packets. Elsewhere they may be either.
 func (n *Netcode) path(x machine.Side) machine.Certainty {
 	switch v := n.facts.Vantage; {
 	case v.Near(x):
@@ -84,7 +85,7 @@ func (n *Netcode) path(x machine.Side) machine.Certainty {
 	return machine.Possible
 }
 
-// Learned returns the vantage that was set.
+// Learned returns the facts that the tracker was given.
 func (n *Netcode) Learned() machine.Facts { return n.facts }
 
 // Clone returns an independent copy.
@@ -94,7 +95,7 @@ func (n *Netcode) Clone() machine.Tracker {
 	return &c
 }
 
-// Size returns the bytes of a clone, about.
+// Size returns the approximate size of a clone, in bytes.
 func (n *Netcode) Size() int { return n.flow.Size() }
 
 // Summary returns the figures of a side.
@@ -119,7 +120,7 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	if c := s.pace.cadence(); c > 0 {
 		gauge("netcode cadence", machine.Milliseconds(c), "ms")
 	}
-	if d, ok := n.ladder(); ok {
+	if d, ok := n.handshakeTime(); ok {
 		gauge("netcode handshake", machine.Milliseconds(d), "ms")
 	}
 	if p := s.Types[wire.NetcodePayload]; p > 0 {
@@ -127,13 +128,13 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 		gauge("netcode payload datagram, mean", float64(s.payloads.bytes)/float64(p), "bytes")
 		gauge("netcode payload datagram, most", float64(s.payloads.most), "bytes")
 	}
-	if x != machine.A || len(n.rungs) == 0 {
+	if x != machine.A || len(n.steps) == 0 {
 		return
 	}
 	t := machine.Table{Name: "netcode handshake", Columns: []string{"after ms", "from", "what", "times", "frame"}}
-	for _, r := range n.rungs {
+	for _, r := range n.steps {
 		t.Rows = append(t.Rows, []string{
-			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(),
+			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.steps[0].at)), 'f', 1, 64), r.from.String(),
 			wire.NetcodeWord(r.kind),
 			strconv.Itoa(r.count), strconv.FormatUint(r.ref.Frame(), 10),
 		})
@@ -144,12 +145,12 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	v.Tables = append(v.Tables, t)
 }
 
-// ladder returns how long the handshake took, from the first request to the
-// first datagram behind the response; false where it was not seen whole.
-func (n *Flow) ladder() (time.Duration, bool) {
+// handshakeTime returns how long the handshake took, from the first request to the
+// server's first keep-alive. It returns false if the handshake was not seen whole.
+func (n *Flow) handshakeTime() (time.Duration, bool) {
 	var begun machine.Instant
 	started := false
-	for _, r := range n.rungs {
+	for _, r := range n.steps {
 		switch r.kind {
 		case wire.NetcodeRequestType:
 			begun, started = r.at, true

@@ -16,9 +16,9 @@ const (
 	spikeLeast   = 50 * time.Millisecond // and twice the smoothed RTT
 )
 
-// ahead is a claim of a packet that has not passed the tap yet: it is judged
-// when the peer's numbers get there.
-type ahead struct {
+// earlyClaim is a claim of a packet that has not passed the tap yet. It is checked when
+// the peer's numbers reach it.
+type earlyClaim struct {
 	number int64 // unwrapped
 	at     machine.Instant
 	ref    machine.Ref
@@ -37,13 +37,13 @@ func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *mach
 		float64(t.rules.Distance(c.Newest, q)))
 }
 
-// claimUnseen takes a claim (bit n of c) of a packet that is not to be found at
-// the tap, and enters it all the same: the header says that it is in the buffer.
+// claimUnseen handles a claim (bit n of c) that the packets seen at the tap do not
+// explain. It enters the packet all the same: the header says that it is in the buffer.
 func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.Effects) {
 	s, peer := &t.Sides[p.from], &t.Sides[p.from.Other()]
 	r := t.rules
 	q := (c.Newest - uint32(n)) & r.Mask()
-	if s.Judge(q) != gaffer.Stale {
+	if s.Classify(q) != gaffer.Stale {
 		s.EnterReceived(q)
 	}
 	if !peer.Met {
@@ -52,10 +52,10 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 	number := peer.unwrap(q)
 	switch {
 	case number < peer.sent.first64 || number < s.headers.joined || peer.sent.top64-number >= int64(r.Sent):
-		// From before the capture, or of a header so late that nobody remembers.
+		// From before the capture, or named by a header that is far too late.
 	case number > peer.sent.top64:
 		if len(s.headers.claimed) < 8 {
-			s.headers.claimed = append(s.headers.claimed, ahead{number, p.at, p.ref})
+			s.headers.claimed = append(s.headers.claimed, earlyClaim{number, p.at, p.ref})
 		}
 	case peer.Sent(q) != nil:
 		t.restore(p, q, out)
@@ -66,8 +66,8 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 		peer.losses.unseenHere()
 		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, 0, 1)
 	case !s.sent.complete():
-		// The capture lacks packets of the side itself: it may lack this one too. But
-		// where it is a lie, the peer's claims of that kind prove nothing either.
+		// The capture lacks packets of the side itself, so it may lack this one too. But if
+		// the claim is a lie, the peer's claims of this kind prove nothing either.
 		s.headers.suspect = true
 		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, 0, 1)
 	default:
@@ -77,10 +77,14 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 	}
 }
 
-// looksStale tells an old entry that a near side's window came to cover from a
-// packet that only the capture lacks. An old entry is never the newest one; it
-// comes to light when the window jumps over it; it stands alone among packets
-// that did not come; and there must have been a wrap before.
+// looksStale reports whether a claim of an unseen packet looks like an old entry in a
+// near side's buffer. Otherwise only the capture lacks the packet. An old entry has
+// these marks:
+//
+//   - It is never the newest packet.
+//   - It appears when the window jumps over it.
+//   - Hardly any other packet in that jump is named without having passed the tap.
+//   - The numbers have wrapped before.
 func (t *Tracker) looksStale(s, peer *side, c gaffer.Claims, n int, number int64) bool {
 	r := t.rules
 	jump := r.Distance(c.Newest, s.headers.last.Newest)
@@ -102,8 +106,8 @@ func (t *Tracker) looksStale(s, peer *side, c gaffer.Claims, n int, number int64
 	return unseen*4 <= min(jump, c.Width)
 }
 
-// restore takes back that a near side refused a packet: a later header names it.
-// It was overtaken between the tap and the socket.
+// restore withdraws the conclusion that a near side refused a packet: a later header
+// names it. The packet was overtaken between the tap and the socket.
 func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 	s, peer := &t.Sides[p.from], &t.Sides[p.from.Other()]
 	e := peer.Sent(q)
@@ -117,14 +121,13 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 		c.flags |= candidateHeader
 	}
 	if place := s.waiting(peer, q); place != 0 {
-		s.queue.at(place).flags |= candidateRival // or it was that copy
+		s.queue.at(place).flags |= candidateRival // the side may have accepted that copy instead
 	}
 	t.accept(p.from, &c, p.at, machine.Likely, out)
 }
 
-// again takes a further datagram of a packet that was seen: a copy, or another
-// fragment.
-func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
+// repeated handles another datagram of a known packet: a copy, or another fragment.
+func (t *Tracker) repeated(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 	if p.count > 0 {
 		return
 	}
@@ -136,11 +139,14 @@ func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 		machine.Milliseconds(p.at.Sub(e.At)))
 }
 
-// advance takes a packet that lies more than one ahead of its side's newest, or
-// comes long after it, or that the peer may have claimed before it was sent.
+// advance checks the time and the numbers before a packet. It is called in three cases:
+//
+//   - The packet is more than one ahead of its side's newest.
+//   - It comes long after its side's newest.
+//   - The peer has claimed packets before they were sent.
 func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effects) {
 	if len(peer.headers.claimed) > 0 {
-		t.judgeClaims(s, peer, p, by, out)
+		t.checkClaims(s, peer, p, by, out)
 	}
 	gap := p.at.Sub(s.sent.topAt)
 	tick := time.Duration(s.estimate.clock.tick)
@@ -170,8 +176,8 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	}
 }
 
-// judgeClaims looks at what the peer had claimed of packets that now pass.
-func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.Effects) {
+// checkClaims checks the peer's early claims of packets that pass now.
+func (t *Tracker) checkClaims(s, peer *side, p *sighting, by int, out *machine.Effects) {
 	kept := peer.headers.claimed[:0]
 	now := s.sent.top64 + int64(by)
 	for _, c := range peer.headers.claimed {
@@ -188,8 +194,8 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 	peer.headers.claimed = kept
 }
 
-// sumUp reports what only the whole flow shows.
-func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
+// reportTotals reports the rules that need the whole flow.
+func (t *Tracker) reportTotals(x machine.Side, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	if width, closest := s.headers.last.Width, int(s.headers.closest); closest > 0 && closest <= width/4 {
 		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, s.known(), 0, float64(width-closest+1),

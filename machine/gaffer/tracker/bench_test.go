@@ -10,8 +10,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// traffic is what a tap at A sees of two 60 Hz endpoints, of which loss is lost
-// on the way.
+// traffic returns what a tap at A sees of two 60 Hz endpoints. The path loses the share
+// loss of their packets.
 func traffic(b testing.TB, profile string, packets int, loss float64) (*wire.Profile, []machine.Datagram) {
 	p, _, err := wire.Builtin(profile)
 	if err != nil {
@@ -23,8 +23,8 @@ func traffic(b testing.TB, profile string, packets int, loss float64) (*wire.Pro
 		loss: loss, length: time.Duration(packets/2+1) * tick,
 	})
 	w.run()
-	// One after the other in memory, as a reader has them: what the loop below
-	// waits for is not the bytes.
+	// The bytes are contiguous in memory, as a reader has them, so the loop below does not
+	// wait for them.
 	out := make([]machine.Datagram, len(w.seen))
 	raw := make([]byte, 0, 16*len(w.seen))
 	for i := range w.seen {
@@ -68,7 +68,7 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// BenchmarkParse is what of BenchmarkObserve is reading the header.
+// BenchmarkParse measures the part of BenchmarkObserve that reads headers.
 func BenchmarkParse(b *testing.B) {
 	for _, name := range []string{wire.Article, wire.Reliable} {
 		b.Run(name, func(b *testing.B) {
@@ -85,7 +85,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkManyFlows is 64 flows taken in turn, as a server's capture has them.
+// BenchmarkManyFlows takes 64 flows in turn, as a server's capture has them.
 func BenchmarkManyFlows(b *testing.B) {
 	p, datagrams := traffic(b, wire.Article, 20000, 0.05)
 	var trackers [64]machine.Tracker
@@ -101,8 +101,8 @@ func BenchmarkManyFlows(b *testing.B) {
 	}
 }
 
-// BenchmarkShortFlows tells what 10 packets of a flow cost, in time and in the
-// memory that stays until the flow ends, and after.
+// BenchmarkShortFlows measures 10 packets of a flow: the time, the memory that stays
+// until the flow ends, and the memory that stays after.
 func BenchmarkShortFlows(b *testing.B) {
 	p, datagrams := traffic(b, wire.Article, 1000, 0)
 	trackers := make([]machine.Tracker, b.N)

@@ -10,9 +10,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// A capture that lacks packets cannot tell a header that lies of one that names
-// what only the capture lacks. Then nothing that such a header of the far side
-// says may be told as certain and be denied by that side's own log.
+// TestCaptureLossHidesNoLie drops packets from a capture of an endpoint that acks
+// packets it never got. Such a capture cannot distinguish a lie from a packet that only
+// the capture lacks. So no certain receipt of the far side may contradict that side's
+// own log.
 func TestCaptureLossHidesNoLie(t *testing.T) {
 	const run = "plain-le-stalebug-loss98"
 	lines := gaffertest.ReadLog(t, run)
@@ -57,7 +58,8 @@ func TestCaptureLossHidesNoLie(t *testing.T) {
 	}
 }
 
-// trackTwice returns the events of a second run, which knows what the first learned.
+// trackTwice returns the events of a second run, which starts with what the first
+// learned.
 func trackTwice(p *wire.Profile, flow []machine.Datagram) (events []machine.Event) {
 	var facts machine.Facts
 	for range 2 {

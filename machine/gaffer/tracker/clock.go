@@ -17,35 +17,35 @@ const (
 	haltRecent  = 64 // packets
 )
 
-// frameClock fits a side's frames to the times at which its packets pass the
-// tap, one packet a frame: packet x shows at phase + tick*x.
+// frameClock estimates the frames of a side from the times at which its packets pass
+// the tap. A frame sends one packet: packet x passes at phase + tick*x.
 //
-// tick is the slope of all packets, pooled over the stretches between halts of
-// the side, across which its numbers stand still and the time does not. phase
+// tick is the slope over all packets. During a halt of the side, time goes on and its
+// numbers do not. So the slope is pooled over the stretches between halts. phase
 // follows the packets through the jitter of the network.
 type frameClock struct {
 	n    uint64
 	tick float64 // nanoseconds; 0 while unknown
 
-	// The present stretch: sums of x and y from its first packet on.
+	// Sums over the current stretch. x and y count from its first packet.
 	x0               int64
 	y0               machine.Instant
 	m                float64
 	sx, sy, sxx, sxy float64
 
 	last  int64   // newest packet
-	phase float64 // when that shows, smoothed; nanoseconds from base
+	phase float64 // when that passed, smoothed; nanoseconds from base
 	base  machine.Instant
 
-	spread float64 // of packets about their frames: mean deviation
+	spread float64 // mean deviation of packets from their frames
 	haltAt int64   // the first packet after the last halt
-	halted float64 // how long that was, beyond the frame's time
+	halted float64 // how long that halt was, beyond the frame time
 
-	pooledXX float64 // sums of the stretches before, about their means
+	pooledXX float64 // sums over the earlier stretches, about their means
 	pooledXY float64
 }
 
-// sent takes it that packet x passed the tap at y.
+// sent records that packet x passed the tap at y.
 func (c *frameClock) sent(x int64, y machine.Instant) {
 	c.n++
 	if c.n == 1 {
@@ -99,26 +99,26 @@ func (c *frameClock) begin(x int64, y machine.Instant) {
 	c.m, c.sx, c.sy, c.sxx, c.sxy = 1, 0, 0, 0, 0
 }
 
-// sums returns the present stretch's sums of squares and products about the means.
+// sums returns the current stretch's sums of squares and products about the means.
 func (c *frameClock) sums() (xx, xy float64) {
 	return c.sxx - c.sx*c.sx/c.m, c.sxy - c.sx*c.sy/c.m
 }
 
-// close pools the present stretch.
+// close adds the current stretch to the pooled sums.
 func (c *frameClock) close() {
 	xx, xy := c.sums()
 	c.pooledXX += xx
 	c.pooledXY += xy
 }
 
-// at returns when the frame of packet x shows at the tap, in nanoseconds from the
-// clock's base.
+// at returns when the frame of packet x passes the tap, in nanoseconds from the clock's
+// base.
 func (c *frameClock) at(x int64) float64 { return c.phase + c.tick*float64(x-c.last) }
 
 // since returns an instant in nanoseconds from the clock's base.
 func (c *frameClock) since(t machine.Instant) float64 { return float64(t - c.base) }
 
-// halt gives, in frames, how long the side halted between packets a and b.
+// halt returns how long the side halted between packets a and b, in frames.
 func (c *frameClock) halt(a, b int64) float64 {
 	if a < c.haltAt && c.haltAt <= b && c.tick > 0 {
 		return c.halted / c.tick
@@ -126,8 +126,8 @@ func (c *frameClock) halt(a, b int64) float64 {
 	return 0
 }
 
-// after returns the first frame at or after an instant, counted on from the last
-// packet, which was sent at last.
+// after returns the first frame at or after t. The last packet was sent at last, and
+// frames are counted from there.
 func (c *frameClock) after(last, t machine.Instant) machine.Instant {
 	tick := machine.Instant(c.tick)
 	if tick <= 0 || t <= last {

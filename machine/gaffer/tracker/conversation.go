@@ -10,21 +10,20 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Conversation follows a flow whose packets carry the article's message
-// section: the packets by a Tracker, and by what it finds out the life of every
-// message.
+// Conversation follows a flow whose packets carry the article's message section. An
+// inner Tracker follows the packets, and its events show what became of each message:
 //
-//	packet of A passes the tap      its messages are carried once more
-//	B is found to have received it  they have arrived: what is in order is delivered
-//	A is found to have read an ack  they are settled (simple scheme: by the message ack
+//	packet of A passes the tap      its messages were sent once more
+//	B is found to have received it  they have arrived; those in order are delivered
+//	A is found to have read an ack  they are acked (simple scheme: by the message ack
 //	                                in a packet that A is found to have received)
 //
-// So a message's facts are as certain as those of the packets that bore it.
+// So a message's facts are as certain as those of the packets that carried it.
 type Conversation struct {
 	inner   *Tracker
 	section *wire.MessageSection
-	config  wire.YojimboChannel // the queues, as a lane takes them
-	sides   [2]messages.Courier
+	config  wire.YojimboChannel // the sizes of the queues, in the form that a Lane takes
+	sides   [2]messages.Direction
 	acks    [2][]messageAck // simple scheme: by the sequence of the side's packet that carried it
 	packet  wire.Packet
 }
@@ -40,14 +39,14 @@ type messageAck struct {
 // its message ids to have begun at zero within the capture.
 const StartWithin = 64
 
-// NewConversation returns the tracker of a flow by a profile with a message section.
+// NewConversation returns the tracker of a flow whose profile has a message section.
 func NewConversation(p *wire.Profile, facts machine.Facts) *Conversation {
 	c := &Conversation{inner: NewByRules(p, gaffer.RulesOf(p), facts), section: &p.Messages}
 	c.config = wire.YojimboChannel{SendQueue: p.Messages.SendQueue, ReceiveQueue: p.Messages.ReceiveQueue}
 	if p.Messages.Form == wire.MessagesSimple {
-		c.config.ReceiveQueue = 0 // the scheme keeps nothing that is not in order
+		c.config.ReceiveQueue = 0 // the scheme keeps no message that is out of order
 	}
-	// Where nothing is said of a queue, nothing is held to be beyond it.
+	// If the profile has no queue size, no message counts as beyond the queue.
 	for _, n := range []*int{&c.config.SendQueue, &c.config.ReceiveQueue} {
 		if *n == 0 {
 			*n = 1 << (wire.MessageIDBits - 1)
@@ -61,7 +60,7 @@ func NewConversation(p *wire.Profile, facts machine.Facts) *Conversation {
 
 // Observe takes the next datagram.
 func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
-	// Messages live by the packets' events, wanted or not.
+	// Messages depend on the packets' events, even if the caller wants no events.
 	quiet, told := out.NoEvents, len(out.Events)
 	out.NoEvents = false
 	defer func() {
@@ -80,7 +79,7 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 	c.settle(told, out)
 	if err != nil || p.Kind > wire.KindFragment || p.PayloadOffset > len(d.Bytes) || d.Length > len(d.Bytes) {
-		return // what the packet carried, the capture does not have
+		return // the capture lacks what the packet carried
 	}
 	s := &c.sides[d.From]
 	s.Count(p)
@@ -97,32 +96,32 @@ func (c *Conversation) near(x machine.Side) bool {
 	return c.inner.Sides != nil && c.inner.Sides[x].Near
 }
 
-// start looks at a side's first packet: whether the flow was captured from its
+// start checks on a side's first packet whether the flow was captured from its
 // beginning.
 func (c *Conversation) start(x machine.Side, p *wire.Packet) {
 	s, r := &c.sides[x], c.inner.rules
-	if s.Parcels != nil || !p.HasHeader {
+	if s.Contents != nil || !p.HasHeader {
 		return
 	}
-	acked := (p.Header.Ack + 1) & r.Mask() // 0: nothing yet
+	acked := (p.Header.Ack + 1) & r.Mask() // 0: nothing received yet
 	s.Fresh = p.Sequence < StartWithin && acked < StartWithin
-	s.Parcels = make([]messages.Parcel, messages.ParcelsMost)
+	s.Contents = make([]messages.Contents, messages.ContentsMost)
 	s.Lanes = []messages.Lane{{Channel: -1, From: x, Config: &c.config, Fresh: s.Fresh}}
 	if c.section.Form == wire.MessagesSimple {
-		c.acks[x] = make([]messageAck, messages.ParcelsMost)
+		c.acks[x] = make([]messageAck, messages.ContentsMost)
 	}
 }
 
-// carry enters what a packet carries.
-func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, out *machine.Effects) {
-	if s.Parcels == nil {
+// carry enters the messages that a packet carries.
+func (c *Conversation) carry(s *messages.Direction, k *messages.Carrier, out *machine.Effects) {
+	if s.Contents == nil {
 		return // no header of the side was seen yet: a fragment that is not its packet's first
 	}
-	box := &s.Parcels[k.Sequence%messages.ParcelsMost]
-	if box.Live && box.Sequence == k.Sequence {
+	contents := &s.Contents[k.Sequence%messages.ContentsMost]
+	if contents.Live && contents.Sequence == k.Sequence {
 		return // a copy
 	}
-	*box = messages.Parcel{Sequence: k.Sequence, Live: true, Reliable: box.Reliable[:0]}
+	*contents = messages.Contents{Sequence: k.Sequence, Live: true, Reliable: contents.Reliable[:0]}
 	section, err := c.section.Open(k.Payload, 0)
 	if err != nil {
 		c.malformed(s, k, out)
@@ -130,17 +129,17 @@ func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, out *mach
 	}
 	l := &s.Lanes[0]
 	if c.section.Form == wire.MessagesSimple {
-		c.acks[s.From][k.Sequence%messages.ParcelsMost] = messageAck{k.Sequence, section.Ack, true}
+		c.acks[s.From][k.Sequence%messages.ContentsMost] = messageAck{k.Sequence, section.Ack, true}
 	}
 	var m wire.Message
 	n := 0
 	for ; section.Next(&m); n++ {
-		l.Takes(m.ID, &m, k, c.section.Form, box, out)
+		l.AddMessage(m.ID, &m, k, c.section.Form, contents, out)
 	}
 	if c.section.Form == wire.MessagesSimple {
-		// Without a schema the ids are known all the same: they follow each other.
+		// Without a schema the ids are still known: they are consecutive.
 		for ; n < section.Count; n++ {
-			l.Takes(section.Start+uint16(n), nil, k, c.section.Form, box, out)
+			l.AddMessage(section.Start+uint16(n), nil, k, c.section.Form, contents, out)
 		}
 	}
 	if section.Err() != nil {
@@ -150,8 +149,8 @@ func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, out *mach
 	}
 }
 
-// gapless reports whether every packet of a side has passed the tap: else an id
-// that none of them carries may have been in one that was lost.
+// gapless reports whether every packet of a side has passed the tap. If not, a lost
+// packet may have carried an id that no captured packet carries.
 func (c *Conversation) gapless(x machine.Side) bool {
 	if c.inner.Sides == nil {
 		return false
@@ -160,11 +159,11 @@ func (c *Conversation) gapless(x machine.Side) bool {
 	return s.Near || s.Met && s.sent.complete()
 }
 
-func (c *Conversation) malformed(s *messages.Courier, k *messages.Carrier, out *machine.Effects) {
+func (c *Conversation) malformed(s *messages.Direction, k *messages.Carrier, out *machine.Effects) {
 	out.At(k.At, k.Ref).Report(messages.MalformedMessages, s.From, machine.Certain, 0, float64(len(k.Payload)))
 }
 
-// settle takes the packet tracker's new events to the messages.
+// settle applies the packet tracker's new events to the messages.
 func (c *Conversation) settle(from int, out *machine.Effects) {
 	for i := from; i < len(out.Events); i++ {
 		e := out.Events[i]
@@ -181,13 +180,13 @@ func (c *Conversation) settle(from int, out *machine.Effects) {
 	}
 }
 
-// readAck takes the message ack that a side has read, in the simple scheme.
+// readAck applies the message ack of a packet that a side has read (simple scheme).
 func (c *Conversation) readAck(e *machine.Event, out *machine.Effects) {
 	acks := c.acks[e.Side.Other()]
 	if len(acks) == 0 || len(c.sides[e.Side].Lanes) == 0 {
 		return
 	}
-	a := acks[e.Sequence%messages.ParcelsMost]
+	a := acks[e.Sequence%messages.ContentsMost]
 	l := &c.sides[e.Side].Lanes[0]
 	if !a.live || a.sequence != e.Sequence || !l.Started {
 		return
@@ -239,13 +238,13 @@ func (c *Conversation) Inspect(x machine.Side, v *machine.View) {
 // Summary returns the packets' figures.
 func (c *Conversation) Summary(x machine.Side) machine.Summary { return c.inner.Summary(x) }
 
-// RTT returns what Summary does.
+// RTT returns the smoothed RTT of Summary.
 func (c *Conversation) RTT(x machine.Side) time.Duration { return c.inner.RTT(x) }
 
-// Loss returns what Summary does.
+// Loss returns the loss of Summary.
 func (c *Conversation) Loss(x machine.Side) float64 { return c.inner.Loss(x) }
 
-// Sent returns what Summary does of packets.
+// Sent returns the count of packets of Summary.
 func (c *Conversation) Sent(x machine.Side) uint64 { return c.inner.Sent(x) }
 
 // Learned returns what a second run over the same flow can start with.
@@ -267,7 +266,7 @@ func (c *Conversation) Clone() machine.Tracker {
 	return &d
 }
 
-// Size returns the bytes that a clone takes, about.
+// Size returns the approximate size of a clone, in bytes.
 func (c *Conversation) Size() int {
 	n := c.inner.Size() + 300
 	for i := range c.sides {

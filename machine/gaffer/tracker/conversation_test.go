@@ -16,7 +16,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// spoken is one message's life as it really was, from the endpoints' own steps.
+// spoken is the true life of one message, from the endpoints' own steps.
 type spoken struct {
 	kind      uint32
 	body      []byte
@@ -120,8 +120,8 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.So
 	return c
 }
 
-// follow runs a Conversation twice over what passed, and gives the messages and
-// the rules reported.
+// follow runs a Conversation twice over what passed. It returns the messages and the
+// reported rules.
 func (c *conversation) follow(v machine.Vantage) (told []machine.Message, rules map[string]int) {
 	facts := machine.Facts{Vantage: v, VantageReason: "told"}
 	for range 2 {
@@ -150,8 +150,8 @@ func (c *conversation) follow(v machine.Vantage) (told []machine.Message, rules 
 	return told, rules
 }
 
-// TestMessagesAgainstTruth holds the lives of messages against what the
-// endpoints did, from every place and under all that the soak has.
+// TestMessagesAgainstTruth compares the reported lives of messages with what the
+// endpoints did, for each vantage and all conditions of the soak.
 func TestMessagesAgainstTruth(t *testing.T) {
 	seeds := uint64(gaffertest.Seeds(60, 20))
 	total, delivered, waited := 0, 0, 0
@@ -178,10 +178,10 @@ func TestMessagesAgainstTruth(t *testing.T) {
 				who := fmt.Sprintf("%s: message %d of %s", name, id, from)
 				switch {
 				case is:
-					c.holdMessage(t, who, truth, &m, tap.Near(from), tap.Near(from.Other()))
+					c.checkMessage(t, who, truth, &m, tap.Near(from), tap.Near(from.Other()))
 				case tap.Near(from):
 					t.Errorf("%s is not told", who)
-				default: // all that carried it was lost before the tap
+				default: // everything that carried it was lost before the tap
 				}
 				total++
 				if m.Delivered == machine.Yes {
@@ -207,8 +207,8 @@ func TestMessagesAgainstTruth(t *testing.T) {
 	}
 }
 
-// holdMessage holds what is told of a message against what was true of it.
-func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear,
+// checkMessage compares what is reported of a message with the truth.
+func (c *conversation) checkMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear,
 	receiverNear bool) {
 	t.Helper()
 	if m.Attempts > len(truth.packets) || senderNear && m.Attempts != len(truth.packets) {
@@ -217,7 +217,7 @@ func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *m
 	if m.Type != truth.kind {
 		t.Errorf("%s: type %d, expected %d", who, m.Type, truth.kind)
 	}
-	// Certain facts are facts.
+	// Certain facts must be true.
 	if m.Delivered == machine.Yes && m.Certainty == machine.Certain && truth.delivered == 0 {
 		t.Errorf("%s is told as delivered for certain, and was not", who)
 	}
@@ -233,7 +233,7 @@ func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *m
 	}
 	frame := c.soak.Frame + c.soak.Frame/8
 	if receiverNear && truth.delivered != 0 {
-		// At the tap every delivery shows but the last ones, which no header covers.
+		// At the tap every delivery shows, except the last ones, which no header covers.
 		switch {
 		case m.Delivered != machine.Yes:
 			t.Errorf("%s was delivered at %v in front of the tap, and is told as %v", who, truth.delivered, m.Delivered)
@@ -255,7 +255,7 @@ func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *m
 	}
 }
 
-// TestMessageFindings plants the faults that have a rule.
+// TestMessageFindings plants each fault that has a rule.
 func TestMessageFindings(t *testing.T) {
 	for _, c := range []struct {
 		rule   string
@@ -286,7 +286,7 @@ func TestMessageFindings(t *testing.T) {
 	}
 }
 
-// TestStuckMessage: an id that its sender passes over for ever.
+// TestStuckMessage sends later ids and never sends one.
 func TestStuckMessage(t *testing.T) {
 	p := gaffertest.Builtin("article")
 	p.Messages = wire.MessageSection{Form: wire.MessagesByID, Types: 1, MaxPerPacket: 4, Bodies: gaffertest.Tiny}
@@ -329,8 +329,8 @@ func TestConversationLaws(t *testing.T) {
 	}
 }
 
-// TestConversationQuiet: where nobody asks for events, messages and findings
-// are told all the same, and no event is.
+// TestConversationQuiet: if the caller wants no events, messages and findings are
+// reported all the same, and events are not.
 func TestConversationQuiet(t *testing.T) {
 	c := converse(t, 3, 0, func(s *gaffertest.Soak) { s.Path.Loss = 0.2 })
 	told, _ := c.follow(machine.VantageA)

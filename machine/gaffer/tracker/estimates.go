@@ -19,32 +19,37 @@ const (
 
 // estimate rebuilds one side's view of the network.
 //
-// Near: frames show as the side's own sends, so samples are plain differences.
+// Near: the side's own sends show its frames, so a sample is a plain difference of
+// times.
 //
-// Far: its frames are seen through the network. It sends one packet a frame, so
-// its sequence numbers count its frames: a sample is a number of frames, and the
-// smoothed figure is kept in frames, to be multiplied by the frame time that the
-// whole capture shows.
+// Far: the network lies between the tap and the frames. The side sends one packet a
+// frame, so its sequence numbers count its frames. A sample is a number of frames, and
+// so is the smoothed figure. It is multiplied by the frame time that the whole capture
+// shows.
 type estimate struct {
 	rtt       float64 // smoothed, in ns (near) or frames (far)
 	variation float64 // smoothed deviation of samples from it; near only
 	samples   uint64
 	clock     frameClock
 
-	// Far only. transit holds the times from a packet of the peer passing the tap
-	// to the far frame that read it, as seen at the tap in ns, of the latest cases
-	// in which no header is missing. transits counts all of them.
+	// Far only. transit holds times in ns, as seen at the tap. Each runs from a packet of
+	// the peer passing the tap to the far frame that read it. It holds the latest cases in
+	// which no header is missing; transits counts all such cases.
 	transit  []float32
 	transits int
-	// early are samples that wait for transits to be known: the first one weighs
-	// more than all others of a short capture.
+	// early holds samples until the transits are known: the first sample weighs more than
+	// all others of a short capture.
 	early []farSample
 }
 
-// farSample is a far side's reading of the first ack of its packet number: after
-// the frame of packet `before`, whose header did not name the carrier of the
-// ack, and no later than that of packet `first`, whose header did. The carrier
-// passed the tap at.
+// farSample is a far side's reading of the first ack of its packet number. The packet
+// that carried the ack passed the tap at instant at. The side read it after the frame
+// of packet before, whose header did not name it. It read it no later than in the frame
+// of packet first, whose header did.
+//
+// For example, the peer's packet 40 acks packet 7 of the side. The header of packet 11
+// does not name 40, that of 13 does, and 12 was lost. So the side read the ack in frame
+// 12 or 13: number is 7, before is 11, first is 13.
 type farSample struct {
 	number, before, first int64
 	at                    machine.Instant
@@ -56,7 +61,8 @@ const (
 	transitsKept  = 64 // a power of two
 )
 
-// sample takes one RTT sample; same is the difference that the library neglects.
+// sample adds one RTT sample. The library adopts a sample unchanged if it differs from
+// the smoothed RTT by less than same.
 func (e *estimate) sample(s, same float64) {
 	if e.samples++; e.samples > 1 {
 		e.variation += (math.Abs(s-e.rtt) - e.variation) / 16
@@ -69,7 +75,7 @@ func (e *estimate) sample(s, same float64) {
 	}
 }
 
-// read takes a far side's sample.
+// read adds a far side's sample.
 func (e *estimate) read(f *farSample) {
 	if e.early == nil && e.transits >= transitsLeast {
 		e.settle(f)
@@ -84,7 +90,7 @@ func (e *estimate) read(f *farSample) {
 	}
 }
 
-// flush settles the early samples with the transits that they show.
+// flush computes the transits of the early samples, then adds these samples.
 func (e *estimate) flush() {
 	early := e.early
 	e.early, e.transits = nil, 0
@@ -108,7 +114,7 @@ func (e *estimate) framesTo(f *farSample) float64 {
 	return e.readFrame(f) - float64(f.number) + e.clock.halt(f.number, f.first)
 }
 
-// exact reports whether the frame of the reading is known.
+// exact reports whether the frame in which the ack was read is known.
 func (f *farSample) exact() bool { return f.first <= f.before+1 }
 
 func (e *estimate) noteTransit(f *farSample) {
@@ -124,17 +130,18 @@ func (e *estimate) noteTransit(f *farSample) {
 	e.transits++
 }
 
-// readFrame tells in which of a far side's frames the carrier of an ack was
-// read: of several that are possible the mean, by how often each was the one
-// where it is known. That is no whole number; the smoothed figure wants none.
+// readFrame returns the frame of a far side in which it read the packet that carried an
+// ack. If several frames are possible it returns their mean, weighted by the transits
+// of cases in which the frame is known. The mean may be fractional: smoothing needs no
+// whole number.
 func (e *estimate) readFrame(f *farSample) float64 {
 	tick := e.clock.tick
 	if f.exact() || tick <= 0 || len(e.transit) == 0 {
 		return float64(f.first)
 	}
-	// A packet waits half a frame, on average, from its coming to its reading.
-	// A transit up to least would have it read by the frame of `before`, one beyond
-	// most only after the frame of `first`.
+	// A packet waits half a frame, on average, between its arrival and its reading. With a
+	// transit of at most least, the frame of packet before would have read it. With one of
+	// more than most, only a frame after that of packet first would have.
 	least := e.clock.at(f.before) - e.clock.since(f.at) + tick/2
 	most := least + tick*float64(f.first-f.before)
 	sum, n, below := 0.0, 0, 0
@@ -156,12 +163,12 @@ func (e *estimate) readFrame(f *farSample) float64 {
 	return float64(f.first)
 }
 
-// rtt returns the side's smoothed RTT as its library has it.
+// rtt returns the smoothed RTT that the side's library has.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.Sides[x]
 	e := &s.estimate
 	if len(e.early) > 0 {
-		settled := *e // a copy: what is open stays open
+		settled := *e // a copy: open samples stay open
 		settled.flush()
 		e = &settled
 	}
@@ -181,8 +188,8 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	return time.Duration(e.rtt * e.clock.tick), machine.Likely
 }
 
-// loss returns the side's packet loss as its library has it, smoothing settled: of
-// the older half of its sent buffer, the share that was not acked.
+// loss returns the packet loss that the side's library reports once its smoothing has
+// settled. That is the unacked share of the older half of its sent buffer.
 func (t *Tracker) loss(x machine.Side) (float64, machine.Certainty) {
 	s := &t.Sides[x]
 	if !s.Met {

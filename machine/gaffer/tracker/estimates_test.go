@@ -10,9 +10,9 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// Each side's smoothed RTT, loss and count of acks against what its own library
-// computed: the near side's to a fraction of a millisecond, the far one's to a
-// tenth of its frame.
+// TestEstimatesAgainstOracle compares each side's smoothed RTT, loss and count of acks
+// with what its own library computed. The near side must match to a fraction of a
+// millisecond, the far one to about a tenth of its frame.
 func TestEstimatesAgainstOracle(t *testing.T) {
 	for seed := range int64(120) {
 		rnd := rand.New(rand.NewSource(seed))
@@ -24,8 +24,8 @@ func TestEstimatesAgainstOracle(t *testing.T) {
 			loss: []float64{0, 0.01, 0.05, 0.1}[rnd.Intn(4)], length: 25 * time.Second,
 		}
 		if seed%3 == 0 {
-			// The other side sends more packets meanwhile than a header speaks of, and
-			// no more than its sent buffer holds.
+			// The other side sends more packets meanwhile than a header covers, but no more than
+			// its sent buffer holds.
 			x := machine.Side(rnd.Intn(2))
 			c.outage[x] = min(time.Duration(40+rnd.Intn(150))*c.tick[x.Other()], outageEvery/2)
 		}
@@ -54,7 +54,7 @@ func TestEstimatesAgainstOracle(t *testing.T) {
 			if off := math.Abs(float64(got.RTT)-want.rtt) / 1e6; off > within {
 				t.Errorf("seed %d %+v: %v (near %v): RTT %v, its own %.2f ms", seed, c, x, tap.Near(x), got.RTT, want.rtt/1e6)
 			}
-			// Of the 128 packets of the older half of its sent buffer.
+			// The older half of its sent buffer: 128 packets.
 			s := &w.host[x].State
 			lost := 0
 			for n := 256; n > 128; n-- {
@@ -76,7 +76,7 @@ func TestEstimatesAgainstOracle(t *testing.T) {
 	}
 }
 
-// A copy goes on as the original does, and leaves it as it is.
+// TestCloneGoesOn: a clone continues as the original does, and does not change it.
 func TestCloneGoesOn(t *testing.T) {
 	for _, vantage := range []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageB,
 		machine.VantageBoth, machine.VantageBetween} {

@@ -7,34 +7,37 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// farHeader is a header of a far side as it is taken: the sender, its peer, the
-// packet that carried it and what it claims.
+// farHeader is a header of a far side while it is processed: the sender, its peer, the
+// packet that carried it and its claims.
 //
-// It shows a frame in which the side read something: the one that sent the packet
-// numbered own, or one after that of packet before, the last whose header passed
-// the tap. (Of an overtaken header the one before it is not known.) before < own.
+// It shows that the side read something in a certain frame. For example, packets 20 and
+// 23 of the side pass the tap, and 21 and 22 are lost. Packet 23 names a packet that 20
+// does not. So the side read it in frame 21, 22 or 23: before is 20 and own is 23. The
+// field before is the last packet whose header passed the tap, before < own. (For an
+// overtaken header it is not known.)
 type farHeader struct {
 	s, peer     *side
 	p           *sighting
 	claims      gaffer.Claims
-	behind      int // how far the claims' newest lies behind the newest known, once the window is moved up to it
+	behind      int // how far the claims' newest is behind the newest known, after the window has moved up to it
 	own, before int64
-	jump        int // how far the header moved the window, where that was a burst or more
-	// hidden packets of the peer, from number unspoken on, are such as no header
-	// speaks of: they may have come and told the side what it acks now.
-	unspoken uint32
-	hidden   int
+	jump        int // how far the header moved the window; 0 if that was less than a burst
+	// No header covers hidden packets of the peer, from number uncovered on. They may have
+	// arrived and carried what the side acks now.
+	uncovered uint32
+	hidden    int
 }
 
-// jumped reports whether a packet that the header names lies in what its window
-// jumped over.
+// jumped reports whether the window jumped over a packet that the header names. behind
+// is the packet's distance to the newest.
 func (f *farHeader) jumped(behind int) bool { return 0 < behind && behind < f.jump }
 
-// testify takes a header of a far side: what it names was received, and the acks
-// that those packets carried were read. Nothing else is known of that side.
-func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
+// takeFarHeader processes a header of a far side. The packets that it names were
+// received, and the acks in those packets were read. Nothing else is known about the
+// side.
+func (t *Tracker) takeFarHeader(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
 	r := t.rules
-	// A header that was overtaken on its way tells of an earlier moment.
+	// An overtaken header shows an earlier moment.
 	newest, f := true, farHeader{s: s, peer: peer, p: p, claims: c, own: number, before: number - 1}
 	if !s.headers.opened {
 		t.open(s, peer, p, c)
@@ -53,7 +56,7 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number in
 	}
 	ahead := r.Distance(c.Newest, s.NewestReceived())
 	if hidden := ahead - c.Width; hidden > 0 && ahead >= burstLeast {
-		f.unspoken, f.hidden = (s.NewestReceived()+1)&r.Mask(), hidden
+		f.uncovered, f.hidden = (s.NewestReceived()+1)&r.Mask(), hidden
 	}
 	switch {
 	case ahead >= 64:
@@ -62,8 +65,8 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number in
 	case ahead >= 0:
 		known := s.Word << (uint(ahead) & 63)
 		newly &^= known
-		if gone := known &^ c.Named & c.Spoken(); gone != 0 && newest {
-			t.takeBack(s, p, c, gone, out)
+		if gone := known &^ c.Named & c.Covered(); gone != 0 && newest {
+			t.withdrawBits(s, p, c, gone, out)
 		}
 		if ahead > 0 {
 			s.AdvanceBy(ahead, c.Newest)
@@ -90,16 +93,16 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number in
 	}
 	if newest {
 		if !peer.Near {
-			t.pass(s, peer, p, c, machine.Likely, out)
+			t.expireUnnamed(s, peer, p, c, machine.Likely, out)
 		}
-		t.leave(s, peer, c)
+		t.countLossBeyond(s, peer, c)
 		s.headers.last = c
 	}
 }
 
-// takeBack takes packets that an earlier header of the side named, that this one
-// speaks of, and that it does not name.
-func (t *Tracker) takeBack(s *side, p *sighting, c gaffer.Claims, gone uint64, out *machine.Effects) {
+// withdrawBits handles packets that an earlier header of the side named, and that this
+// header covers but does not name.
+func (t *Tracker) withdrawBits(s *side, p *sighting, c gaffer.Claims, gone uint64, out *machine.Effects) {
 	for ; gone != 0; gone &= gone - 1 {
 		q := (c.Newest - uint32(bits.TrailingZeros64(gone))) & t.rules.Mask()
 		t.bitWithdrawn(p, c, q, out)
@@ -107,10 +110,9 @@ func (t *Tracker) takeBack(s *side, p *sighting, c gaffer.Claims, gone uint64, o
 	}
 }
 
-// prove takes several packets that a far side's header names for the first time.
+// prove enters several packets that a far side's header names for the first time.
 func (t *Tracker) prove(f *farHeader, newly uint64, out *machine.Effects) {
-	// Oldest first: the order in which they were sent. What was overtaken before
-	// the tap is put right here.
+	// Oldest first, then sorted by frame: the order in which they passed the tap.
 	var order [64]*gaffer.Sent
 	n := 0
 	for left := newly; left != 0; {
@@ -132,8 +134,8 @@ func (t *Tracker) prove(f *farHeader, newly uint64, out *machine.Effects) {
 	}
 }
 
-// named returns the packet that bit n of the claims names for the first time; nil
-// where it did not pass the tap, or is too old to count.
+// named returns the packet that bit n of the claims names for the first time. It
+// returns nil if the packet did not pass the tap, or is too old to count.
 func (t *Tracker) named(f *farHeader, n int, out *machine.Effects) *gaffer.Sent {
 	q := (f.claims.Newest - uint32(n)) & t.rules.Mask()
 	e := f.peer.Sent(q)
@@ -148,14 +150,14 @@ func (t *Tracker) named(f *farHeader, n int, out *machine.Effects) *gaffer.Sent 
 	return e
 }
 
-// receivedByFar takes it that a far side received e, which lies so far behind
-// the newest it received, before it sent the header.
+// receivedByFar records that a far side received e before it sent the header. The
+// argument behind is the distance of e to the newest packet that the side received.
 func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *machine.Effects) {
 	f.s.EnterBehind(e.Sequence, behind)
 	f.s.reads.count++
 	f.peer.acks.arrived(e, f.p.at)
 	if !out.NoEvents {
-		v := tell(out, machine.EventReceived, f.p.from, t.gradeJump(machine.Certain, f.jumped(behind)), f.p.at, f.p.ref)
+		v := emit(out, machine.EventReceived, f.p.from, t.gradeJump(machine.Certain, f.jumped(behind)), f.p.at, f.p.ref)
 		v.Sequence, v.Sequence64, v.About = e.Sequence, f.peer.unwrap(e.Sequence), e.Ref
 	}
 	if e.Flags&gaffer.SentHeader != 0 {
@@ -163,8 +165,8 @@ func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *m
 	}
 }
 
-// readByFar takes it that a far side read the acks of e, a packet of its peer,
-// no later than in the frame that sent the header.
+// readByFar records that a far side read the acks of e, a packet of its peer. It read
+// them no later than in the frame that sent the header.
 func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machine.Effects) {
 	r, s, p := t.rules, f.s, f.p
 	claims := r.Claims(e.Ack, e.AckBits)
@@ -181,20 +183,20 @@ func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machi
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}
-		s.estimate.read(&farSample{number, f.before, f.own, t.carried(f, a.Sequence, e)})
+		s.estimate.read(&farSample{number, f.before, f.own, t.carrierPassed(f, a.Sequence, e)})
 		if !out.NoEvents {
-			v := tell(out, machine.EventAcked, p.from, t.gradeJump(sure, f.jumped(behind)), p.at, p.ref)
+			v := emit(out, machine.EventAcked, p.from, t.gradeJump(sure, f.jumped(behind)), p.at, p.ref)
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
 			v.RTT = int64(float64(f.own-number) * s.estimate.clock.tick)
 		}
 	}
 }
 
-// carried tells when the packet passed the tap by which a far side is likeliest
-// to have learned that its packet q was received. That is e, the first that is
-// known to have come and names q, unless packets before it that name q are
-// hidden: of those the first one, or as many later as the path usually loses.
-func (t *Tracker) carried(f *farHeader, q uint32, e *gaffer.Sent) machine.Instant {
+// carrierPassed returns when a certain packet passed the tap: the one that most likely
+// told a far side about the receipt of its packet q. That is e, the first known arrival
+// that names q. If hidden packets before e name q, it is one of those. As many of them
+// are skipped as the path usually loses.
+func (t *Tracker) carrierPassed(f *farHeader, q uint32, e *gaffer.Sent) machine.Instant {
 	if f.hidden == 0 {
 		return e.At
 	}
@@ -204,7 +206,7 @@ func (t *Tracker) carried(f *farHeader, q uint32, e *gaffer.Sent) machine.Instan
 		wait = int(loss/(1-loss) + 0.5)
 	}
 	for n := range min(f.hidden, r.Sent) {
-		h := f.peer.Sent((f.unspoken + uint32(n)) & r.Mask())
+		h := f.peer.Sent((f.uncovered + uint32(n)) & r.Mask())
 		if h == nil || h.Flags&gaffer.SentHeader == 0 || !r.Claims(h.Ack, h.AckBits).Names(r, q) {
 			continue
 		}
@@ -215,10 +217,11 @@ func (t *Tracker) carried(f *farHeader, q uint32, e *gaffer.Sent) machine.Instan
 	return e.At
 }
 
-// pass looks at the peer's packets that a header has just moved out of what it
-// speaks of: those that no header named can no longer be acked. Of a near peer
-// the acks that it read decide (slide); here it is a far one.
-func (t *Tracker) pass(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty, out *machine.Effects) {
+// expireUnnamed handles packets of the peer that a header has just moved out of its
+// range. Those that no header named can no longer be acked. It is for a far peer. For a
+// near peer, the acks that the peer read decide (expireUnread).
+func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty,
+	out *machine.Effects) {
 	if peer.Near || !peer.Met || s.headers.last.Width == 0 {
 		return
 	}
@@ -242,12 +245,16 @@ func (t *Tracker) pass(s, peer *side, p *sighting, c gaffer.Claims, sure machine
 	}
 }
 
-// leave judges the peer's packets that a header has just moved out of what the
-// side speaks of. One that passed the tap, and that no header named, did not come:
-// the last header that spoke of it says so. What no header spoke of is not judged.
-// Nor is what only headers spoke of to which it was half a window away or less:
-// it may have been overtaken, and come when nobody spoke of it any more.
-func (t *Tracker) leave(s, peer *side, c gaffer.Claims) {
+// countLossBeyond counts how many of the peer's packets were lost beyond the tap. For
+// example, packet 100 passes the tap, the side acks 131, then 140, and no header names
+// 100. With 32 ack bits the header with 131 covers it for the last time: it did not
+// arrive. It looks at the packets that a header has just moved out of its range, except
+// these:
+//
+//   - packets that no header covered;
+//   - packets less than half a window behind the last header that covered them. Such a
+//     packet may have been overtaken, and may arrive when no header covers it any more.
+func (t *Tracker) countLossBeyond(s, peer *side, c gaffer.Claims) {
 	r, heard := t.rules, &s.headers.last
 	ahead := r.Distance(c.Newest, heard.Newest)
 	if heard.Width == 0 || ahead <= 0 {
@@ -271,14 +278,14 @@ func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref mac
 func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty,
 	out *machine.Effects) {
 	s.acks.lose(e)
-	if v := tell(out, machine.EventLost, x, sure, at, ref); v != nil {
+	if v := emit(out, machine.EventLost, x, sure, at, ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = e.Sequence, s.unwrap(e.Sequence), e.Ref
 	}
 }
 
-// slide looks at a near side's packets that the claims it is about to read no
-// longer speak of, and that no earlier ones acked.
-func (s *side) slide(x machine.Side, c gaffer.Claims, by *candidate, out *machine.Effects) {
+// expireUnread handles a near side's packets that the claims it is about to read no
+// longer cover, and that no earlier claims acked.
+func (s *side) expireUnread(x machine.Side, c gaffer.Claims, by *candidate, out *machine.Effects) {
 	r := s.Rules
 	ahead := r.Distance(c.Newest, s.AckedTop)
 	if ahead <= 0 {
@@ -286,9 +293,9 @@ func (s *side) slide(x machine.Side, c gaffer.Claims, by *candidate, out *machin
 	}
 	if ahead <= c.Width {
 		from := c.Width - ahead
-		// A known fault: this takes the count of acks for the bits that State keeps of
-		// them, so that some losses are not told where a header moves on by far. All
-		// ones would be right: the entries decide.
+		// A known fault: this uses the count of acks where it needs the bits that State keeps
+		// of them. So some losses are not reported when a header moves far ahead. A mask of
+		// all ones would be right: the entries decide.
 		missing := ^s.acks.count >> uint(from)
 		if ahead < 64 {
 			missing &= 1<<uint(ahead) - 1

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// tape is a capture written by hand, for what no real one shows.
+// tape is a capture written by hand, for cases that no real capture shows.
 type tape struct {
 	*testing.T
 	tracker *Tracker
@@ -22,16 +22,16 @@ func newTape(t *testing.T, r *gaffer.Rules, vantage machine.Vantage) *tape {
 	return &tape{T: t, tracker: NewByRules(nil, r, machine.Facts{Vantage: vantage})}
 }
 
-// pass has a packet of a side pass the tap, 10 ms after the one before.
+// pass lets a packet of a side pass the tap, 10 ms after the previous one.
 func (p *tape) pass(from machine.Side, sequence, ack uint32, ackBits uint64) {
-	p.sight(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: true})
+	p.observe(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: true})
 }
 
 func (p *tape) fragment(from machine.Side, sequence uint32, id, count uint16, ack uint32, ackBits uint64) {
-	p.sight(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: id == 0, id: id, count: count})
+	p.observe(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: id == 0, id: id, count: count})
 }
 
-func (p *tape) sight(s sighting) {
+func (p *tape) observe(s sighting) {
 	p.at = p.at.Add(10 * time.Millisecond)
 	p.frame++
 	s.at, s.ref, s.length = p.at, p.frame, 100
@@ -49,7 +49,7 @@ func (p *tape) events(kind machine.EventKind, x machine.Side) []uint32 {
 	return of
 }
 
-// rules returns the rules found, each once, by their order.
+// rules returns the rules found, each once, in order.
 func (p *tape) rules() []string {
 	var ids []string
 	for _, a := range p.out.Anomalies {
@@ -62,7 +62,8 @@ func (p *tape) rules() []string {
 
 const nothing = 0xffff
 
-// ping has both sides send n packets in turn, each named by the next of the other.
+// ping makes both sides send n packets in turn. The other side's next packet names
+// each.
 func (p *tape) ping(from, n uint32) {
 	word := func(q uint32) uint64 { return uint64(1)<<min(q+1, 32) - 1 }
 	for q := from; q < from+n; q++ {
@@ -185,7 +186,7 @@ func TestFindings(t *testing.T) {
 				if q%2 == 0 {
 					p.fragment(machine.A, q, 2, 3, 0, 0)
 				}
-				// The newest is only begun every other time: bit 0 is clear then.
+				// Every other time the newest is incomplete: bit 0 is clear then.
 				named := uint64(0)
 				for n := uint32(0); n < 32 && n <= q; n++ {
 					if q-n < 4 || (q-n)%2 == 0 {
@@ -210,8 +211,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Taken for refused, since a newer one was read; but it was only overtaken
-// between the tap and the socket.
+// TestOvertakenBehindTheTap: a packet looks refused, since a newer one was read. It was
+// only overtaken between the tap and the socket.
 func TestOvertakenBehindTheTap(t *testing.T) {
 	p := newTape(t, reliable(), machine.VantageB)
 	p.ping(0, 10)
@@ -229,7 +230,7 @@ func TestOvertakenBehindTheTap(t *testing.T) {
 	}
 }
 
-// Every rule is documented, and can word any figures.
+// TestRulesAreWhole: every rule is documented, and can format any figures.
 func TestRulesAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range gaffer.FindingRules {
@@ -244,8 +245,8 @@ func TestRulesAreWhole(t *testing.T) {
 	}
 }
 
-// Acks of a stale packet are not read, those at the very edge of the window are:
-// with newest N, N-255 is the last that counts.
+// TestAcksAtTheWindowEdge: acks of a stale packet are not read, those at the very edge
+// of the window are. With newest N, N-255 is the last that counts.
 func TestAcksAtTheWindowEdge(t *testing.T) {
 	for _, c := range []struct {
 		behind uint32
@@ -255,12 +256,12 @@ func TestAcksAtTheWindowEdge(t *testing.T) {
 		{300, machine.EventStale, false}} {
 		p := newTape(t, reliable(), machine.VantageA)
 		late := 400 - c.behind
-		// b's packet `late` is held back. It alone acks a's packet 7.
+		// b's packet late is held back. It alone acks a's packet 7.
 		p.pass(machine.A, 0, nothing, 0)
 		for q := uint32(1); q < 8; q++ {
 			p.pass(machine.A, q, nothing, 0)
 		}
-		heard := func(q uint32) uint64 { // what a's header says of b's packets up to q
+		heard := func(q uint32) uint64 { // the ack bits of a's header for b's packets up to q
 			named := uint64(0)
 			for n := uint32(0); n < 32 && n <= q; n++ {
 				if q-n != late {
@@ -291,8 +292,8 @@ func TestAcksAtTheWindowEdge(t *testing.T) {
 	}
 }
 
-// At exactly half the range the larger number is newer: 32768 is, seen from 0,
-// but to the window's far edge it is stale.
+// TestTrackerAtHalfRange: at exactly half the range the larger number is newer. Seen
+// from 0, 32768 is newer. Seen from the window's far edge it may be stale.
 func TestTrackerAtHalfRange(t *testing.T) {
 	for _, c := range []struct {
 		newest, then uint32
@@ -318,7 +319,7 @@ func TestTrackerAtHalfRange(t *testing.T) {
 	}
 }
 
-// The acks of a fragmented packet count when it is whole, and not before.
+// TestAcksOfFragments: the acks of a fragmented packet count only once it is whole.
 func TestAcksOfFragments(t *testing.T) {
 	p := newTape(t, reliable(), machine.VantageA)
 	p.pass(machine.A, 0, nothing, 0)
@@ -342,8 +343,8 @@ func TestAcksOfFragments(t *testing.T) {
 	}
 }
 
-// A receiver that never clears old entries acks what never came, once its
-// numbers have come round. The tap beside it sees each such lie, and no other.
+// TestStaleEntries: a receiver that never clears old entries acks packets that never
+// came, once its numbers have wrapped. A tap beside it reports only true lies.
 func TestStaleEntries(t *testing.T) {
 	found := 0
 	for seed := range int64(40) {
@@ -379,8 +380,8 @@ func TestStaleEntries(t *testing.T) {
 	}
 }
 
-// lies gives, by frame, what a side's headers name that had not come since its
-// numbers last came round.
+// lies returns, by frame, the packets that a side's headers name and that have not come
+// since its numbers last wrapped.
 func (w *world) lies(x machine.Side) map[machine.Ref][]uint32 {
 	lies := map[machine.Ref][]uint32{}
 	for _, p := range w.seen {
@@ -388,7 +389,7 @@ func (w *world) lies(x machine.Side) map[machine.Ref][]uint32 {
 			continue
 		}
 		c := w.rules.Claims(p.ack, p.ackBits)
-		newest := int64(-1) // what ack is, unwrapped
+		newest := int64(-1) // ack, unwrapped
 		came := map[int64]bool{}
 		for _, l := range w.host[x].log {
 			if l.kind == machine.EventReceived && l.at <= p.at {

@@ -9,26 +9,27 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// packed is a Tracker kept in few bytes: a clone whose buffers, by far the most
-// of it, are written as what changes from one entry to the next.
+// packed is a Tracker in few bytes. Most of a tracker is its buffers. packed stores
+// them as differences between consecutive entries:
 //
-//	sent entry      varint: which fields differ from what the entry before
-//	                predicts, then those, as zigzag varints of the difference
-//	received buffer varint: how many sequences follow each other, then the
-//	                difference to the next one, and so on
+//	sent entry      varint: a mask of the fields that differ from what the entry before
+//	                predicts. Then those fields: zigzag varints of the difference, and
+//	                for ack_bits a varint of the XOR
+//	received buffer varint: how many consecutive sequences follow. Then the difference
+//	                to the next sequence, and so on
 type packed struct {
 	tracker  *Tracker // without the buffers
 	sent     [2][]byte
 	entries  [2]int // of the sent buffers
 	received [2][]byte
 	slots    [2]int          // of the received buffers
-	unit     machine.Instant // of all instants: 1000 where the capture has whole microseconds
+	unit     machine.Instant // of all instants, in ns: 1000 if the capture has whole microseconds, otherwise 1
 }
 
-// packedBytes is what a packed takes beside its tracker and buffers.
+// packedBytes is the size of a packed without its tracker and buffers.
 const packedBytes = 160
 
-// Pack returns the state in few bytes.
+// Pack returns the tracker in few bytes. scratch is a buffer that calls can share.
 func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 	p := &packed{unit: 1000}
 	c := *t
@@ -63,7 +64,7 @@ func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 	return p
 }
 
-// Unpack returns a tracker that equals the one that was packed.
+// Unpack returns a tracker equal to the packed one.
 func (p *packed) Unpack() machine.Tracker {
 	t := p.tracker.Clone().(*Tracker)
 	if t.Sides == nil {
@@ -77,7 +78,7 @@ func (p *packed) Unpack() machine.Tracker {
 	return t
 }
 
-// Size returns the bytes that it takes, about.
+// Size returns the approximate size in bytes.
 func (p *packed) Size() int {
 	n := packedBytes + p.tracker.Size()
 	for i := range p.sent {
@@ -86,7 +87,7 @@ func (p *packed) Size() int {
 	return n
 }
 
-// compact returns a copy whose ring is no larger than what waits in it needs.
+// compact returns a copy with the smallest ring that holds the waiting candidates.
 func (q *queue) compact() queue {
 	c := *q
 	c.ring = nil
@@ -100,15 +101,16 @@ func (q *queue) compact() queue {
 	return c
 }
 
-// fields of a sent entry, as numbers: what the one before predicts of each is
-// taken off.
+// sentFields is the number of fields of a sent entry. Each is stored as its difference
+// from the prediction.
 const sentFields = 12
 
-// predict returns what an entry is expected to be after the one before it.
+// predict returns the fields expected of an entry after the one before it. ack is the
+// entry's own.
 func predict(before *gaffer.Sent, ack uint32, r *gaffer.Rules) (f [sentFields]uint64) {
 	expected := before.AckBits
 	if d := ack - before.Ack; d < 64 {
-		// What its header names moves on with the ack, and is mostly there.
+		// Its ack bits move on with the ack, and most of the new ones are set.
 		expected = (before.AckBits<<d | (1<<d - 1)) & (^uint64(0) >> (64 - r.AckBits))
 	}
 	return [sentFields]uint64{
@@ -153,7 +155,7 @@ const (
 	sentAckBits = 5
 )
 
-// field returns number k of an entry.
+// field returns field k of an entry.
 func field(e *gaffer.Sent, k int) uint64 {
 	switch k {
 	case 0:

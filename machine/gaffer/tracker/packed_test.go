@@ -11,8 +11,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// A tracker goes on from what was packed of it as if nothing had been, and is
-// kept in a fraction of what a clone takes.
+// TestPacked: a tracker continues from its packed form as if nothing had happened. That
+// form takes a fraction of a clone's memory.
 func TestPacked(t *testing.T) {
 	for _, profile := range []string{wire.Article, wire.Reliable} {
 		for _, v := range []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageBetween} {
@@ -43,8 +43,8 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// Any entries survive, such as no traffic has: the largest numbers, holes, time
-// that runs back.
+// TestPackedEntries: all entries survive, even those that no traffic has, such as the
+// largest numbers, holes, and time that runs backwards.
 func TestPackedEntries(t *testing.T) {
 	all := ^uint64(0)
 	last := gaffer.Sent{

@@ -5,7 +5,7 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// candidate is a datagram that passed the tap towards a near side, which may not
+// candidate is a datagram that passed the tap towards a near side. The side may not
 // have read it yet.
 type candidate struct {
 	at       machine.Instant
@@ -13,9 +13,9 @@ type candidate struct {
 	ackBits  uint64
 	sequence uint32
 	ack      uint32
-	next     uint32 // place of the next copy, or fragment, of the same sequence; 0 none
-	own      uint32 // the side's own next sequence when this passed the tap
-	id       uint16 // of a fragment
+	next     uint32 // place of the next copy or fragment of the same sequence; 0: none
+	own      uint32 // the side's own next sequence when this datagram passed the tap
+	id       uint16 // number of the fragment
 	count    uint16 // of fragments; 0 for a whole packet
 	flags    candidateFlags
 }
@@ -23,21 +23,22 @@ type candidate struct {
 type candidateFlags uint8
 
 const (
-	candidateHeader candidateFlags = 1 << iota // ack and ackBits are there
-	candidateHidden                            // the peer's sent buffer no longer reached back to it
-	candidateRival                             // or this copy was taken, and the one before it refused
+	candidateHeader candidateFlags = 1 << iota // ack and ackBits are set
+	candidateHidden                            // its packet was already too old for the peer's sent buffer
+	candidateRival                             // the side may have accepted this copy and refused the one before
 )
 
 // QueueMost bounds what waits to be settled: a side that is silent while this
 // many datagrams come is taken to have read the oldest.
 const QueueMost = 4096
 
-// queue holds a near side's candidates in the order of the tap, which is that
-// of its socket. Places count up from 1 and wrap with 32 bits; 0 is no place.
+// queue holds a near side's candidates in the order in which they passed the tap. The
+// side's socket has the same order. Places count up from 1 and wrap with 32 bits; 0 is
+// no place.
 type queue struct {
-	ring       []candidate // a power of two of entries, growing with use
-	head, tail uint32      // places of the oldest and of the next one
-	hidden     int         // candidates that are flagged so
+	ring       []candidate // its length is a power of two and grows as needed
+	head, tail uint32      // places of the oldest candidate and of the next one
+	hidden     int         // candidates with the flag candidateHidden
 }
 
 func (q *queue) len() int                   { return int(q.tail - q.head) }
@@ -54,8 +55,9 @@ func (q *queue) clone() queue {
 	return c
 }
 
-// push appends p. e is the entry of its packet in the peer's sent buffer, nil
-// where that does not reach back to it; first tells that it is new.
+// push appends p. Its packet's entry in the peer's sent buffer is e, or nil if the
+// packet is too old for that buffer. The argument first reports whether the packet is
+// new.
 func (q *queue) push(e *gaffer.Sent, p *sighting, own uint32, first bool) {
 	if q.tail == 0 {
 		q.head, q.tail = 1, 1
@@ -84,8 +86,8 @@ func (q *queue) push(e *gaffer.Sent, p *sighting, own uint32, first bool) {
 	q.tail++
 }
 
-// find returns the place of the oldest candidate of a sequence that the peer's
-// sent buffer cannot tell; 0 for none.
+// find returns the place of the oldest candidate of a sequence that the peer's sent
+// buffer does not hold. It returns 0 if there is none.
 func (q *queue) find(sequence uint32) uint32 {
 	for place := q.head; place != q.tail; place++ {
 		if c := q.at(place); c.flags&candidateHidden != 0 && c.sequence == sequence {

@@ -2,7 +2,7 @@ package tracker
 
 import "github.com/ackscope/ackscope/machine/gaffer"
 
-// reliable and article give the rules of the two forms that tests here use.
+// reliable and article return the rules of the two dialects that these tests use.
 func reliable() *gaffer.Rules {
 	return &gaffer.Rules{SequenceBits: 16, AckBits: 32, Sent: 256, Received: 256, Partial: 64}
 }

@@ -9,9 +9,9 @@ import (
 // LongestTransit is longer than any network holds a packet back.
 const LongestTransit = 3 * time.Second
 
-// opensSession reports whether a datagram, which lies step ahead of the newest
-// of its side, begins another connection on the same pair of addresses: the side
-// counts from the start again.
+// opensSession reports whether a datagram begins another connection on the same pair of
+// addresses: the side counts from the start again. The argument step is the datagram's
+// distance to the newest of its side.
 func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !s.headers.opened {
 		return false
@@ -19,18 +19,18 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	if r := t.rules; !r.Claims(p.ack, p.ackBits).Nothing(r) || s.headers.last.Nothing(r) || s.headers.last.Width == 0 {
 		return false
 	}
-	// It is from before its sender received anything, though the sender has. A
-	// packet of this connection can be that if it comes late, or again: but the
-	// network holds none back for seconds, and past a side at the tap nothing
-	// overtakes.
+	// For example, sequence 0 with an ack that means "nothing received", from a side whose
+	// earlier headers acked packets. Within one connection only a late packet or a copy
+	// looks like that. But the network delays none for seconds, and no packet of a side at
+	// the tap is overtaken before the tap.
 	if e := s.Sent(p.sequence); e != nil {
 		return s.Near || p.at.Sub(e.At) > LongestTransit
 	}
 	return s.Near || step > 0 || p.at.Sub(s.headers.openedAt) > LongestTransit
 }
 
-// heldOpensSession is opensSession while datagrams are held back and nothing is
-// known but them.
+// heldOpensSession is opensSession while datagrams are held back. Nothing else is known
+// then.
 func (t *Tracker) heldOpensSession(p *sighting) bool {
 	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !t.rules.Claims(p.ack, p.ackBits).Nothing(t.rules) {
 		return false
@@ -41,9 +41,9 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 		switch {
 		case h.from != p.from || !h.header:
 		case h.sequence == p.sequence && first < 0:
-			first = h.at // it may be a copy of this
+			first = h.at // p may be a copy of it
 		case opened < 0 && !t.rules.Claims(h.ack, h.ackBits).Nothing(t.rules):
-			opened = h.at // since then the side has received something
+			opened = h.at // the side has received something since then
 		}
 	}
 	return opened >= 0 && p.at.Sub(max(first, opened)) > LongestTransit
@@ -52,11 +52,11 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 // restartMost bounds the sequence numbers with which a new connection is taken to begin.
 const restartMost = 1024
 
-// HangUp ends a connection: what a side at the tap is not proved to have read by
-// then, it most likely never read, since what is queued is thrown away.
-func (t *Tracker) HangUp(out *machine.Effects) {
+// Disconnect ends a connection. A side at the tap most likely never read what it is not
+// proved to have read by then: it discards its socket's queue.
+func (t *Tracker) Disconnect(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _ := judgeVantage(t.rules, t.Held)
+		v, reason, _ := placeTap(t.rules, t.Held)
 		t.release(v, reason, out)
 	}
 	for i := range t.Sides {

@@ -7,8 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Two connections on one pair of addresses, one after the other: the first
-// packet of the second opens it, wherever the tap stands, and is not entered.
+// TestNewSession: two connections follow each other on one pair of addresses. The first
+// packet of the second opens a session, wherever the tap is, and is not entered.
 func TestNewSession(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -17,7 +17,7 @@ func TestNewSession(t *testing.T) {
 		first   time.Duration
 		loss    float64
 		jitter  time.Duration
-		wrapped uint32 // how far the first one had come before the capture
+		wrapped uint32 // how far the first one had counted before the capture
 	}{
 		{name: "near", tap: machine.VantageA, known: true, first: 20 * time.Second},
 		{name: "near, short", tap: machine.VantageA, known: true, first: 2 * time.Second},

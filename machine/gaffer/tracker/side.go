@@ -5,9 +5,9 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// side is what is known of one endpoint. The embedded State is the endpoint's
-// own: of a near side as it must be, of a far one as far as it is proved. What
-// nearly every packet touches stands first, so that it shares cache lines.
+// side is what is known about one endpoint. The embedded State is the endpoint's own.
+// For a near side it is exact. For a far side it holds what is proved. The fields that
+// nearly every packet touches come first, to share cache lines.
 type side struct {
 	gaffer.State
 	side        machine.Side
@@ -19,16 +19,16 @@ type side struct {
 	acks        acks
 	reads       reads
 	estimate    estimate
-	queue       queue  // near only: what it may not have read yet
+	queue       queue  // near only: datagrams that it may not have read yet
 	losses      losses // of its packets
 }
 
-// sentPackets are the packets of a side that passed the tap, by their numbers.
-// top is the newest sequence, and top64 the same unwrapped: its low bits are top.
-// first64 ≤ top64, but before the first packet is entered; distinct ≤ extent.
+// sentPackets are the packets of a side that passed the tap, by their numbers. The
+// newest is top; top64 is the same number unwrapped, so its low bits are top. Once the
+// first packet is entered, first64 ≤ top64. Always distinct ≤ extent.
 type sentPackets struct {
 	top       uint32
-	starts    bool // the packet being taken is the first one
+	starts    bool // the packet being processed is the first one
 	top64     int64
 	topAt     machine.Instant // when top64 passed the tap
 	heardFrom uint64          // packets of the peer that had passed by then
@@ -37,47 +37,47 @@ type sentPackets struct {
 	first64   int64 // oldest sequence, unwrapped
 }
 
-// extent returns how many numbers there are from the oldest to the newest.
+// extent returns how many numbers there are from the oldest to the newest, inclusive.
 func (p *sentPackets) extent() int64 { return p.top64 - p.first64 + 1 }
 
-// missing returns how many of those did not pass the tap.
+// missing returns how many of these numbers did not pass the tap.
 func (p *sentPackets) missing() uint64 {
 	extent := uint64(p.extent())
 	return extent - min(extent, p.distinct)
 }
 
-// complete reports whether all of them did.
+// complete reports whether all of these numbers passed the tap.
 func (p *sentPackets) complete() bool { return p.distinct == uint64(p.extent()) }
 
-// headers are what the headers of a side said of the peer's packets. What it had
-// before number joined is unknown, not empty; claimed are numbers above the
-// newest that the peer sent, until that is judged.
+// headers is what the headers of a side said about the peer's packets. What the side
+// had before number joined is unknown, not empty. The claims in claimed are of numbers
+// above the newest that the peer sent, until they are checked.
 type headers struct {
 	last      gaffer.Claims // of its newest header
 	number    int64         // of the packet that carried that
-	claimed   []ahead
+	claimed   []earlyClaim
 	closest   int32 // fewest packets left in the ack window when one was first named, plus one; 0 unknown
 	opened    bool  // a header of it passed the tap: State's receive window is set
-	fresh     bool  // known from its first packet on: what is not in a buffer is not there
-	suspect   bool  // it named packets that either never came or that the capture lacks
+	fresh     bool  // known from its first packet on, so its buffers are complete
+	suspect   bool  // it named packets that either never arrived or are missing in the capture
 	joined    int64
 	openedAt  machine.Instant
 	closestAt machine.Ref // the header that left closest
 	count     uint64      // headers that passed the tap; near only
-	lies      uint64      // packets that it named and that never came
+	lies      uint64      // packets that it named and that never arrived
 }
 
-// nearEdge notes at which bit a packet was first named: the last one is the edge
-// of the ack window, beyond which it could not have been named at all.
+// nearEdge records the bit at which a packet was first named. The last bit is the edge
+// of the ack window: no header can name a packet beyond it.
 func (h *headers) nearEdge(p *sighting, c gaffer.Claims, n int) {
 	if left := int32(c.Width - n); h.closest == 0 || left < h.closest {
 		h.closest, h.closestAt = left, p.ref
 	}
 }
 
-// acks are what became of a side's packets. A packet that counts as lost can no
-// longer be acked, as far as the headers tell; where one is acked all the same, it
-// is lost no more. So count + lost ≤ distinct.
+// acks is what became of a side's packets. A packet counts as lost when the headers
+// show that it can no longer be acked. If it is acked after all, it is no longer lost.
+// So count + lost ≤ distinct.
 type acks struct {
 	count     uint64 // packets whose ack the side read
 	lost      uint64
@@ -85,7 +85,7 @@ type acks struct {
 	wireCount uint64
 }
 
-// read takes it that the side has read the ack of e.
+// read records that the side has read the ack of e.
 func (a *acks) read(e *gaffer.Sent) {
 	a.count++
 	if e.Flags&gaffer.SentLost != 0 {
@@ -94,7 +94,7 @@ func (a *acks) read(e *gaffer.Sent) {
 	}
 }
 
-// arrived takes it that e was received, as shows at a time.
+// arrived records that e was received. at is when the proof passed the tap.
 func (a *acks) arrived(e *gaffer.Sent, at machine.Instant) {
 	if e.Flags&gaffer.SentArrived == 0 {
 		e.Flags |= gaffer.SentArrived
@@ -103,29 +103,29 @@ func (a *acks) arrived(e *gaffer.Sent, at machine.Instant) {
 	}
 }
 
-// lose takes it that e can no longer be acked.
+// lose records that e can no longer be acked.
 func (a *acks) lose(e *gaffer.Sent) {
 	e.Flags |= gaffer.SentLost
 	a.lost++
 }
 
-// reads are what a side did with the peer's packets. All but count are known of a
-// near side only. whole ≤ begun.
+// reads is what a side did with the peer's packets. For a far side only count is known.
+// whole ≤ begun.
 type reads struct {
 	count      uint64 // packets received
 	duplicates uint64
 	stale      uint64
 	refused    uint64
-	restored   uint64      // packets named after all, though taken for refused
-	begun      uint64      // packets of the peer of which the first fragment was read
-	whole      uint64      // and of which all were
+	restored   uint64      // packets that looked refused and were named later
+	begun      uint64      // packets of the peer of which a fragment was read
+	whole      uint64      // packets of the peer of which all fragments were read
 	cutAt      machine.Ref // the last packet begun
 }
 
-// application is what a side's application does with the packets that it is
-// handed, as its headers show. taken ≤ takenEnough; once refuses is set it stays.
+// application is what a side's application does with the packets that it gets, as its
+// headers show. taken ≤ takenEnough. Once refuses is set it stays set.
 type application struct {
-	taken   uint16 // packets that its headers show it to have accepted
+	taken   uint16 // packets that its headers show as accepted
 	refuses bool   // it is known to refuse packets
 }
 
@@ -135,32 +135,32 @@ type application struct {
 // nothing is concluded.
 const takenEnough = 256
 
-// takes counts a packet that the application is shown to have taken.
+// takes counts a packet that a header shows as accepted by the application.
 func (a *application) takes() {
 	if a.taken < takenEnough {
 		a.taken++
 	}
 }
 
-// takesAll reports whether the application is shown to take whatever comes.
+// takesAll reports whether the application has been shown to accept every packet.
 func (a *application) takesAll() bool { return a.taken == takenEnough && !a.refuses }
 
-// losses are where a side's packets were lost: before the tap, which only the
-// gaps of a far side tell, or beyond it, which only the headers of a far peer do.
+// losses is where a side's packets were lost. Gaps in the numbers of a far side show
+// the loss before the tap. The headers of a far peer show the loss beyond it.
 type losses struct {
 	before machine.PathLoss // of its packets, on the way to the tap
 	beyond machine.PathLoss // of those that passed the tap, on the way to the peer
 	unseen uint64           // packets that the peer named, and that did not pass the tap
 }
 
-// unseenHere takes it that a packet came to the peer unseen: the capture lost it,
-// and not the path.
+// unseenHere records that a packet reached the peer without passing the tap: the capture
+// lost it, and not the path.
 func (l *losses) unseenHere() {
 	l.unseen++
 	l.before.Forget()
 }
 
-// meet takes the first packet of a side: one less is what came before it.
+// meet enters the first packet of a side. It sets the newest number to the one before.
 func (s *side) meet(p *sighting) {
 	s.Met = true
 	s.sent = sentPackets{

@@ -17,19 +17,20 @@ type sighting struct {
 	sequence uint32
 	ack      uint32
 	length   uint32 // of the UDP payload
-	payload  uint32 // of the packet's own, behind its header
-	id       uint16 // of a fragment
+	payload  uint32 // of the packet's own payload, after its header
+	id       uint16 // number of the fragment
 	count    uint16 // of fragments; 0 for a whole packet
 	from     machine.Side
-	header   bool // ack and ackBits are there
+	header   bool // ack and ackBits are set
 }
 
-// sight reads a datagram; false for one that carries no packet with a sequence.
-func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
+// parse reads a datagram into p. It returns false if the datagram carries no packet
+// with a sequence.
+func (t *Tracker) parse(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
 	var h wire.Header
 	n, ok := t.profile.ParseRegular(d.Bytes, d.Length, &h)
 	if !ok || !t.numbered {
-		return t.sightAny(d, p, out)
+		return t.parseAny(d, p, out)
 	}
 	if t.canonical && d.Bytes[0] != canonicalPrefix(&h) {
 		out.At(d.At, d.Ref).Report(gaffer.NonCanonical, d.From, machine.Certain, 0)
@@ -40,8 +41,8 @@ func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) 
 	return true
 }
 
-// sightAny is sight for any datagram.
-func (t *Tracker) sightAny(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
+// parseAny is parse for any datagram.
+func (t *Tracker) parseAny(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
 	var k wire.Packet
 	err := t.profile.Parse(d.Bytes, d.Length, &k)
 	if k.Kind > wire.KindFragment || !t.numbered {
@@ -53,7 +54,7 @@ func (t *Tracker) sightAny(d *machine.Datagram, p *sighting, out *machine.Effect
 			return false
 		}
 		if k.Kind != wire.KindFragment || k.FragmentCount == 0 {
-			return false // what it was, the snap length cut off
+			return false // the snap length cut off what it was
 		}
 		k.HasHeader = false
 	} else if t.canonical && k.Kind == wire.KindRegular && d.Bytes[0] != canonicalPrefix(&k.Header) {

@@ -24,10 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// A simulated flow is the oracle that no recorded capture can be: both ends'
+// A simulated flow is an oracle that no recorded capture can be. It has both ends'
 // truth, to the packet, under any conditions, seen from any place.
 
-// conditions of one simulated flow.
+// conditions describes one simulated flow.
 type conditions struct {
 	profile string
 	path    [2]sim.Path // a to b, b to a
@@ -35,12 +35,12 @@ type conditions struct {
 	first   [2]uint32   // sequences
 	refuse  float64
 	tap     machine.Vantage
-	place   float64 // of the tap, where it is between
-	fixed   bool    // the tracker is told where the tap stands
+	place   float64 // of the tap, if it is between: 0 at a, 1 at b
+	fixed   bool    // the tracker gets the vantage
 	seconds int
 }
 
-// even returns conditions that are the same both ways.
+// even returns conditions that are the same in both directions.
 func even(profile string, path sim.Path, tap machine.Vantage) conditions {
 	path.Delay = 25 * time.Millisecond
 	return conditions{
@@ -54,14 +54,14 @@ func (c *conditions) String() string {
 		p.Duplicate*100, c.tap)
 }
 
-// observed is a simulated flow and what a tracker made of it.
+// observed is a simulated flow and what a tracker reported about it.
 type observed struct {
 	first   [2]uint32
 	buffer  int64 // entries of the sent buffer
 	truth   *sim.Truth
 	hosts   []*sim.Host
 	seen    []machine.Datagram
-	headers []wire.Packet // of seen; HasHeader where there is one
+	headers []wire.Packet // of seen; HasHeader is set if there is one
 	events  []machine.Event
 	learned machine.Facts
 	summary [2]machine.Summary
@@ -117,8 +117,8 @@ func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	return o
 }
 
-// track runs a tracker twice over the flow, as the commands do: the second run
-// begins with what the first has learned.
+// track runs a tracker twice over the flow, as the commands do. The second run starts
+// with what the first has learned.
 func (o *observed) track(p *wire.Profile, c *conditions) {
 	var facts machine.Facts
 	if c.fixed {
@@ -153,7 +153,7 @@ func (o *observed) track(p *wire.Profile, c *conditions) {
 	o.learned = facts
 }
 
-// checked are the kinds of fact that are held against the truth.
+// checked lists the kinds of fact that are compared with the truth.
 var checked = []machine.EventKind{machine.EventReceived, machine.EventAcked, machine.EventDuplicate, machine.EventStale}
 
 // fact is one event of one side, comparable.
@@ -164,14 +164,14 @@ type fact struct {
 	n        int // the n-th of these: a duplicate may come twice
 }
 
-// figures are how many facts of one kind a side has in truth, and how many the
-// tracker tells as certain.
+// figures counts the facts of one kind that a side has in truth, and those that the
+// tracker reports as certain.
 type figures struct{ true, certain int }
 
-// hold holds the tracker's facts against the truth and gives the figures of each
-// side. near says whether the tap stands at the side: then every fact must be
-// there.
-func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (figure [2]map[machine.EventKind]*figures) {
+// checkFacts compares the tracker's facts with the truth. It returns the figures of
+// each side. At a near side every fact must be reported.
+func (o *observed) checkFacts(t *testing.T, name string,
+	vantage machine.Vantage) (figure [2]map[machine.EventKind]*figures) {
 	t.Helper()
 	truth := map[fact]machine.Instant{}
 	count := map[fact]int{}
@@ -188,9 +188,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 	for _, e := range o.events {
 		told[number(o.key(&e))] = e
 	}
-	// A side at the tap is known to have read all up to the latest packet that a
-	// header of its own names. What it read after that may be told as less than
-	// certain: no header covers it.
+	// A side at the tap is known to have read all up to the latest packet that its own
+	// headers name. What it read after that may be less than certain: no header covers it.
 	var witnessed [2]machine.Instant
 	var lastOwn [2]machine.Instant
 	for i := range o.seen {
@@ -247,22 +246,21 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 				e.Certainty, witnessed[key.side])
 		}
 	}
-	o.holdFar(fail, told, truth, vantage)
+	o.checkFar(fail, told, truth, vantage)
 	return figure
 }
 
-// shown is what a side's own headers show of its reads, however its application
-// may be: packets that they name, and what those packets acked.
+// shown is what a side's own headers show about its reads, whatever its application
+// does: the packets that they name, and what those packets acked.
 type shown struct {
 	received, acked map[int64]bool
-	// takes: so many were read and none was refused, that the application is shown
-	// to take whatever comes. Then the window rule proves the rest.
+	// takes: so many were read and none refused that the application evidently accepts
+	// every packet. Then the window rule proves the rest.
 	takes bool
 }
 
-// proves reports whether a fact about a side at the tap must be told as certain.
-// Of two copies that came before a header which names the packet, either may be
-// the one that was refused.
+// proves reports whether a fact about a side at the tap must be reported as certain. If
+// two copies came before a header that names the packet, either may have been refused.
 func (s *shown) proves(f fact) bool {
 	switch f.kind {
 	case machine.EventReceived:
@@ -288,7 +286,7 @@ func (o *observed) proved() (sides [2]shown) {
 	for i := range o.seen {
 		reader := &sides[o.seen[i].From.Other()]
 		for _, n := range o.names(i) {
-			if _, told := reader.acked[n]; !told { // by the first that came; what came later tells nothing new
+			if _, told := reader.acked[n]; !told { // the first header decides; later ones add nothing
 				reader.acked[n] = reader.received[o.count(o.seen[i].From, o.headers[i].Sequence)]
 			}
 		}
@@ -299,13 +297,13 @@ func (o *observed) proved() (sides [2]shown) {
 	return sides
 }
 
-// holdFar checks that nothing is left open that the headers at the tap prove:
-// what a header names, its sender received; and what that packet's header
-// named, the sender knows to have arrived.
-func (o *observed) holdFar(fail func(string, ...any), told map[fact]machine.Event, truth map[fact]machine.Instant,
+// checkFar checks that everything is reported that the headers at the tap prove. The
+// sender of a header received what the header names. It also knows of the arrival of
+// what those packets' headers name.
+func (o *observed) checkFar(fail func(string, ...any), told map[fact]machine.Event, truth map[fact]machine.Instant,
 	vantage machine.Vantage) {
-	// A packet that has left its sender's buffer cannot be acked any more; the
-	// tracker keeps no more of it than the sender does.
+	// A packet that has left its sender's buffer cannot be acked any more. The tracker
+	// keeps no more of it than the sender does.
 	var top [2]int64
 	var named [2]map[int64]bool // by side: packets of the peer that its headers name
 	for s := range named {
@@ -346,8 +344,8 @@ func (o *observed) holdFar(fail func(string, ...any), told map[fact]machine.Even
 	}
 }
 
-// count returns the number of a packet of a side in its order of sending, from
-// its sequence: no run is as long as a wrap.
+// count returns the number of a packet of a side in its order of sending, from its
+// sequence. No run is long enough to wrap.
 func (o *observed) count(side machine.Side, sequence uint32) int64 {
 	return int64((sequence - o.first[side]) & 0xffff)
 }
@@ -398,8 +396,8 @@ func (f fact) String() string {
 	return fmt.Sprintf("%s %s %d (no. %d)", f.side, f.kind, f.sequence, f.n)
 }
 
-// TestTrackerAgainstTruth runs the grid and writes the matrix of figures, which
-// is a golden file: it changes visibly when behaviour does.
+// TestTrackerAgainstTruth runs the grid and writes the matrix of figures. The matrix is
+// a golden file, so that a change of behaviour is visible.
 func TestTrackerAgainstTruth(t *testing.T) {
 	testenv.Grid(t, "a simulated flow for each profile, loss, jitter and tap")
 	var matrix strings.Builder
@@ -416,7 +414,7 @@ func TestTrackerAgainstTruth(t *testing.T) {
 					for _, tap := range []machine.Vantage{machine.VantageA, machine.VantageBetween, machine.VantageB} {
 						c := even(profile, sim.Path{Loss: loss, Jitter: jitter, Duplicate: dup}, tap)
 						o := c.run(t, seed)
-						g := o.hold(t, c.String(), tap)
+						g := o.checkFacts(t, c.String(), tap)
 						fmt.Fprintf(&matrix, "%s\n", &c)
 						for side := range g {
 							fmt.Fprintf(&matrix, "  %s", machine.Side(side))
@@ -433,14 +431,16 @@ func TestTrackerAgainstTruth(t *testing.T) {
 	golden(t, "matrix.txt", matrix.String())
 }
 
-// TestTrackerSeeds draws conditions that the grid has not: uneven paths and
-// rates, bursts, outages, applications that refuse, late starts before a wrap,
-// datagrams that come when they are stale, and a tracker that must find the
-// tap's place by itself.
+// TestTrackerSeeds draws conditions that the grid lacks:
+//
+//   - uneven paths and rates, bursts and outages;
+//   - applications that refuse packets;
+//   - late starts before a wrap, and datagrams that arrive stale;
+//   - a tracker that must place the tap by itself.
 func TestTrackerSeeds(t *testing.T) {
 	seeds := uint64(gaffertest.Seeds(120, 40))
 	placed, misplaced, open, sure := map[string]int{}, 0, 0, 0
-	told := 0 // as certain, where applications refuse
+	told := 0 // as certain, if applications refuse
 	for seed := range seeds {
 		c := drawConditions(seed)
 		o := c.run(t, seed)
@@ -452,28 +452,27 @@ func TestTrackerSeeds(t *testing.T) {
 				sure++
 			}
 			if o.learned.Vantage != c.tap && o.learned.Vantage != machine.VantageUnknown {
-				// Whoever stands a few milliseconds before an endpoint that reads its
-				// socket once a frame cannot tell that from standing at it. Then that is
-				// said, and the facts hold all the same.
+				// A tap a few milliseconds before an endpoint that reads its socket once a frame
+				// cannot be distinguished from a tap at the endpoint. Then the reason says
+				// "likely", and the facts are true all the same.
 				if misplaced++; !strings.HasPrefix(o.learned.VantageReason, "likely") {
 					t.Errorf("%s: the tap is taken to stand at %v beyond doubt: %s", name, o.learned.Vantage, o.learned.VantageReason)
 				}
-				o.holdCertain(t, name)
+				o.checkCertain(t, name)
 				continue
 			}
 		}
 		switch {
 		case c.refuse > 0:
-			// Where no header shows that an application refuses anything, or which of two
-			// copies it refused, a capture proves less than it seems to.
-			told += o.holdCertain(t, name)
+			// If no header shows that an application refuses packets, or which of two copies it
+			// refused, a capture proves less than it seems to.
+			told += o.checkCertain(t, name)
 		case c.fixed && c.first == [2]uint32{} && c.path[0].Jitter < time.Second && c.path[1].Jitter < time.Second:
-			o.hold(t, name, c.tap)
+			o.checkFacts(t, name, c.tap)
 		default:
-			// Where packets are overtaken by more than a window of others, how much
-			// can be rebuilt depends on what the buffers still hold; where the flow is
-			// met in the middle of its life, on what its first headers tell.
-			o.holdCertain(t, name)
+			// If packets are overtaken by more than a window of others, the buffers limit what
+			// can be rebuilt. If the connection is already running, its first headers do.
+			o.checkCertain(t, name)
 		}
 	}
 	t.Logf("places found: %v; with applications that refuse, %d facts are told as certain, and all are so", placed, told)
@@ -500,7 +499,7 @@ func drawConditions(seed uint64) conditions {
 		case 1:
 			p.Outages = []sim.Outage{{From: machine.Instant(time.Second), For: 700 * time.Millisecond, Every: 3 * time.Second}}
 		case 2:
-			p.Jitter = 2500 * time.Millisecond // what comes late comes stale
+			p.Jitter = 2500 * time.Millisecond // late packets are stale
 		}
 		return p
 	}
@@ -514,14 +513,14 @@ func drawConditions(seed uint64) conditions {
 		fixed:   rng.IntN(3) > 0,
 		seconds: 8,
 	}
-	if rng.IntN(4) == 0 { // met in the middle of its life, often shortly before a wrap
+	if rng.IntN(4) == 0 { // the connection is already running, often shortly before a wrap
 		c.first = [2]uint32{65536 - 1 - rng.Uint32N(1500), rng.Uint32N(65536)}
 	}
 	return c
 }
 
-// falseFacts returns what is told as certain and is not so, and how much is told
-// as certain.
+// falseFacts returns the facts that are reported as certain and are false. It also
+// returns how many are reported as certain.
 func (o *observed) falseFacts() (wrong []machine.Event, told int) {
 	truth, count := map[fact]bool{}, map[fact]int{}
 	number := func(f fact) fact {
@@ -545,9 +544,9 @@ func (o *observed) falseFacts() (wrong []machine.Event, told int) {
 	return wrong, told
 }
 
-// holdCertain checks only that what is told as certain is so, and gives how much
-// is.
-func (o *observed) holdCertain(t *testing.T, name string) int {
+// checkCertain checks only that facts reported as certain are true. It returns their
+// number.
+func (o *observed) checkCertain(t *testing.T, name string) int {
 	t.Helper()
 	wrong, told := o.falseFacts()
 	for i, e := range wrong {
@@ -559,7 +558,7 @@ func (o *observed) holdCertain(t *testing.T, name string) int {
 	return told
 }
 
-// golden holds text against a file under testdata.
+// golden compares text with a file under testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

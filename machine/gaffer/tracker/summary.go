@@ -21,7 +21,7 @@ func (t *Tracker) Learned() machine.Facts {
 		f.Takes[i] = s.application.takesAll()
 		f.Tick[i] = time.Duration(s.estimate.clock.tick)
 		if n := s.reads.restored; n > 8 && n > s.reads.count/50 {
-			// Taken for refused, named later: these packets were still on their way.
+			// They looked refused and were named later: these packets were still on their way.
 			f.Vantage = machine.VantageBetween
 			if t.Sides[1-i].Near && t.Sides[1-i].reads.restored == 0 {
 				f.Vantage = machine.VantageA + machine.Vantage(1-i)
@@ -59,9 +59,10 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return m
 }
 
-// path returns what was lost of a side's packets on the way to its peer. At the
-// sender headers of the peer tell, which may refuse packets instead; at the
-// receiver the gaps in the numbers, unless the capture itself lacks packets.
+// path returns the loss of a side's packets on the way to its peer. With the tap at the
+// sender, headers of the peer show it, though the peer may have refused packets
+// instead. With the tap at the receiver, gaps in the numbers show it, unless the
+// capture itself lacks packets.
 func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	sure := machine.Likely
@@ -73,7 +74,7 @@ func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 	case peer.Near && s.losses.unseen == 0:
 		sure = machine.Certain
 	case t.facts.Vantage == machine.VantageUnknown:
-		return s.losses.beyond, machine.Possible // what did not pass the tap may be the capture's loss
+		return s.losses.beyond, machine.Possible // packets that did not pass may be missing in the capture only
 	}
 	if peer.Near {
 		return s.losses.before, t.grade(sure)
@@ -81,7 +82,7 @@ func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 	return s.losses.before.After(s.losses.beyond), t.grade(sure)
 }
 
-// RTT returns what Summary does.
+// RTT returns the smoothed RTT of Summary.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
 	if t.Sides == nil {
 		return -1
@@ -90,7 +91,7 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 	return d
 }
 
-// Loss returns what Summary does.
+// Loss returns the loss of Summary.
 func (t *Tracker) Loss(x machine.Side) float64 {
 	if t.Sides == nil {
 		return -1
@@ -99,7 +100,7 @@ func (t *Tracker) Loss(x machine.Side) float64 {
 	return loss
 }
 
-// Sent returns what Summary does of packets.
+// Sent returns the count of packets of Summary.
 func (t *Tracker) Sent(x machine.Side) uint64 {
 	if t.Sides == nil {
 		return t.summaryHeld(x).Packets
@@ -107,7 +108,7 @@ func (t *Tracker) Sent(x machine.Side) uint64 {
 	return t.Sides[x].sent.distinct
 }
 
-// summaryHeld returns what can be said while the vantage is open: what was sent.
+// summaryHeld returns what is known while the vantage is open: what was sent.
 func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
 	m := machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 	for i := range t.Held {
@@ -133,12 +134,12 @@ func (t *Tracker) Clone() machine.Tracker {
 		c.Sides[i].queue = t.Sides[i].queue.clone()
 		c.Sides[i].estimate.transit = append([]float32(nil), t.Sides[i].estimate.transit...)
 		c.Sides[i].estimate.early = append([]farSample(nil), t.Sides[i].estimate.early...)
-		c.Sides[i].headers.claimed = append([]ahead(nil), t.Sides[i].headers.claimed...)
+		c.Sides[i].headers.claimed = append([]earlyClaim(nil), t.Sides[i].headers.claimed...)
 	}
 	return &c
 }
 
-// What the types take in memory, about; held to the truth by a test.
+// Approximate sizes of the types in memory; TestSizes checks them.
 const (
 	trackerBytes   = 128
 	sideBytes      = 760
@@ -146,7 +147,7 @@ const (
 	candidateBytes = 48
 )
 
-// Size returns the bytes that a clone takes, about.
+// Size returns the approximate size of a clone, in bytes.
 func (t *Tracker) Size() int {
 	n := trackerBytes + cap(t.Held)*sightingBytes
 	if t.Sides == nil {

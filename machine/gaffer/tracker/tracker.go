@@ -10,19 +10,18 @@ import (
 
 // Tracker rebuilds from a capture what both endpoints of a flow knew.
 //
-// A header is the witness of its sender's reads: it names what its sender had
-// accepted at the moment of sending. What a side then is known to have read
-// depends on where the tap stands:
+// A header is a witness of its sender's reads: it names what its sender had accepted
+// when it sent. How much that proves depends on where the tap is:
 //
 //	near (witness.go)    the tap is at the side. What passed the tap lies in its
-//	                     socket, in order: the newest packet that a header newly
-//	                     names proves that all before it were read too, and the
-//	                     State predicts what became of each. Exact.
+//	                     socket, in order. The newest packet that a header newly
+//	                     names proves that all before it were read too. The State
+//	                     predicts the fate of each. Exact.
 //	far (evidence.go)    the side is known by what its headers name, from the
 //	                     frame on that brings such a header. The rest is unknown.
 //
-// Which of the two a side is, is found from the first datagrams (vantage.go),
-// which are held until it is; a known vantage may be given in Facts instead.
+// The first datagrams decide which of the two a side is (vantage.go). They are held
+// back until then. Facts can give a known vantage instead.
 type Tracker struct {
 	profile   *wire.Profile
 	rules     *gaffer.Rules
@@ -34,23 +33,23 @@ type Tracker struct {
 	last      machine.Instant
 }
 
-// New returns the tracker of a flow that speaks by this profile. facts are
-// what an earlier run over the same flow learned; the zero value if none.
+// New returns the tracker of a flow that uses a profile. Facts are what an earlier run
+// over the same flow learned, or the zero value.
 func New(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 	return NewByRules(profile, gaffer.RulesOf(profile), facts)
 }
 
-// NewByRules returns a tracker whose sides follow other rules than the profile states.
+// NewByRules returns a tracker whose sides follow r instead of the profile's rules.
 func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tracker {
 	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
 	t.canonical = profile != nil && profile.Form == wire.FormReliable
 	if facts.Vantage != machine.VantageUnknown {
-		t.decide(facts.Vantage, facts.VantageReason)
+		t.setVantage(facts.Vantage, facts.VantageReason)
 	}
 	return t
 }
 
-func (t *Tracker) decide(v machine.Vantage, reason string) {
+func (t *Tracker) setVantage(v machine.Vantage, reason string) {
 	t.facts.Vantage, t.facts.VantageReason = v, reason
 	t.Sides = new([2]side)
 	for i := range t.Sides {
@@ -66,7 +65,7 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 // Observe takes the next datagram of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	var p sighting
-	if t.sight(d, &p, out) {
+	if t.parse(d, &p, out) {
 		t.take(&p, out)
 	}
 }
@@ -81,29 +80,29 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 		return
 	}
 	if t.Held == nil {
-		t.Held = make([]sighting, 0, 10) // most flows that end early end sooner
+		t.Held = make([]sighting, 0, 10) // most short flows end before that
 	}
 	t.Held = append(t.Held, *p)
 	if n := len(t.Held); n >= holdLeast && n&(n-1) == 0 {
-		v, reason, sure := judgeVantage(t.rules, t.Held)
+		v, reason, sure := placeTap(t.rules, t.Held)
 		if sure || n >= holdMost {
 			t.release(v, reason, out)
 		}
 	}
 }
 
-// release ends the holding back.
+// release decides the vantage and processes the datagrams that were held back.
 func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects) {
-	t.decide(v, reason)
+	t.setVantage(v, reason)
 	held := t.Held
 	t.Held = nil
 	for i := range held {
 		if t.step(&held[i], out); out.NewSession {
-			// Only the vantage shows that it is one: the flow cannot be told apart
-			// any more, its sides begin anew.
+			// Only the vantage shows this new session. The flow can no longer be split, so its
+			// sides restart.
 			out.NewSession = false
 			t.drainAll(out)
-			t.decide(v, reason)
+			t.setVantage(v, reason)
 			t.step(&held[i], out)
 		}
 	}
@@ -112,7 +111,7 @@ func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _ := judgeVantage(t.rules, t.Held)
+		v, reason, _ := placeTap(t.rules, t.Held)
 		t.release(v, reason, out)
 	}
 	t.drainAll(out)
@@ -123,15 +122,18 @@ func (t *Tracker) drainAll(out *machine.Effects) {
 		if t.Sides[i].Near {
 			t.drain(machine.Side(i), out)
 		}
-		t.sumUp(machine.Side(i), out)
+		t.reportTotals(machine.Side(i), out)
 	}
 }
 
-// step takes one datagram: first what its header says of the sender's reads,
-// then that it was sent, then that it is on its way to the peer.
+// step processes one datagram:
+//
+//  1. what its header says about the sender's reads;
+//  2. that it was sent;
+//  3. that it is on its way to the peer.
 func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	s, peer := &t.Sides[p.from&1], &t.Sides[p.from&1^1]
-	ahead := 1 // of the newest of its side; the first one lies before nothing
+	ahead := 1 // distance to the newest of its side; 1 for the first one
 	if s.Met {
 		ahead = t.rules.Distance(p.sequence, s.sent.top)
 		if t.opensSession(s, p, ahead) {
@@ -148,9 +150,9 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	if p.header {
 		c := t.rules.Claims(p.ack, p.ackBits)
 		if s.Near {
-			t.witness(s, peer, p, c, out)
+			t.takeNearHeader(s, peer, p, c, out)
 		} else {
-			t.testify(s, peer, p, c, s.sent.top64+int64(ahead), out)
+			t.takeFarHeader(s, peer, p, c, s.sent.top64+int64(ahead), out)
 		}
 	}
 	e := t.enter(s, peer, p, ahead, out)
@@ -162,8 +164,8 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 }
 
-// enter takes it that p was sent, and gives its entry in the sent buffer; nil
-// where it is older than the buffer reaches.
+// enter records that p was sent, and returns its entry in the sent buffer. It returns
+// nil if p is too old for the buffer.
 func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effects) *gaffer.Sent {
 	number := s.sent.top64 + int64(ahead)
 	var e *gaffer.Sent
@@ -190,7 +192,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 			e.Bytes += p.payload
 		}
 		s.sent.bytes += uint64(p.length)
-		t.again(p, e, out)
+		t.repeated(p, e, out)
 		return e
 	} else {
 		s.sent.first64 = min(s.sent.first64, number)
@@ -202,8 +204,8 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 	s.sent.distinct++
 	s.sent.bytes += uint64(p.length)
 	if e != nil {
-		// Written field by field, and not read: the slot was last touched a whole
-		// buffer ago, and waiting for it would cost more than all the rest.
+		// Written field by field, and not read. The slot was last touched a whole buffer ago:
+		// waiting for it would cost more than all the rest.
 		flags := gaffer.SentLive
 		if p.header {
 			flags |= gaffer.SentHeader
@@ -214,15 +216,15 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits, e.Flags = p.at, p.ref, p.payload, p.ack, p.ackBits, flags
 	}
 	if !out.NoEvents {
-		v := tell(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref)
+		v := emit(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref)
 		v.Sequence, v.Sequence64, v.About = p.sequence, number, p.ref
 	}
 	return e
 }
 
-// tell appends an event and gives it to be completed; nil where nobody asks for
-// events.
-func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant,
+// emit appends an event and returns it for the caller to complete. It returns nil if
+// the caller wants no events.
+func emit(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant,
 	ref machine.Ref) *machine.Event {
 	if out.NoEvents {
 		return nil
@@ -239,8 +241,8 @@ func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure mac
 	return v
 }
 
-// gradeJump is grade for what a far side named while its window jumped. There
-// lies come to light, and where such may have been seen, each may be one.
+// gradeJump is grade for packets that a far side named while its window jumped. Lies
+// show in such jumps. If the flow may have lies, each of these packets may be one.
 func (t *Tracker) gradeJump(c machine.Certainty, jumped bool) machine.Certainty {
 	if jumped && (t.facts.Suspect[machine.A] || t.facts.Suspect[machine.B]) {
 		c = min(c, machine.Likely)
@@ -248,7 +250,7 @@ func (t *Tracker) gradeJump(c machine.Certainty, jumped bool) machine.Certainty 
 	return t.grade(c)
 }
 
-// grade lowers a certainty where an endpoint of the flow is known to ack what it
+// grade lowers a certainty if an endpoint of the flow is known to ack packets that it
 // never received: then an ack proves nothing.
 func (t *Tracker) grade(c machine.Certainty) machine.Certainty {
 	if t.facts.Liar[machine.A] || t.facts.Liar[machine.B] {

@@ -13,9 +13,8 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// world is a lossy network with two endpoints that are driven by State, and a
-// tap. Both endpoints log what they do: an oracle that knows what really
-// happened, against which the tracker's facts are held.
+// world is a lossy network with two endpoints that are driven by State, and a tap. Both
+// endpoints log what they do. The logs are the oracle for the tracker's facts.
 type world struct {
 	rules  *gaffer.Rules
 	rnd    *rand.Rand
@@ -35,9 +34,9 @@ type worldConfig struct {
 	fragmented float64
 	stall      float64 // per frame
 	start      [2]uint32
-	joinAfter  time.Duration // the capture begins
+	joinAfter  time.Duration // when the capture begins
 	length     time.Duration
-	outage     [2]time.Duration // of what a side sends: so long at the end of each outageEvery
+	outage     [2]time.Duration // what a side sends is lost for so long at the end of each outageEvery
 }
 
 const outageEvery = 4 * time.Second
@@ -83,7 +82,7 @@ func newWorld(seed int64, r *gaffer.Rules, c worldConfig) *world {
 	return w
 }
 
-// run plays the world and leaves the tap's view in w.seen.
+// run simulates the world and leaves the tap's view in w.seen.
 func (w *world) run() {
 	c := &w.config
 	var net []flight
@@ -94,7 +93,7 @@ func (w *world) run() {
 			x = 1
 		}
 		now := next[x]
-		// In the end they go on reading for a while, and send no more.
+		// At the end both go on reading for a while without sending.
 		if now > machine.Instant(c.length+c.delay+c.jitter+time.Second) {
 			break
 		}
@@ -129,7 +128,7 @@ func (w *world) run() {
 	}
 }
 
-// tap notes a datagram; its place in the order of all is put right at the end.
+// tap records a datagram. At the end run sorts them all.
 func (w *world) tap(f *flight) {
 	if f.at >= machine.Instant(w.config.joinAfter) {
 		w.seen = append(w.seen, f.sighting)
@@ -235,7 +234,7 @@ func (w *world) send(x machine.Side, now machine.Instant) []flight {
 	return out
 }
 
-// facts runs a tracker over what the tap saw, twice as analyze does.
+// facts runs a tracker twice over what the tap saw, as package analyze does.
 func (w *world) facts(vantage machine.Vantage) (*Tracker, []machine.Event, []machine.Anomaly) {
 	learned := machine.Facts{Vantage: vantage}
 	for run := 0; ; run++ {
@@ -280,16 +279,16 @@ func randomConfig(rnd *rand.Rand, tap machine.Vantage) worldConfig {
 	return c
 }
 
-// number16 gives the key by which a fact and a log line are of the same packet.
+// factKey identifies what a fact and a log line must have in common.
 type factKey struct {
 	kind     machine.EventKind
 	sequence uint32
 	at       machine.Instant // when the frame that brought it passed the tap
 }
 
-// Whatever the network does: each fact of a near side is exactly what its log
-// says, at the frame that brought it; and nothing that is certain of a far side
-// is false, or told before it was so.
+// TestTrackerAgainstOracle: whatever the network does, each fact of a near side is
+// exactly what its log says, at the frame that brought it. No certain fact of a far
+// side is false, or reported before it was true.
 func TestTrackerAgainstOracle(t *testing.T) {
 	seeds := 200
 	if testing.Short() {
@@ -308,8 +307,8 @@ func TestTrackerAgainstOracle(t *testing.T) {
 			r.DeliverDuplicates, r.DeliverStale = true, true
 		}
 		if rnd.Intn(4) == 0 {
-			// Which of two copies an application refused shows only where headers
-			// passed between them.
+			// Which of two copies an application refused shows only if headers passed between
+			// them.
 			c.refuse, c.duplicate = 0.05, 0
 		}
 		if tap == machine.VantageBoth {
@@ -322,7 +321,7 @@ func TestTrackerAgainstOracle(t *testing.T) {
 		for _, x := range []machine.Side{machine.A, machine.B} {
 			if tap.Near(x) {
 				if c.refuse > 0 && !tr.Sides[x].application.refuses {
-					// No refusal can be seen in it: then what no header covers is taken for accepted.
+					// No refusal shows: what no header covers counts as accepted.
 					continue
 				}
 				checkNear(t, name, w, x, events)
@@ -341,8 +340,8 @@ func TestTrackerAgainstOracle(t *testing.T) {
 	}
 }
 
-// joining reports whether a capture that begins in the middle has only just
-// begun: what came again, or in part, before it cannot be known.
+// joining reports whether a capture that begins in the middle has only just begun.
+// Copies and fragments from before it are unknown.
 func (w *world) joining(at machine.Instant) bool {
 	c := &w.config
 	return c.joinAfter > 0 && at < machine.Instant(c.joinAfter+2*(c.delay+c.jitter)+500*time.Millisecond)
@@ -397,7 +396,7 @@ func checkNear(t *testing.T, name string, w *world, x machine.Side, events []mac
 				delete(want, k)
 				continue
 			}
-			// What no header covers cannot be told from a refused one, nor whether it was read at all.
+			// If no header covers a packet, it may have been refused, or never read.
 			if e.Certainty != machine.Certain && (w.config.refuse > 0 || e.At > ownLast-machine.Instant(w.config.tick[x])) {
 				delete(want, k)
 				continue
@@ -408,7 +407,7 @@ func checkNear(t *testing.T, name string, w *world, x machine.Side, events []mac
 	}
 	for k, n := range want {
 		if w.config.refuse > 0 && doubtful[factKey{kind: k.kind, sequence: k.sequence}] {
-			continue // told at another frame: one whose packet may have been refused
+			continue // reported at another frame, whose packet may have been refused
 		}
 		if n > 0 && !w.joining(k.at) {
 			t.Errorf("%s: near %v: %v %d at %v was not told (own %v..%v)", name, x, k.kind, k.sequence, k.at, ownFirst, ownLast)

@@ -14,45 +14,47 @@ import (
 const (
 	holdLeast  = 64
 	holdMost   = 1024
-	JudgeLeast = 16 // of fewer nothing is said
+	PlaceLeast = 16 // of fewer nothing is said
 )
 
-// reach is how far one side's headers show it to be from the tap. A round trip
-// from the tap to the side and back takes at least lower and at most upper.
+// reach is how far one side's headers show it to be from the tap. For example, packet
+// 50 of the peer passes the tap at 100 ms. A header of the side at 130 ms does not name
+// 50, one at 145 ms does. So a round trip from the tap to the side and back takes at
+// least 30 ms (lower) and at most 45 ms (upper).
 type reach struct {
-	named int // packets of the peer that its headers came to name
-	// upper is the least time from a packet passing the tap to the first header
-	// that names it: it cannot be named before it was there and the header back.
+	named int // packets of the peer that its headers named
+	// upper is the shortest time from a packet passing the tap to the first header that
+	// names it. In that time the packet reached the side and the header came back.
 	upper time.Duration
-	// late has an entry for each header that does not name a packet which had
-	// passed the tap before it and was named in the end: by how much before. The
-	// header was written before the packet was read, and a side at the tap writes
-	// its headers right after it has read its socket.
+	// late has an entry for each header that missed a packet. The packet had passed the
+	// tap before the header, which does not name it; a later header does. The entry is the
+	// time between the two. So the header was written before the packet was read. A side
+	// at the tap writes its headers right after it has read its socket.
 	late  []time.Duration
-	lower time.Duration // what all but a few of late exceed; a machine that halts at the wrong moment makes a few
+	lower time.Duration // what only a few of late exceed; a machine that halts at the wrong moment causes a few
 
-	// behind is how long before a header the oldest packet passed the tap that
-	// is newer than all it names, for the middle one of all headers. (Where the
-	// peer sends so much more that most packets are never named, it is all that
-	// tells.)
+	// behind is how far the side lags behind what passes the tap: the median over all its
+	// headers. For example, a header acks packet 80, and packets 81 to 95 have passed the
+	// tap. Packet 81 passed 40 ms before: the header is 40 ms behind. If the peer sends so
+	// much more that most packets are never named, behind is the only evidence.
 	behind time.Duration
 
-	interval time.Duration // between its packets: the middle one
-	spread   time.Duration // of the middle eight tenths of those
+	interval time.Duration // median time between its packets
+	spread   time.Duration // of the middle 80 % of those times
 
 	packets   int
 	gaps      int // sequences that did not pass the tap
-	overtaken int // packets behind a newer one of the same side, or repeated
+	overtaken int // packets that came after a newer one of the same side, or again
 }
 
-// passing is a packet of the peer, while a reach is measured.
-type passing struct {
+// peerPacket is a packet of the peer, while a reach is measured.
+type peerPacket struct {
 	at       machine.Instant
-	skipped  time.Duration // by the last header that did not name it
-	by       int           // which header that was
-	have     uint64        // fragments, the first 64 of them
+	skipped  time.Duration // its age at the last header that did not name it
+	by       int           // index of that header
+	have     uint64        // fragments that passed, the first 64 of them
 	sequence uint32
-	missing  int // fragments
+	missing  int // fragments that have not passed
 	live     bool
 	named    bool
 }
@@ -63,8 +65,8 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	for int(size) < min(2*len(held), 1024) {
 		size *= 2
 	}
-	peer := make([]passing, size)
-	at := func(q uint32) *passing {
+	peer := make([]peerPacket, size)
+	at := func(q uint32) *peerPacket {
 		if e := &peer[q&(size-1)]; e.live && e.sequence == q && e.missing == 0 {
 			return e
 		}
@@ -72,8 +74,8 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	}
 	var top, peerTop uint32
 	var met, peerMet bool
-	var before uint32 // the newest before one that leapt ahead
-	var leapt bool    // the one before did
+	var before uint32 // the newest before one that jumped ahead
+	var jumped bool   // the packet before did so
 	var topAt machine.Instant
 	var lags, behind, spacing []time.Duration // of each header
 	for i := range held {
@@ -81,10 +83,10 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 		if p.from != x {
 			e := &peer[p.sequence&(size-1)]
 			if !e.live || e.sequence != p.sequence {
-				*e = passing{at: p.at, sequence: p.sequence, live: true, missing: int(p.count)}
+				*e = peerPacket{at: p.at, sequence: p.sequence, live: true, missing: int(p.count)}
 			}
 			if bit := uint64(1) << (p.id & 63); p.count > 0 && e.have&bit == 0 && e.missing > 0 {
-				// It counts from the moment it is whole.
+				// Its time is the moment at which it became whole.
 				e.have |= bit
 				e.missing--
 				e.at, e.skipped = p.at, 0
@@ -96,14 +98,14 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 		}
 		if p.count == 0 || p.header {
 			m.packets++
-			if leapt && p.sequence == (before+2)&r.Mask() {
-				// The numbers go on as if the one before had its own: that one is
-				// wrong, and not all others late.
+			if jumped && p.sequence == (before+2)&r.Mask() {
+				// The numbers go on as if the packet before had its own number. That number is
+				// wrong; the others are not late.
 				m.gaps -= r.Distance(top, before) - 1
 				m.overtaken++
 				top = (before + 1) & r.Mask()
 			}
-			leapt = false
+			jumped = false
 			if met && !r.Newer(p.sequence, top) {
 				m.overtaken++
 				continue
@@ -111,7 +113,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 			if met {
 				ahead := r.Distance(p.sequence, top)
 				m.gaps += ahead - 1
-				leapt, before = ahead > 1, top
+				jumped, before = ahead > 1, top
 				spacing = append(spacing, p.at.Sub(topAt))
 			}
 			top, topAt, met = p.sequence, p.at, true
@@ -121,7 +123,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 		}
 		lags, behind = append(lags, 0), append(behind, 0)
 		c := r.Claims(p.ack, p.ackBits)
-		newest := (*passing)(nil)
+		newest := (*peerPacket)(nil)
 		from, to := c.Width-1, -min(max(r.Distance(peerTop, c.Newest), 0), 64)
 		if c.Nothing(r) {
 			from, to = -1, to-1
@@ -170,8 +172,8 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	return m
 }
 
-// worst returns the largest of late but two: what a network of any length would
-// show at least that often.
+// worst returns the third largest entry of late: at least three headers were that late.
+// It returns 0 if there are fewer than three entries.
 func (m *reach) worst() time.Duration {
 	if len(m.late) < 3 {
 		return 0
@@ -185,21 +187,21 @@ func (m *reach) worst() time.Duration {
 // longer; so does one that stands a little way off.
 const nearProof = 10 * time.Millisecond
 
-// place formats why the tap is taken to stand at a side, and how surely it does.
-func (m *reach) place(x machine.Side, why string) string {
+// reason formats why the tap is placed at a side, and how surely.
+func (m *reach) reason(x machine.Side, why string) string {
 	if m.upper > 0 && m.upper <= nearProof {
 		return fmt.Sprintf("at %v: %s", x, why)
 	}
 	return fmt.Sprintf("likely at %v, though it may stand some way off: %s", x, why)
 }
 
-// unknownReason is one string for the many flows that end early.
+// unknownReason is shared by the many flows that end early.
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
-// judgeVantage tells where the tap stands by the datagrams held, and whether
-// more of them could hardly change that.
-func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
-	if len(held) < JudgeLeast {
+// placeTap returns where the held datagrams place the tap, and why. sure reports
+// whether more datagrams would hardly change that.
+func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
+	if len(held) < PlaceLeast {
 		return machine.VantageUnknown, unknownReason, false
 	}
 	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
@@ -228,11 +230,11 @@ func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason s
 		near, other := &m[i], &m[1-i]
 		at := machine.VantageA + machine.Vantage(i)
 		if far[i] == "" && far[1-i] != "" {
-			return at, near.place(side,
+			return at, near.reason(side,
 				fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))), enough
 		}
 		if far[i] == "" && enough && other.lower > floor/10 && other.lower > 4*near.lower {
-			return at, near.place(side,
+			return at, near.reason(side,
 				fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), machine.Rounded(other.lower), side,
 					machine.Rounded(near.lower))), false
 		}
@@ -246,7 +248,7 @@ func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason s
 		near, other := &m[i], &m[1-i]
 		if enough && far[0] == far[1] && near.interval > 0 && other.spread > floor/2 && other.spread > 4*near.spread {
 			return machine.VantageA + machine.Vantage(i),
-				near.place(machine.Side(i),
+				near.reason(machine.Side(i),
 					fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", machine.Rounded(near.spread),
 						machine.Side(1-i), machine.Rounded(other.spread))), false
 		}

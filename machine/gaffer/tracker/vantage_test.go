@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Over all sorts of networks a tap at one side is never taken to stand anywhere
-// else; that it stays unknown is for the few where nothing tells.
+// TestVantageIsFound: over all sorts of networks a tap at one side is never placed
+// elsewhere. It stays unknown only in the few cases without evidence.
 func TestVantageIsFound(t *testing.T) {
 	unknown, total := 0, 0
 	for seed := range int64(250) {
@@ -42,7 +42,8 @@ func TestVantageIsFound(t *testing.T) {
 	}
 }
 
-// On loopback both endpoints stand at the tap; in the middle of a path neither does.
+// TestVantageOfBothAndNeither: on loopback both endpoints are at the tap. In the middle
+// of a path neither is.
 func TestVantageOfBothAndNeither(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -67,8 +68,8 @@ func TestVantageOfBothAndNeither(t *testing.T) {
 	}
 }
 
-// While the vantage is open nothing is lost: the facts of a first run that finds
-// it are those of a run that was given it.
+// TestHeldBackIsNotLost: a first run that finds the vantage reports the same facts as a
+// run that was given it.
 func TestHeldBackIsNotLost(t *testing.T) {
 	w := newWorld(5, reliable(), worldConfig{
 		tap: machine.VantageA, tick: [2]time.Duration{time.Second / 60, time.Second / 30}, delay: 30 * time.Millisecond,

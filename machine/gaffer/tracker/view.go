@@ -10,8 +10,8 @@ import (
 // underWayMost bounds the table of datagrams that are not read yet.
 const underWayMost = 64
 
-// Inspect draws what a side knew after the last observed datagram. While the
-// vantage is open (Facts did not give it), what is held back is not in it.
+// Inspect draws what a side knew after the last observed datagram. While the vantage is
+// open (Facts did not give it), nothing is drawn: the datagrams are held back.
 func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	if t.Sides == nil {
 		return
@@ -53,7 +53,7 @@ func (t *Tracker) sentWindow(s, peer *side) machine.Window {
 		case e == nil && s.Near:
 			// Sent, but the capture lacks it.
 		case e == nil:
-			// Lost before the tap, or still to come behind a newer one.
+			// Lost before the tap, or overtaken and still to come.
 			if peer.Near && peer.headers.opened && peer.unwrapHeard(s) >= number+int64(peer.headers.last.Width) {
 				cell = machine.CellLost
 			}
@@ -62,7 +62,7 @@ func (t *Tracker) sentWindow(s, peer *side) machine.Window {
 		case e.Flags&gaffer.SentLost != 0:
 			cell = machine.CellLost
 		case !s.Near && e.Flags&gaffer.SentArrived != 0:
-			// The peer has it and says so; whether this side has read that is not known.
+			// The peer has it and says so. Whether this side has read that is unknown.
 		default:
 			cell = machine.CellSent
 		}
@@ -212,7 +212,7 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 	}
 }
 
-// inFlight counts the packets that are neither acked nor beyond being acked.
+// inFlight counts the packets that are neither acked nor lost.
 func (s *side) inFlight() int {
 	n := 0
 	for i := range s.SentBuffer {
@@ -223,8 +223,8 @@ func (s *side) inFlight() int {
 	return n
 }
 
-// underWay lists what passed the tap towards a near side and that it is not
-// known to have read.
+// underWay lists the datagrams that passed the tap towards a near side, and that the
+// side is not known to have read.
 func (t *Tracker) underWay(s, peer *side) machine.Table {
 	tab := machine.Table{Name: "under way", Columns: []string{"frame", "sequence", "fragment", "ack", "waits ms"}}
 	for place := s.queue.head; place != s.queue.tail && len(tab.Rows) < underWayMost; place++ {

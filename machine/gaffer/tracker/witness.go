@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// settling is what a near side's candidates are settled by: a header of its own
+// settling is what decides the fate of a near side's candidates: a header of its own
 // that proves them read, or the lack of any.
 type settling struct {
 	at     machine.Instant // when that header passed the tap
@@ -15,13 +15,14 @@ type settling struct {
 	claims gaffer.Claims
 	until  uint32 // place of the newest candidate that is proved read; 0: all, and none is proved
 	silent bool   // there is no such header
-	// doubtful: it proves that the packet was read, not which datagram completed it.
+	// doubtful: the header proves that the packet was read, but not which datagram
+	// completed it.
 	doubtful bool
 }
 
-// witness takes a header of a near side: it finds the newest datagram that the
-// header proves to have been read, and settles all up to there.
-func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *machine.Effects) {
+// takeNearHeader processes a header of a near side. It finds the newest datagram that
+// the header proves to have been read, and settles all candidates up to it.
+func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, out *machine.Effects) {
 	r := t.rules
 	if !s.headers.opened {
 		t.open(s, peer, p, c)
@@ -46,12 +47,12 @@ func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *mach
 	for left := newly; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
 		s.headers.nearEdge(p, c, n)
-		if place := s.explain(peer, (c.Newest-uint32(n))&r.Mask()); place != 0 && s.queue.later(place, until) {
+		if place := s.completedBy(peer, (c.Newest-uint32(n))&r.Mask()); place != 0 && s.queue.later(place, until) {
 			until = place
 		}
 	}
 	if ahead > 0 && c.Named&1 == 0 && !c.Nothing(r) {
-		// The window moved to a packet that is not received: its first fragment did it.
+		// The window moved to a packet that is not received: its first fragment moved it.
 		if place := s.waiting(peer, c.Newest); place != 0 && s.queue.at(place).count > 0 && s.queue.later(place, until) {
 			until = place
 		}
@@ -62,13 +63,12 @@ func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *mach
 	if s.State.Claims() != c {
 		t.reconcile(p, c, out)
 	}
-	t.pass(s, peer, p, c, machine.Certain, out)
+	t.expireUnnamed(s, peer, p, c, machine.Certain, out)
 	s.headers.last = c
 }
 
-// reconcile brings the State of a near side in line with a header that it does
-// not predict: packets that the capture does not have, or a header that no
-// correct endpoint would write.
+// reconcile adapts the State of a near side to a header that it does not predict.
+// Either the capture lacks packets, or no correct endpoint would write this header.
 func (t *Tracker) reconcile(p *sighting, c gaffer.Claims, out *machine.Effects) {
 	s := &t.Sides[p.from]
 	r := t.rules
@@ -91,8 +91,7 @@ func (t *Tracker) reconcile(p *sighting, c gaffer.Claims, out *machine.Effects) 
 	}
 }
 
-// unheld returns which of the packets that are named the received buffer does not
-// hold; for claims older than the newest known.
+// unheld returns the bits of the named packets that the received buffer does not hold.
 func (t *Tracker) unheld(s *side, c gaffer.Claims) uint64 {
 	newly := c.Named
 	for left := c.Named; left != 0; left &= left - 1 {
@@ -104,10 +103,9 @@ func (t *Tracker) unheld(s *side, c gaffer.Claims) uint64 {
 	return newly
 }
 
-// open sets a side's receive window by its first header. A side that is seen
-// from its own first packet on, or says that it has received nothing, has empty
-// buffers; one that is met later has what the header names, and what is older
-// than that is unknown.
+// open sets a side's receive window from its first header. A side's buffers are empty
+// if its first packet was captured, or if it says that it has received nothing.
+// Otherwise the side has what the header names, and anything older is unknown.
 func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 	s.headers.opened, s.headers.openedAt = true, p.at
 	if c.Nothing(t.rules) || p.sequence == 0 && s.sent.starts {
@@ -120,7 +118,7 @@ func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 		n := bits.TrailingZeros64(left)
 		q := (c.Newest - uint32(n)) & t.rules.Mask()
 		if s.Near && s.waiting(peer, q) != 0 || !s.Near && peer.Sent(q) != nil {
-			before.Named &^= 1 << uint(n) // it passed the tap: its receipt is to be told
+			before.Named &^= 1 << uint(n) // it passed the tap: its receipt is still to be reported
 		}
 	}
 	s.Join(before)
@@ -131,7 +129,8 @@ func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 	}
 }
 
-// waiting returns the place of the oldest candidate of a sequence; 0 for none.
+// waiting returns the place of the oldest candidate of a sequence. It returns 0 if
+// there is none.
 func (s *side) waiting(peer *side, sequence uint32) uint32 {
 	if e := peer.Sent(sequence); e != nil && s.queue.holds(e.Waiting) {
 		return e.Waiting
@@ -142,9 +141,9 @@ func (s *side) waiting(peer *side, sequence uint32) uint32 {
 	return 0
 }
 
-// explain returns the place of the candidate by which a packet came to be
-// received: its oldest copy, or the last of its fragments. 0 for none.
-func (s *side) explain(peer *side, sequence uint32) uint32 {
+// completedBy returns the place of the candidate that completed a packet: its oldest
+// copy, or the last of its fragments. It returns 0 if there is none.
+func (s *side) completedBy(peer *side, sequence uint32) uint32 {
 	place := s.waiting(peer, sequence)
 	if place == 0 || s.queue.at(place).count == 0 {
 		return place
@@ -169,8 +168,8 @@ func (s *side) explain(peer *side, sequence uint32) uint32 {
 	}
 }
 
-// settle decides what became of a near side's candidates, in the order in which
-// they were read.
+// settle decides the fate of a near side's candidates, in the order in which they were
+// read.
 func (t *Tracker) settle(x machine.Side, by *settling, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	for s.queue.len() > 0 {
@@ -196,7 +195,7 @@ func (t *Tracker) settle(x machine.Side, by *settling, out *machine.Effects) {
 func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	if e := peer.Sent(c.sequence); e != nil && c.flags&candidateHeader == 0 && e.Flags&gaffer.SentHeader != 0 {
-		// Fragment 0 has brought the header; it counts now that all are in.
+		// Fragment 0 brought the header. It counts now that all fragments have arrived.
 		c.ack, c.ackBits = e.Ack, e.AckBits
 		c.flags |= candidateHeader
 	}
@@ -210,7 +209,7 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 		s.reads.whole++
 	}
 	if fate == gaffer.FragmentKept && !by.silent && !s.queue.holds(c.next) && by.claims.Names(t.rules, c.sequence) {
-		// The capture lacks the others: the header says that they came.
+		// The capture lacks the other fragments. The header says that they arrived.
 		fate = gaffer.FragmentComplete
 		by = &settling{at: by.at, ref: by.ref, claims: by.claims, doubtful: true}
 	}
@@ -220,19 +219,19 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 	}
 }
 
-// settleWhole decides what became of a packet that has been read whole.
+// settleWhole decides the fate of a packet that has been read whole.
 func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	sure := machine.Certain
 	if by.silent {
 		sure = machine.Likely
 	}
-	fate, named := s.Judge(c.sequence), false
+	fate, named := s.Classify(c.sequence), false
 	doubted := !s.application.takesAll()
 	if fate == gaffer.Accepted {
 		fate, named = t.decideFresh(s, c, by, out)
 		if doubted && fate == gaffer.Accepted {
-			s.rival(c)
+			s.markRival(c)
 		}
 		if named && fate == gaffer.Accepted {
 			s.application.takes()
@@ -241,13 +240,13 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		case by.doubtful, by.silent, !s.headers.fresh && s.mayPrecede(peer, c):
 			sure = machine.Likely
 		case !named:
-			// No header speaks of it. By the window rule it was accepted, if the
-			// application takes whatever comes.
+			// No header covers it. By the window rule it was accepted, if the application
+			// accepts every packet.
 			if doubted || fate == gaffer.Refused {
 				sure = machine.Likely
 			}
 		case s.application.refuses && c.count == 0 && fate == gaffer.Accepted && s.queue.holds(c.next):
-			sure = machine.Likely // or this copy was refused, and the next one taken
+			sure = machine.Likely // this copy may have been refused, and the next one accepted
 		}
 	}
 	switch fate {
@@ -255,7 +254,7 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		switch {
 		case c.flags&candidateRival != 0:
 			sure = min(sure, machine.Likely)
-			s.rival(c)
+			s.markRival(c)
 		case doubted && s.unproved(peer, c):
 			sure = min(sure, machine.Likely)
 		}
@@ -289,23 +288,23 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	}
 }
 
-// unproved reports whether it is open that a near side accepted a packet before
-// this copy of it: then this copy may be the one that it took.
+// unproved reports whether a near side may not have accepted a packet before this copy
+// of it. Then this copy may be the one that it accepted.
 func (s *side) unproved(peer *side, c *candidate) bool {
 	e := peer.Sent(c.sequence)
 	return (e == nil || e.Flags&gaffer.SentUnproved != 0) && !s.headers.last.Names(s.Rules, c.sequence)
 }
 
-// rival marks the next copy of a packet that waits already: no header stands
-// between the two to tell which of them the application took.
-func (s *side) rival(c *candidate) {
+// markRival marks the next waiting copy of a packet. No header between the two shows
+// which of them the application accepted.
+func (s *side) markRival(c *candidate) {
 	if c.count == 0 && s.queue.holds(c.next) {
 		s.queue.at(c.next).flags |= candidateRival
 	}
 }
 
-// decideFresh reports whether the application took a packet that was not received
-// before, and whether a header of the side says so.
+// decideFresh returns the fate of a packet that was not received before. named reports
+// whether a header of the side covers the packet.
 func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.Effects) (fate gaffer.Fate,
 	named bool) {
 	if by.silent {
@@ -322,20 +321,20 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 		}
 		return gaffer.Accepted, false
 	case behind < 0, by.claims.Named>>uint(behind)&1 == 0:
-		// Read, in range of the header, and not named.
+		// Read, covered by the header, and not named.
 		s.application.refuses = true
 		return gaffer.Refused, true
 	case s.application.refuses && c.count == 0 && s.queue.holds(c.next) && s.skipped(c) >= 2:
 		if s.queue.later(c.next, by.until) {
-			by.until = c.next // the next copy was taken: it has been read too
+			by.until = c.next // the next copy was accepted, so it has been read too
 		}
 		return gaffer.Refused, true
 	}
 	return gaffer.Accepted, true
 }
 
-// decideSilent is decideFresh where no header of the side follows that proves
-// anything read.
+// decideSilent is decideFresh without a later header of the side that proves anything
+// read.
 func (s *side) decideSilent(c *candidate) gaffer.Fate {
 	if s.application.refuses && s.skipped(c) >= 2 &&
 		s.Rules.Distance(s.headers.last.Newest, c.sequence) < s.headers.last.Width {
@@ -344,9 +343,9 @@ func (s *side) decideSilent(c *candidate) gaffer.Fate {
 	return gaffer.Accepted
 }
 
-// skipped counts the side's own headers that passed between a candidate and the
-// next copy of it, or what settles it: one may have been under way, two that do
-// not name it skip it.
+// skipped counts the side's own headers that passed between a candidate and its next
+// copy, or what settles it. A single header may have been under way already. Two that
+// do not name the packet skip it.
 func (s *side) skipped(c *candidate) uint32 {
 	next := s.SentNext
 	if c.count == 0 && s.queue.holds(c.next) {
@@ -355,8 +354,8 @@ func (s *side) skipped(c *candidate) uint32 {
 	return (next - c.own) & s.Rules.Mask()
 }
 
-// readAt returns when a candidate was read, where no header names it: at the
-// side's first sending after it came.
+// readAt returns when a candidate that no header names was read: at the side's first
+// send after the candidate arrived.
 func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
 	if e := s.Sent(c.own); e != nil && e.At >= c.at {
 		return e.At
@@ -367,8 +366,8 @@ func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
 	return s.estimate.clock.after(s.sent.topAt, c.at)
 }
 
-// mayPrecede reports whether a copy or a fragment of a packet may have come
-// before a capture that began in the middle.
+// mayPrecede reports whether a copy or a fragment of a packet may have arrived before a
+// capture that began in the middle.
 func (s *side) mayPrecede(peer *side, c *candidate) bool {
 	known := s.headers.joined
 	if c.count > 0 {
@@ -377,15 +376,15 @@ func (s *side) mayPrecede(peer *side, c *candidate) bool {
 	return s.headers.count == 1 || peer.unwrap(c.sequence) < known
 }
 
-// arrival tells what became of a packet at the frame that brought it.
+// arrival reports the fate of a packet at the frame that brought it.
 func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty,
 	out *machine.Effects) {
-	if v := tell(out, kind, x, sure, c.at, c.ref); v != nil {
+	if v := emit(out, kind, x, sure, c.at, c.ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = c.sequence, t.Sides[x.Other()].unwrap(c.sequence), c.ref
 	}
 }
 
-// accept takes it that a near side accepted a packet, and read its acks at readAt.
+// accept records that a near side accepted a packet, and read its acks at readAt.
 func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty,
 	out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
@@ -398,7 +397,7 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 		return
 	}
 	claims := t.rules.Claims(c.ack, c.ackBits)
-	s.slide(x, claims, c, out)
+	s.expireUnread(x, claims, c, out)
 	sure = t.grade(sure)
 	fresh, recent := s.Unread(claims)
 	for ; fresh != 0; fresh &= fresh - 1 {
@@ -415,13 +414,13 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 			out.At(c.at, c.ref).Report(gaffer.RTTSpike, x, machine.Certain, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
 		}
 		s.estimate.sample(float64(sample), rttSame)
-		if v := tell(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
+		if v := emit(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About, v.RTT = e.Bit, e.Sequence, s.unwrap(e.Sequence), c.ref, e.Ref, sample
 		}
 	}
 }
 
-// drain settles what a near side may have read after its last header.
+// drain settles the datagrams that a near side may have read after its last header.
 func (t *Tracker) drain(x machine.Side, out *machine.Effects) {
 	s := &t.Sides[x]
 	for s.queue.len() > 0 {

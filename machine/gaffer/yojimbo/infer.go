@@ -11,37 +11,42 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Inference is a configuration that was found from packets: the one under which
-// most of them read to the last bit. What no packet shows stays undecided, and
-// the configuration then has a value from the range.
+// Inference is a configuration that was found from packets: the one under which most of
+// them read to the last bit. A value that no packet shows stays undecided. The
+// configuration then has a value from the range.
 //
-// How it is found: message ids of a reliable-ordered channel rise without
-// gaps, so of all widths of the fields before them only the right ones give ids
-// that do (channels, messages per packet). Fragments of a block but the first
-// are all length and bytes, so only the right widths end where the packet does.
-// Bodies have no length: those of fixed size, and those of counted bytes, are
-// learned from packets with one message, and must then add up in all others.
+// The search uses three properties:
+//
+//  1. Message ids of a reliable-ordered channel rise without gaps. So only the right
+//     widths of the fields before them produce such ids (channels, messages per
+//     packet).
+//  2. Fragments of a block, except the first, are only length and bytes. So only the
+//     right widths end where the packet does.
+//  3. Bodies have no length. Bodies of fixed size and bodies of counted bytes are
+//     learned from packets with one message. They must then add up in all other
+//     packets.
 type Inference struct {
 	Config *wire.Yojimbo
 
-	Packets int // that were tried
-	Read    int // of them, to the last bit
-	Opaque  int // of them, up to a message whose body is not known
-	Wrong   int // of them, at odds with the configuration
+	Packets int // packets that were tried
+	Read    int // of these, those that read to the last bit
+	Opaque  int // of these, those that read up to a message with an unknown body
+	Wrong   int // of these, those that contradict the configuration
 
-	TypesLeast, TypesMost int // message types; equal where decided, 0 and 0 where nothing is known
+	TypesLeast, TypesMost int // range of message types; equal if decided, 0 and 0 if nothing is known
 	Channels              []InferredChannel
-	// Next is the next best number of channels, by packets read; 0 for none.
+	// Next is the second best number of channels, by packets read. It is 0 if there is
+	// none.
 	Next, NextRead int
 }
 
-// InferredChannel says what of a channel was found. Ranges are inclusive.
+// InferredChannel is what was found about a channel. Ranges are inclusive.
 type InferredChannel struct {
 	Messages                      int // entries of messages that were seen
 	MessagesLeast, MessagesMost   int // max_messages_per_packet
 	Blocks                        int // block fragments that were seen
 	FragmentsLeast, FragmentsMost int // of a block: max_block_size by block_fragment_size
-	FragmentSize                  int // block_fragment_size; 0: not known
+	FragmentSize                  int // block_fragment_size; 0: unknown
 	Undecided                     bool
 }
 
@@ -58,7 +63,7 @@ const (
 
 var errLearnedShort = &base.ParseError{Field: "body", Expected: "as much as such a body has", Err: base.ErrShort}
 
-// Infer searches for the configuration; nil where there are too few packets, or
+// Infer searches for the configuration. It returns nil if there are too few packets, or
 // none fits.
 func (s *Sample) Infer() *Inference {
 	if s.inferred != nil && s.of == len(s.packets) || len(s.packets) < inferLeast {
@@ -69,8 +74,8 @@ func (s *Sample) Infer() *Inference {
 	return s.inferred
 }
 
-// InferWith searches with the messages known, as a schema gives them: of known,
-// the channels are what is searched for.
+// InferWith searches for the channels. Its messages are those of known, as a schema has
+// them.
 func (s *Sample) InferWith(known *wire.Yojimbo) *Inference {
 	if s.inferred != nil && s.of == len(s.packets) || len(s.packets) < inferLeast {
 		return s.inferred
@@ -80,8 +85,8 @@ func (s *Sample) InferWith(known *wire.Yojimbo) *Inference {
 	return s.inferred
 }
 
-// InferLike takes over what was inferred of another flow of the same game, if
-// it reads every packet of this one; nil where it does not.
+// InferLike adopts what was inferred from another flow of the same game, if that reads
+// every packet of this flow. Otherwise it returns nil.
 func (s *Sample) InferLike(other *Inference) *Inference {
 	if len(s.packets) < inferLeast {
 		return nil
@@ -96,7 +101,7 @@ func (s *Sample) InferLike(other *Inference) *Inference {
 	return &i
 }
 
-// search tries every number of channels and ranks what comes of it.
+// search tries every number of channels and ranks the results.
 func (s *Sample) search(known *wire.Yojimbo) *Inference {
 	packets := s.packets[:min(len(s.packets), inferMost)]
 	var found []*Inference
@@ -121,21 +126,21 @@ func (s *Sample) search(known *wire.Yojimbo) *Inference {
 	return best
 }
 
-// merit ranks inferences: packets that read whole count, those at odds count
-// against it, and fewer channels are the simpler answer.
+// merit ranks inferences. Packets that read whole count for it, contradictions count
+// against it. With fewer channels the answer is simpler.
 func (i *Inference) merit() int {
 	return 4*i.Read + i.Opaque - 16*i.Wrong - len(i.Config.Channels)
 }
 
-// skeleton is what the heads of packets show under one number of channels.
+// skeleton is what the heads of packets show, assuming a number of channels.
 type skeleton struct {
-	packets  []samplePacket
-	n        int
-	entries  int // widths in bits
-	channel  int
-	heads    [][]head // by channel: packets whose first entry is its
-	several  int      // packets of more entries than there are channels
-	messages []channelGuess
+	packets    []samplePacket
+	n          int
+	entries    int // widths in bits
+	channel    int
+	heads      [][]head // by channel: packets whose first entry belongs to the channel
+	impossible int      // packets that cannot have this number of channels
+	messages   []channelGuess
 }
 
 // head is the first entry of a packet.
@@ -143,16 +148,16 @@ type head struct {
 	packet int
 	alone  bool // the packet has no other entry
 	block  bool
-	pos    int // bit behind the block flag
+	pos    int // bit after the block flag
 }
 
-// channelGuess is what a channel is taken to be.
+// channelGuess is what a channel is assumed to be.
 type channelGuess struct {
 	kind      wire.ChannelType
 	count     int // bits
-	ok, bad   int // heads that give a plausible id, and that do not
-	gaps      int // ids that came to be passed over
-	most      int // messages of a packet
+	ok, bad   int // heads with a plausible id, and heads without
+	gaps      int // ids that were skipped
+	most      int // most messages in a packet
 	blocks    blockGuess
 	blockBits int // width of a block's size in unreliable messages; 0: the default
 	seen      int
@@ -167,19 +172,19 @@ func newSkeleton(packets []samplePacket, n int) *skeleton {
 		r.Reset(packets[i].payload, 0)
 		entries, ok := r.Bits(k.entries)
 		if !ok || int(entries) > n {
-			k.several++
+			k.impossible++
 			continue
 		}
 		if entries == 0 {
 			if len(packets[i].payload) > 1 || r.Left() > 0 && !r.Align() {
-				k.several++
+				k.impossible++
 			}
 			continue
 		}
 		channel, ok := r.Bits(k.channel)
 		block, ok2 := r.Bits(1)
 		if !ok || !ok2 || int(channel) >= n {
-			k.several++
+			k.impossible++
 			continue
 		}
 		k.heads[channel] = append(k.heads[channel], head{i, entries == 1, block == 1, r.Pos()})
@@ -187,13 +192,13 @@ func newSkeleton(packets []samplePacket, n int) *skeleton {
 	return k
 }
 
-// possible reports whether the heads allow this number of channels at all.
+// possible reports whether the heads allow this number of channels.
 func (k *skeleton) possible() bool {
-	if k.several*20 > len(k.packets) {
+	if k.impossible*20 > len(k.packets) {
 		return false
 	}
-	// The last channel must have been seen: else fewer channels say the same, or
-	// nothing does.
+	// The last channel must have been seen. Otherwise fewer channels explain the same, or
+	// no number does.
 	top := 0
 	for c, h := range k.heads {
 		if len(h) > 0 {
@@ -205,7 +210,7 @@ func (k *skeleton) possible() bool {
 	return top == k.n-1 || simplest
 }
 
-// infer makes the best of this number of channels.
+// infer returns the best configuration with this number of channels.
 func (k *skeleton) infer(known *wire.Yojimbo) *Inference {
 	k.messages = make([]channelGuess, k.n)
 	for c := range k.messages {
@@ -218,8 +223,8 @@ func (k *skeleton) infer(known *wire.Yojimbo) *Inference {
 	return t.withoutBodies()
 }
 
-// guess says what a channel is: reliable if any width before the ids makes them
-// rise as ids do.
+// guess returns what a channel is. It is reliable if there is a width of the count
+// before the ids with which they rise as ids do.
 func (k *skeleton) guess(c int) channelGuess {
 	best := channelGuess{kind: wire.UnreliableUnordered, count: standardCount}
 	blocks := 0
@@ -247,7 +252,7 @@ func (k *skeleton) guess(c int) channelGuess {
 	return best
 }
 
-// rising reads the ids of a channel's heads, with that many bits of count.
+// rising reads the ids of a channel's heads, with count bits for the message count.
 func (k *skeleton) rising(c, count int) channelGuess {
 	g := channelGuess{kind: wire.ReliableOrdered, count: count}
 	var top [2]int
@@ -301,7 +306,7 @@ func (k *skeleton) rising(c, count int) channelGuess {
 	return g
 }
 
-// relativeStep reads how far the next id lies ahead.
+// relativeStep reads the distance to the next id.
 func relativeStep(r *bits.Reader) (int, bool) {
 	one, ok := r.Bits(1)
 	if !ok || one == 1 {
@@ -320,7 +325,7 @@ func relativeStep(r *bits.Reader) (int, bool) {
 	return 0, false
 }
 
-// config makes the configuration of the guesses.
+// config returns the configuration that the guesses make.
 func (k *skeleton) config(kinds int, bodies wire.Bodies, blockTypes []uint32) (*wire.Yojimbo, error) {
 	y := &wire.Yojimbo{MessageTypes: kinds, Bodies: bodies, BlockTypes: blockTypes}
 	for i := range k.messages {
@@ -347,11 +352,11 @@ func (k *skeleton) config(kinds int, bodies wire.Bodies, blockTypes []uint32) (*
 type trial struct {
 	*skeleton
 	entry wire.ConnectionPacket
-	tries int // so far; the search ends at mostTries, with the best that there is
+	tries int // so far; the search ends at mostTries, with the best result so far
 }
 
-// score reads all packets by a configuration, or so many that it is clear that
-// its merit will not pass beat.
+// score reads all packets by a configuration. It stops early once the merit can no
+// longer exceed beat.
 func (t *trial) score(y *wire.Yojimbo, i *Inference, beat int) {
 	i.Config, i.Packets, i.Read, i.Opaque, i.Wrong = y, len(t.packets), 0, 0, 0
 	for p := range t.packets {
@@ -369,7 +374,7 @@ func (t *trial) score(y *wire.Yojimbo, i *Inference, beat int) {
 	}
 }
 
-// describe fills in what was found of the channels.
+// describe fills in what was found about the channels.
 func (t *trial) describe(i *Inference) {
 	for c := range t.messages {
 		g := &t.messages[c]

@@ -2,17 +2,17 @@ package yojimbo
 
 import "github.com/ackscope/ackscope/wire/bits"
 
-// blockGuess is what block fragments show of a channel.
+// blockGuess is what block fragments show about a channel.
 type blockGuess struct {
 	known           bool
 	fragments, size int // widths in bits
-	full            int // bytes of the fragments that are not the last of their block
-	most            int // fragments of a block
-	longest         int // bytes
+	full            int // size in bytes of all fragments but the last of a block
+	most            int // most fragments of a block
+	longest         int // bytes of the longest fragment
 }
 
-// guessBlocks finds the widths under which the fragments of a channel end where
-// their packets do.
+// guessBlocks finds the widths with which the fragments of a channel end where their
+// packets do.
 func (k *skeleton) guessBlocks(c int) (best blockGuess) {
 	most := 0
 	for size := 1; size <= 16; size++ {
@@ -26,8 +26,8 @@ func (k *skeleton) guessBlocks(c int) (best blockGuess) {
 	return best
 }
 
-// fragmentsEnd counts the fragments, but the first ones of blocks, that end with
-// their packets; -1 where one contradicts.
+// fragmentsEnd counts the fragments that end with their packets, without the first ones
+// of blocks. It returns -1 if a fragment contradicts the widths.
 func (k *skeleton) fragmentsEnd(c int, g *blockGuess) (ends int) {
 	var r bits.Reader
 	for _, h := range k.heads[c] {

@@ -8,16 +8,16 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// learned is the bodies of messages as far as packets teach them: fixed widths,
-// and counted bytes behind a fixed part. It knows no fields.
+// learned is the bodies of messages, as far as packets show them: fixed widths, and
+// counted bytes after a fixed part. It has no fields.
 type learned struct{ forms []form }
 
 // form is how the body of one type is laid out.
 type form struct {
 	kind  formKind
-	fixed int // bits: the whole body, or what stands before the count
+	fixed int // bits of the whole body, or of the part before the count
 	count int // bits of the count of bytes
-	least int // count of bytes that 0 stands for: 0 or 1
+	least int // number of bytes that a count of 0 means: 0 or 1
 }
 
 type formKind uint8
@@ -26,7 +26,7 @@ const (
 	formUnknown formKind = iota
 	formFixed
 	formCounted // [fixed][count][align][bytes]: a string
-	formBlock   // [fixed], and behind it where the channel is unreliable [count][align][bytes]: a block
+	formBlock   // [fixed], and in unreliable channels [count][align][bytes] after it: a block
 )
 
 // Skip moves r over a body.
@@ -53,8 +53,9 @@ func (l *learned) Skip(kind uint32, r *bits.Reader) error {
 	return wire.ErrOpaque
 }
 
-// Counted says how a body begins that holds counted bytes, such as a text: so many
-// bits, then the count in so many. The bytes follow where the next byte begins.
+// Counted describes how a body with counted bytes begins, such as a text: head bits,
+// then the count in count bits. The bytes start at the next byte. ok is false if the
+// type has no such body.
 func (l *learned) Counted(kind uint32) (head, count int, ok bool) {
 	if int64(kind) >= int64(len(l.forms)) || l.forms[kind].kind != formCounted {
 		return 0, 0, false
@@ -71,11 +72,11 @@ func skipBits(r *bits.Reader, n int) error {
 	return nil
 }
 
-// single is a message that is alone in its packet.
+// single is a message that is the only one in its packet.
 type single struct {
-	payload []byte
-	pos     int // of its type
-	loose   bool
+	payload    []byte
+	pos        int // of its type
+	unreliable bool
 }
 
 // Bounds of learning.
@@ -89,8 +90,8 @@ const (
 	countedHead   = 64   // bits that may stand before a count
 )
 
-// withBodies tries every width of the type that the schema's types fit, and for
-// unreliable channels every width of count and block size.
+// withBodies tries every width of the type that fits the schema's types. For unreliable
+// channels it also tries every width of count and block size.
 func (t *trial) withBodies(known *wire.Yojimbo) *Inference {
 	i := &Inference{}
 	try := func(kinds int) bool {
@@ -138,8 +139,8 @@ func (t *trial) withBodies(known *wire.Yojimbo) *Inference {
 	return i
 }
 
-// typeRange returns how many types there may be: all that take the same bits,
-// and at least those that were seen or that a schema has.
+// typeRange returns how many types there may be. The number of bits limits both ends,
+// and there are at least as many as were seen or as a schema has.
 func typeRange(kinds, least int) (low, high int) {
 	w := bits.Required(0, uint64(kinds-1))
 	low = 1
@@ -149,8 +150,8 @@ func typeRange(kinds, least int) (low, high int) {
 	return max(low, least), 1 << w
 }
 
-// withoutBodies learns bodies for each width of the type, and keeps the width
-// under which most packets read whole.
+// withoutBodies learns bodies for each width of the type. It keeps the width with which
+// most packets read whole.
 func (t *trial) withoutBodies() *Inference {
 	var best, second *Inference
 	for w := 0; w <= mostKinds; w++ {
@@ -166,8 +167,8 @@ func (t *trial) withoutBodies() *Inference {
 	if best == nil {
 		return nil
 	}
-	// Packets of one message read by many widths; only those of several tell them
-	// apart. Where they do not, the width stays open.
+	// Packets of one message read with many widths. Only packets of several messages
+	// distinguish the widths. If they do not, the width stays open.
 	if l, ok := best.Config.Bodies.(*learned); !ok || best.Read-t.empty() < inferLeast || l.known() == 0 ||
 		second != nil && second.Read*50 >= best.Read*49 {
 		if i := t.opaque(); i != nil &&
@@ -179,7 +180,7 @@ func (t *trial) withoutBodies() *Inference {
 	return best
 }
 
-// empty counts the packets that carry nothing: they read by any configuration.
+// empty counts the packets that carry nothing. Any configuration reads them.
 func (t *trial) empty() (n int) {
 	for i := range t.packets {
 		if len(t.packets[i].payload) <= 1 {
@@ -189,7 +190,7 @@ func (t *trial) empty() (n int) {
 	return n
 }
 
-// opaque is the configuration with the messages' types and bodies left open.
+// opaque returns the configuration with the messages' types and bodies left open.
 func (t *trial) opaque() *Inference {
 	t.standard()
 	y, err := t.config(1, nil, nil)
@@ -218,8 +219,8 @@ func (t *trial) learn(w int) *Inference {
 		if len(singles[kind]) < learnLeast {
 			continue
 		}
-		loose := !slices.ContainsFunc(singles[kind], func(s single) bool { return !s.loose })
-		if forms[kind] = formsOf(singles[kind], w, loose); len(forms[kind]) > 0 {
+		unreliable := !slices.ContainsFunc(singles[kind], func(s single) bool { return !s.unreliable })
+		if forms[kind] = formsOf(singles[kind], w, unreliable); len(forms[kind]) > 0 {
 			l.forms[kind] = forms[kind][0]
 		}
 	}
@@ -234,7 +235,7 @@ func (t *trial) learn(w int) *Inference {
 	return i
 }
 
-// standard takes unreliable channels to be set up as the library does it.
+// standard assumes that unreliable channels have the library's default settings.
 func (t *trial) standard() {
 	for c := range t.messages {
 		if g := &t.messages[c]; g.kind == wire.UnreliableUnordered {
@@ -243,7 +244,8 @@ func (t *trial) standard() {
 	}
 }
 
-// singles collects the messages of a channel that are alone in their packets, by type.
+// singles collects by type the messages of a channel that are the only ones in their
+// packets.
 func (t *trial) singles(c, w int, by [][]single) {
 	g := &t.messages[c]
 	var r bits.Reader
@@ -268,10 +270,10 @@ func (t *trial) singles(c, w int, by [][]single) {
 	}
 }
 
-// formsOf returns the layouts that all messages of a type agree with, the simplest
-// first. loose says that all came by unreliable channels: only there a message
-// has its block with it.
-func formsOf(all []single, w int, loose bool) (out []form) {
+// formsOf returns the layouts that all messages of a type fit, the simplest first.
+// unreliable reports whether all came through unreliable channels. Only there a message
+// carries its block.
+func formsOf(all []single, w int, unreliable bool) (out []form) {
 	if least, most, ok := fixedWidth(all, w); ok {
 		for n := least; n <= min(most, least+7); n++ {
 			out = append(out, form{kind: formFixed, fixed: n})
@@ -282,7 +284,7 @@ func formsOf(all []single, w int, loose bool) (out []form) {
 		for count := 4; count <= 20; count++ {
 			for least := 0; least <= 1; least++ {
 				if f := (form{formCounted, fixed, count, least}); f.fits(all, w) {
-					if least == 1 && loose {
+					if least == 1 && unreliable {
 						out = append(out, form{formBlock, fixed, count, least})
 					}
 					if out = append(out, f); len(out) >= mostForms {
@@ -295,8 +297,8 @@ func formsOf(all []single, w int, loose bool) (out []form) {
 	return out
 }
 
-// fixedWidth returns the widths that a body of fixed width could have: up to the
-// end of every packet less its padding, and what is padding must be zero.
+// fixedWidth returns the widths that a body of fixed width could have. The body ends
+// where the packet's padding begins, in every packet. Padding must be zero.
 func fixedWidth(all []single, w int) (least, most int, ok bool) {
 	most = longestBody
 	for _, s := range all {
@@ -326,8 +328,7 @@ func (f form) fits(all []single, w int) bool {
 	return true
 }
 
-// try scores what is learned, and keeps it in i if it is better than what is
-// there.
+// try scores what is learned. It keeps the result in i if that is better than before.
 func (t *trial) try(l *learned, kinds int, i *Inference) bool {
 	if t.tries++; t.tries > mostTries {
 		return false
@@ -358,8 +359,8 @@ func (t *trial) try(l *learned, kinds int, i *Inference) bool {
 	return true
 }
 
-// refine takes for each type, of the layouts that its single messages allow, the
-// one by which most packets read.
+// refine chooses for each type, among the layouts that its single messages fit, the one
+// with which most packets read.
 func (t *trial) refine(l *learned, forms [][]form, i *Inference) {
 	for kind := range l.forms {
 		right := l.forms[kind]
@@ -372,8 +373,7 @@ func (t *trial) refine(l *learned, forms [][]form, i *Inference) {
 	}
 }
 
-// counts finds the width of the message count of channels whose ids do not show
-// it.
+// counts finds the width of the message count of channels whose ids do not show it.
 func (t *trial) counts(l *learned, i *Inference) {
 	for c := range t.messages {
 		g := &t.messages[c]
@@ -400,7 +400,7 @@ func (l *learned) known() (n int) {
 	return n
 }
 
-// bar is the merit that another configuration must pass.
+// bar returns the merit that another configuration must exceed.
 func (i *Inference) bar() int {
 	if i.Config == nil {
 		return math.MinInt

@@ -12,8 +12,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// netcodeScript makes the datagrams of a netcode flow, unencrypted: what would
-// be ciphertext is the plaintext, and the tag is eight zero bytes and a number.
+// netcodeScript writes the datagrams of a netcode flow, unencrypted. Plaintext takes
+// the place of ciphertext, and the tag is eight zero bytes and a number.
 type netcodeScript struct {
 	t       testing.TB
 	profile *wire.Profile
@@ -55,7 +55,7 @@ func (s *netcodeScript) payload(from machine.Side, counter uint64) {
 	s.send(from, wire.NetcodePayload, counter, []byte{1, 2, 3}, 1000+counter)
 }
 
-// run tracks the flow and gives what was reported, by rule.
+// run tracks the flow and returns what was reported, by rule.
 func (s *netcodeScript) run(tr machine.Tracker) (rules map[string][]machine.Anomaly, out machine.Effects,
 	sessions int) {
 	s.t.Helper()
@@ -86,7 +86,7 @@ func TestNetcodeFindings(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		script func(s *netcodeScript)
-		rule   string // "" for none but losses
+		rule   string // "" if only losses are expected
 		figure float64
 	}{
 		{"nothing", func(s *netcodeScript) {
@@ -123,7 +123,7 @@ func TestNetcodeFindings(t *testing.T) {
 			s.send(machine.A, wire.NetcodeResponse, 1, make([]byte, 308), 2)
 			s.wait(2 * time.Second)
 			s.request(1)
-			// its counter begins again: no nonce of the same session
+			// its counter starts over, which is no nonce reuse within one connection
 			s.send(machine.A, wire.NetcodeResponse, 1, make([]byte, 308), 3)
 		}, "netcode-token-reuse", 2000},
 		{"a request that was delayed", func(s *netcodeScript) {
@@ -182,7 +182,8 @@ func TestNetcodeFindings(t *testing.T) {
 	}
 }
 
-// Counters that never passed are losses; a connection request takes one too.
+// TestNetcodeMissing: counters that never passed are losses. A connection request uses
+// one too.
 func TestNetcodeMissing(t *testing.T) {
 	s := newNetcodeScript(t)
 	s.request(1)
@@ -197,7 +198,7 @@ func TestNetcodeMissing(t *testing.T) {
 	}
 }
 
-// Another token begins another connection.
+// TestNetcodeNewSession: another token begins another connection.
 func TestNetcodeNewSession(t *testing.T) {
 	s := newNetcodeScript(t)
 	s.request(1)
@@ -209,26 +210,26 @@ func TestNetcodeNewSession(t *testing.T) {
 	}
 }
 
-// openly opens what a netcodeScript makes.
-type openly struct{}
+// plaintextOpener opens the datagrams of a netcodeScript.
+type plaintextOpener struct{}
 
-func (openly) Request(*machine.Datagram) error { return nil }
-func (openly) Clone() Opener                   { return openly{} }
-func (openly) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error) {
+func (plaintextOpener) Request(*machine.Datagram) error { return nil }
+func (plaintextOpener) Clone() Opener                   { return plaintextOpener{} }
+func (plaintextOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 	if len(d.Bytes) < pk.PayloadOffset+16 {
 		return nil, ErrForged
 	}
 	return d.Bytes[pk.PayloadOffset : len(d.Bytes)-16], nil
 }
 
-// flat are bodies of one width.
-type flat int
+// fixedBody is bodies that all have one width.
+type fixedBody int
 
-func (f flat) Skip(_ uint32, r *bits.Reader) error { return skipBits(r, int(f)) }
+func (f fixedBody) Skip(_ uint32, r *bits.Reader) error { return skipBits(r, int(f)) }
 
 func clearYojimbo(t testing.TB, s *netcodeScript, facts machine.Facts) (*Yojimbo, *wire.Yojimbo) {
 	t.Helper()
-	y := &wire.Yojimbo{Channels: make([]wire.YojimboChannel, 1), MessageTypes: 1, Bodies: flat(8)}
+	y := &wire.Yojimbo{Channels: make([]wire.YojimboChannel, 1), MessageTypes: 1, Bodies: fixedBody(8)}
 	if err := y.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func clearYojimbo(t testing.TB, s *netcodeScript, facts machine.Facts) (*Yojimbo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewTracker(Layers{Netcode: s.profile, Reliable: reliable, Connection: y}, openly{}, facts), y
+	return NewTracker(Layers{Netcode: s.profile, Reliable: reliable, Connection: y}, plaintextOpener{}, facts), y
 }
 
 // carry sends a packet with messages of the given ids.
@@ -255,8 +256,8 @@ func (s *netcodeScript) carry(y *wire.Yojimbo, from machine.Side, n int, h wire.
 	s.send(from, wire.NetcodePayload, uint64(n), y.Append(reliable.AppendHeader(nil, h), &p, []byte{0x5a}), uint64(n)+9)
 }
 
-// A message that no packet carries while later ones are sent is stuck; one that
-// was only late is not.
+// TestStuckMessage: a message is stuck if no packet carries it while later ones are
+// sent. One that was only late is not.
 func TestStuckMessage(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := newNetcodeScript(t)
@@ -285,8 +286,8 @@ func TestStuckMessage(t *testing.T) {
 	}
 }
 
-// Messages arrive with the packets that the peer's headers name, are held behind
-// a missing one, and are acked when the ack is read.
+// TestYojimboOrder: messages arrive with the packets that the peer's headers name. They
+// are held behind a missing one, and are acked when the ack is read.
 func TestYojimboOrder(t *testing.T) {
 	s := newNetcodeScript(t)
 	tr, y := clearYojimbo(t, s, machine.Facts{Vantage: machine.VantageA})
@@ -321,7 +322,7 @@ func TestYojimboOrder(t *testing.T) {
 	}
 }
 
-// Whatever is decrypted, nothing panics and memory stays bounded.
+// FuzzYojimboTracker: whatever is decrypted, nothing panics and memory stays bounded.
 func FuzzYojimboTracker(f *testing.F) {
 	s := newNetcodeScript(f)
 	_, y := clearYojimbo(f, s, machine.Facts{})

@@ -7,7 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 )
 
-// Rules lists what a Yojimbo may report beside FindingRules and NetcodeRules.
+// Rules lists what a Yojimbo may report, in addition to gaffer.FindingRules and
+// netcode.Rules.
 var Rules = []*machine.Rule{
 	configurationInferred, tokenClosed, netcodeForged, messages.MalformedConnection, messages.MessageStuck,
 	messages.MessageResentAcked, messages.MessageNeedless, messages.BlockSplit, messages.BlockStalled,

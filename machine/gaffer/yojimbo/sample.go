@@ -2,15 +2,15 @@ package yojimbo
 
 import "github.com/ackscope/ackscope/machine"
 
-// Sample is what inference works on: connection packets of both sides, in the
-// order in which they passed the tap.
+// Sample is the input of inference: connection packets of both sides, in the order in
+// which they passed the tap.
 type Sample struct {
 	packets []samplePacket
 	bytes   int
-	missed  int // packets beyond what is kept
+	missed  int // packets that were not kept
 
 	inferred *Inference
-	of       int // packets that it was made of
+	of       int // number of packets that inferred is based on
 }
 
 type samplePacket struct {
@@ -24,7 +24,7 @@ const (
 	sampleBytes = 4 << 20 // of payload
 )
 
-// Add takes the next connection packet; it is copied.
+// Add copies the next connection packet.
 func (s *Sample) Add(from machine.Side, sequence int64, payload []byte) {
 	if len(s.packets) >= sampleMost || s.bytes+len(payload) > sampleBytes {
 		s.missed++

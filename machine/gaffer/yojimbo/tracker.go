@@ -14,13 +14,13 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Opener decrypts the datagrams of one netcode flow. Ciphers are no business of
-// a machine: who has the keys gives one.
+// Opener decrypts the datagrams of one netcode flow. Machines have no ciphers: the
+// package that has the keys provides an Opener.
 type Opener interface {
-	// Request takes a connection request; an error says why its token stays closed.
+	// Request processes a connection request. An error says why its token stays closed.
 	Request(d *machine.Datagram) error
-	// Open returns the plaintext of any other datagram, valid until the next call.
-	// The error is ErrForged where the flow's key is known and does not open it.
+	// Open returns the plaintext of any other datagram, valid until the next call. The
+	// error is ErrForged if the flow's key is known and does not open the datagram.
 	Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error)
 	Clone() Opener
 }
@@ -28,47 +28,47 @@ type Opener interface {
 // ErrForged says that the session's key does not open a datagram.
 var ErrForged = errors.New("the session key does not open it: altered on the way, or of another session")
 
-// Layers says how a decrypted flow is to be read. Connection is nil where the
-// game's configuration is not known: the tracker then looks for it, with the
-// messages that Known has, if it is not nil.
+// Layers says how to read a decrypted flow. If the game's configuration is unknown,
+// Connection is nil and the tracker searches for it. The search uses the messages of
+// Known if that is not nil.
 type Layers struct {
 	Netcode    *wire.Profile
 	Reliable   *wire.Profile
 	Connection *wire.Yojimbo
 	Known      *wire.Yojimbo
-	// Found, if it is not nil, shares what one flow's packets taught with the
-	// flows after it: a capture's flows are mostly of one game.
+	// Found, if it is not nil, shares what one flow's packets showed with later flows.
+	// Most flows of a capture are of one game.
 	Found *atomic.Pointer[Inference]
 }
 
 // Yojimbo tracks a netcode flow that can be decrypted, through its layers:
 //
-//	netcode    counters, handshake, replays     netcodeFlow
-//	reliable   packets, acks, what arrived      Tracker
-//	messages   ids, resends, order, blocks      lanes
+//	netcode    counters, handshake, replays     netcode.Flow
+//	reliable   packets, acks, what arrived      tracker.Tracker
+//	messages   ids, resends, order, blocks      messages.Lane
 //
-// A message has arrived when the packet tracker says that a packet which
-// carried it was accepted, and is acked when one was acked: yojimbo sends no
-// other word about messages.
+// A message has arrived when the packet tracker reports that the peer accepted a packet
+// with it. It is acked when such a packet is acked: yojimbo sends nothing else about
+// messages.
 type Yojimbo struct {
 	layers   Layers
 	opener   Opener
 	flow     netcode.Flow
 	inner    *tracker.Tracker
-	sides    [2]messages.Courier // by sender
-	sample   *Sample             // connection packets for inference; nil where the configuration is known
+	sides    [2]messages.Direction // by sender
+	sample   *Sample               // connection packets for inference; nil if the configuration is known
 	packet   wire.Packet
 	inside   wire.Packet
 	entry    wire.ConnectionPacket
 	plain    machine.Datagram
-	out      machine.Effects // of the packet tracker; its events feed the messages
+	out      machine.Effects // of the packet tracker; the messages follow its events
 	forged   uint64
-	inferred *Inference // by an earlier run, where the configuration is not given
+	inferred *Inference // by an earlier run; nil if the configuration is given
 	closed   error      // why the flow's datagrams stay closed
 }
 
-// NewTracker makes the tracker of a flow whose keys are known, or may
-// come to be with its connection request.
+// NewTracker returns the tracker of a flow whose keys are known, or may become known
+// with its connection request.
 func NewTracker(l Layers, o Opener, facts machine.Facts) *Yojimbo {
 	y := &Yojimbo{layers: l, opener: o, inner: tracker.NewByRules(l.Reliable, gaffer.RulesOf(l.Reliable), facts)}
 	if i, ok := facts.Settings.(*Inference); ok && l.Connection == nil {
@@ -93,7 +93,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 		return
 	}
 	if pk.NetcodeType == wire.NetcodeRequestType {
-		if y.flow.Observe(d, pk, 0, out) == netcode.Anew {
+		if y.flow.Observe(d, pk, 0, out) == netcode.NewConnection {
 			out.NewSession = true
 			return
 		}
@@ -131,7 +131,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 }
 
-// payload takes what netcode carried: a packet of reliable.
+// payload processes what netcode carried: a packet of reliable.
 func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effects) {
 	y.plain = machine.Datagram{At: d.At, Ref: d.Ref, From: d.From, Bytes: plain, Length: len(plain)}
 	y.out.Reset()
@@ -142,7 +142,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	}
 	y.pass(out)
 	if err := y.layers.Reliable.Parse(plain, len(plain), &y.inside); err != nil {
-		return // the packet tracker told it
+		return // the packet tracker reported it
 	}
 	s := &y.sides[d.From]
 	s.Count(&y.inside)
@@ -164,7 +164,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	s.Carry(y.layers.Connection, &k, &y.entry, y.flow.Sides[d.From].Missing() == 0, out)
 }
 
-// pass hands on what the packet tracker found, and takes it to the messages.
+// pass passes on what the packet tracker found, and applies it to the messages.
 func (y *Yojimbo) pass(out *machine.Effects) {
 	out.Anomalies = append(out.Anomalies, y.out.Anomalies...)
 	for i := range y.out.Events {
@@ -175,7 +175,7 @@ func (y *Yojimbo) pass(out *machine.Effects) {
 	}
 }
 
-// settle takes an event of the packet tracker to the messages.
+// settle applies an event of the packet tracker to the messages.
 func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
 	if y.sample != nil {
 		return
@@ -191,7 +191,7 @@ func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
 	}
 }
 
-// Finish settles what is still open.
+// Finish reports what is still open.
 func (y *Yojimbo) Finish(out *machine.Effects) {
 	if i := y.inferred; i != nil && y.packets() {
 		out.At(y.flow.Last, y.flow.Sides[machine.A].LastRef).Report(configurationInferred, machine.A, machine.Likely, 0,
@@ -199,7 +199,7 @@ func (y *Yojimbo) Finish(out *machine.Effects) {
 	}
 	y.out.Reset()
 	if y.flow.Ended {
-		y.inner.HangUp(&y.out)
+		y.inner.Disconnect(&y.out)
 	}
 	y.inner.Finish(&y.out)
 	y.pass(out)
@@ -217,7 +217,8 @@ func (y *Yojimbo) packets() bool {
 	return len(y.inner.Held) > 0 || y.inner.Sides != nil && (y.inner.Sides[0].Met || y.inner.Sides[1].Met)
 }
 
-// Summary returns the packets' figures; where nothing could be decrypted, netcode's.
+// Summary returns the figures of the packets. If nothing could be decrypted, it returns
+// netcode's.
 func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
 	if !y.packets() {
 		return y.flow.Summary(x)
@@ -225,7 +226,7 @@ func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
 	return y.inner.Summary(x)
 }
 
-// RTT returns what Summary does.
+// RTT returns the RTT of the packet tracker's Summary.
 func (y *Yojimbo) RTT(x machine.Side) time.Duration {
 	if !y.packets() {
 		return -1
@@ -233,7 +234,7 @@ func (y *Yojimbo) RTT(x machine.Side) time.Duration {
 	return y.inner.RTT(x)
 }
 
-// Loss returns what Summary does.
+// Loss returns the loss of the packet tracker's Summary.
 func (y *Yojimbo) Loss(x machine.Side) float64 {
 	if !y.packets() {
 		return -1
@@ -241,7 +242,7 @@ func (y *Yojimbo) Loss(x machine.Side) float64 {
 	return y.inner.Loss(x)
 }
 
-// Sent returns what Summary does of packets.
+// Sent returns the count of packets of Summary.
 func (y *Yojimbo) Sent(x machine.Side) uint64 {
 	if !y.packets() {
 		return y.flow.Summary(x).Packets
@@ -249,8 +250,8 @@ func (y *Yojimbo) Sent(x machine.Side) uint64 {
 	return y.inner.Sent(x)
 }
 
-// Learned returns what a second run over the same flow can start with: the
-// configuration among it, where it had to be found.
+// Learned returns what a second run over the same flow can start with. That includes
+// the configuration if it had to be found.
 func (y *Yojimbo) Learned() machine.Facts {
 	f := y.inner.Learned()
 	switch {
@@ -303,7 +304,7 @@ func (y *Yojimbo) Clone() machine.Tracker {
 	return &c
 }
 
-// Size returns the bytes that a clone takes, about.
+// Size returns the approximate size of a clone, in bytes.
 func (y *Yojimbo) Size() int {
 	n := y.inner.Size() + y.flow.Size()
 	for i := range y.sides {
@@ -315,5 +316,5 @@ func (y *Yojimbo) Size() int {
 	return n
 }
 
-// Closed says why the flow's datagrams could not be decrypted; nil where they were.
+// Closed says why the flow's datagrams could not be decrypted. It is nil if they were.
 func (y *Yojimbo) Closed() error { return y.closed }

@@ -8,8 +8,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Inspect draws what side x knew: its packets, its channels as sender and as
-// receiver, the blocks on their way, and netcode's figures.
+// Inspect draws what side x knew: its packets, its channels as sender and as receiver,
+// the blocks on their way, and netcode's figures.
 func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
 	y.inner.Inspect(x, v)
 	sender, receiver := &y.sides[x], &y.sides[x.Other()]
@@ -51,7 +51,7 @@ func channelTable(y *wire.Yojimbo) machine.Table {
 	return t
 }
 
-// table says what was inferred, and what stays open.
+// table shows what was inferred, and what stays open.
 func (i *Inference) table() machine.Table {
 	t := machine.Table{Name: "configuration, inferred from packets", Columns: []string{"what", "found", "by"}}
 	row := func(what, found, by string) { t.Rows = append(t.Rows, []string{what, found, by}) }

@@ -11,14 +11,14 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// lyingOpener decrypts as another does, and changes one packet.
-type lyingOpener struct {
+// tamperingOpener decrypts as another Opener does, and changes one packet.
+type tamperingOpener struct {
 	yojimbo.Opener
 	at  machine.Ref
 	lie []byte
 }
 
-func (o *lyingOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error) {
+func (o *tamperingOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 	plain, err := o.Opener.Open(d, pk)
 	if err == nil && d.Ref == o.at {
 		return o.lie, nil
@@ -26,15 +26,15 @@ func (o *lyingOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error)
 	return plain, err
 }
 
-func (o *lyingOpener) Clone() yojimbo.Opener {
+func (o *tamperingOpener) Clone() yojimbo.Opener {
 	c := *o
 	c.Opener = o.Opener.Clone()
 	return &c
 }
 
-// TestYojimboLies changes one header of the side at the tap, behind its encryption,
-// and expects the judge to find it at its frame.
-func TestYojimboLies(t *testing.T) {
+// TestYojimboTampered changes one header of the side at the tap, behind its encryption.
+// The judge must find it at its frame.
+func TestYojimboTampered(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	planted := map[string]int{}
 	behaviour := [2]string{"reliable@>=1.3", "reliable@>=1.3"}
@@ -102,7 +102,7 @@ func TestYojimboLies(t *testing.T) {
 			}
 			planted[what]++
 			ref := list[x.at].Ref
-			j, err := judge.NewYojimbo(layers, &lyingOpener{netcode.NewDecryptor(keys), ref, lie}, facts, behaviour)
+			j, err := judge.NewYojimbo(layers, &tamperingOpener{netcode.NewDecryptor(keys), ref, lie}, facts, behaviour)
 			if err != nil {
 				t.Fatal(err)
 			}

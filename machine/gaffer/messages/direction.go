@@ -7,40 +7,40 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Courier is what one side sends: its packets and what they carried.
-type Courier struct {
+// Direction is what one side sends: its packets and what they carried.
+type Direction struct {
 	From      machine.Side
 	Fresh     bool
 	Assembler Assembler
 	met       bool
 	top       uint32
 	top64     int64
-	Parcels   []Parcel // by sequence mod len
-	Lanes     []Lane   // by channel; of unreliable ones only the channel is used
+	Contents  []Contents // by sequence mod len
+	Lanes     []Lane     // by channel; for unreliable channels only the channel is used
 
 	split      uint64 // packets with a block fragment that travelled as several datagrams
 	fragmented uint64
 }
 
-const ParcelsMost = 1024 // packets of which it is remembered what they carried: yojimbo's own sentPacketBuffer
+const ContentsMost = 1024 // packets of which it is remembered what they carried: yojimbo's own sentPacketBuffer
 
-// Parcel is what one packet carried.
-type Parcel struct {
-	Sequence uint32
-	Live     bool
-	Reliable []errand
-	loose    []machine.Message // unreliable ones
+// Contents is what one packet carried.
+type Contents struct {
+	Sequence   uint32
+	Live       bool
+	Reliable   []carriedMessage
+	unreliable []machine.Message // messages of unreliable channels
 }
 
-// errand is one reliable message, or a fragment of one, in a packet.
-type errand struct {
+// carriedMessage is one reliable message, or a fragment of one, in a packet.
+type carriedMessage struct {
 	channel  int
 	id       int64
-	fragment int // -1: the message whole
+	fragment int // -1: the whole message
 }
 
-// Count keeps the side's numbers unwrapped.
-func (s *Courier) Count(pk *wire.Packet) {
+// Count updates the newest sequence of the side, from which Unwrap counts.
+func (s *Direction) Count(pk *wire.Packet) {
 	if !s.met {
 		s.met, s.top, s.top64 = true, pk.Sequence, int64(pk.Sequence)
 		return
@@ -51,46 +51,48 @@ func (s *Courier) Count(pk *wire.Packet) {
 }
 
 // Unwrap returns the unwrapped number of a sequence of the side.
-func (s *Courier) Unwrap(sequence uint32) int64 { return s.top64 + int64(int16(sequence-s.top)) }
+func (s *Direction) Unwrap(sequence uint32) int64 { return s.top64 + int64(int16(sequence-s.top)) }
 
-// parcel returns the entry of a packet, nil where it was never seen whole.
-func (s *Courier) parcel(sequence uint32) *Parcel {
-	if len(s.Parcels) == 0 {
+// contentsOf returns the contents of a packet. It returns nil if the packet was never
+// seen whole, or too many have come since.
+func (s *Direction) contentsOf(sequence uint32) *Contents {
+	if len(s.Contents) == 0 {
 		return nil
 	}
-	if p := &s.Parcels[sequence%ParcelsMost]; p.Live && p.Sequence == sequence {
+	if p := &s.Contents[sequence%ContentsMost]; p.Live && p.Sequence == sequence {
 		return p
 	}
 	return nil
 }
 
-// Carry enters what a packet carries.
-func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, gapless bool,
+// Carry records what a packet carries.
+func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, gapless bool,
 	out *machine.Effects) {
-	if s.Parcels == nil {
-		s.Parcels = make([]Parcel, ParcelsMost)
+	if s.Contents == nil {
+		s.Contents = make([]Contents, ContentsMost)
 		s.Lanes = make([]Lane, len(config.Channels))
 		for i := range s.Lanes {
 			s.Lanes[i] = Lane{Channel: i, From: s.From, Config: &config.Channels[i], Fresh: s.Fresh}
 		}
 	}
-	box := &s.Parcels[k.Sequence%ParcelsMost]
-	if box.Live && box.Sequence == k.Sequence {
+	contents := &s.Contents[k.Sequence%ContentsMost]
+	if contents.Live && contents.Sequence == k.Sequence {
 		return // a copy
 	}
-	s.leave(box, out)
-	*box = Parcel{Sequence: k.Sequence, Live: true, Reliable: box.Reliable[:0], loose: box.loose[:0]}
+	s.reportUnreliable(contents, out)
+	*contents = Contents{Sequence: k.Sequence, Live: true,
+		Reliable: contents.Reliable[:0], unreliable: contents.unreliable[:0]}
 	blocks := false
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if config.Channels[e.Channel].Type != wire.ReliableOrdered {
-			s.loose(config, box, e, k, p)
+			s.carryUnreliable(config, contents, e, k, p)
 			continue
 		}
 		c := &s.Lanes[e.Channel]
 		if e.Block {
 			blocks = true
-			c.fragment(box, &e.Fragment, k, out)
+			c.fragment(contents, &e.Fragment, k, out)
 			continue
 		}
 		for _, m := range p.Messages[e.First : e.First+e.Count] {
@@ -102,7 +104,7 @@ func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPack
 			if m.Read {
 				l.content.take(m.Type, k.Payload, m.Body, m.End)
 			}
-			box.Reliable = append(box.Reliable, errand{e.Channel, id, -1})
+			contents.Reliable = append(contents.Reliable, carriedMessage{e.Channel, id, -1})
 		}
 		if e.Count > 0 {
 			c.Watch(k, gapless, out)
@@ -117,7 +119,7 @@ func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPack
 	}
 }
 
-// take notes a message's type and body, which lies in a payload at these bits.
+// take stores a message's type and body. The body is bits from to to of a payload.
 func (c *content) take(kind uint32, payload []byte, from, to int) {
 	if c.read {
 		return
@@ -128,8 +130,8 @@ func (c *content) take(kind uint32, payload []byte, from, to int) {
 	}
 }
 
-// fragment enters a block fragment.
-func (c *Lane) fragment(box *Parcel, f *wire.BlockFragment, k *Carrier, out *machine.Effects) {
+// fragment records a block fragment.
+func (c *Lane) fragment(contents *Contents, f *wire.BlockFragment, k *Carrier, out *machine.Effects) {
 	id := c.Unwrap(f.ID)
 	l := c.carry(id, k, out)
 	if l == nil {
@@ -146,12 +148,13 @@ func (c *Lane) fragment(box *Parcel, f *wire.BlockFragment, k *Carrier, out *mac
 	if f.Read {
 		l.content.take(f.Type, k.Payload, f.Body, f.End)
 	}
-	box.Reliable = append(box.Reliable, errand{c.Channel, id, f.Index})
+	contents.Reliable = append(contents.Reliable, carriedMessage{c.Channel, id, f.Index})
 }
 
-// loose enters the messages of an unreliable channel: they live and die with
+// carryUnreliable records the messages of an unreliable channel. They share the fate of
 // their packet.
-func (s *Courier) loose(config *wire.Yojimbo, box *Parcel, e *wire.ChannelEntry, k *Carrier, p *wire.ConnectionPacket) {
+func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e *wire.ChannelEntry, k *Carrier,
+	p *wire.ConnectionPacket) {
 	for _, m := range p.Messages[e.First : e.First+e.Count] {
 		msg := machine.Message{
 			From: s.From, Mode: machine.ModeUnreliable, Channel: e.Channel, ID: -1, Type: m.Type, Bits: -1,
@@ -168,29 +171,29 @@ func (s *Courier) loose(config *wire.Yojimbo, box *Parcel, e *wire.ChannelEntry,
 				msg.Data = slices.Clone(k.Payload[m.BlockOffset : m.BlockOffset+m.BlockLen])
 			}
 		}
-		box.loose = append(box.loose, msg)
+		contents.unreliable = append(contents.unreliable, msg)
 	}
 }
 
-// Received takes it that the peer accepted a packet.
-func (s *Courier) Received(e *machine.Event, out *machine.Effects) {
-	box := s.parcel(e.Sequence)
-	if box == nil {
+// Received records that the peer accepted a packet.
+func (s *Direction) Received(e *machine.Event, out *machine.Effects) {
+	contents := s.contentsOf(e.Sequence)
+	if contents == nil {
 		return
 	}
-	for _, r := range box.Reliable {
+	for _, r := range contents.Reliable {
 		c := &s.Lanes[r.channel]
 		if l := c.find(r.id); r.fragment >= 0 && l != nil && l.block != nil {
 			l.block.arrive(r.fragment, e.At)
 		}
 		c.arrive(r.id, e)
 	}
-	for _, r := range box.Reliable {
+	for _, r := range contents.Reliable {
 		s.Lanes[r.channel].deliver(e, out)
 		s.Lanes[r.channel].Settle(out)
 	}
-	for i := range box.loose {
-		m := &box.loose[i]
+	for i := range contents.unreliable {
+		m := &contents.unreliable[i]
 		if m.Delivered == machine.Yes {
 			continue
 		}
@@ -202,13 +205,13 @@ func (s *Courier) Received(e *machine.Event, out *machine.Effects) {
 	}
 }
 
-// Acked takes it that the side learned of a packet's arrival.
-func (s *Courier) Acked(e *machine.Event, out *machine.Effects) {
-	box := s.parcel(e.Sequence)
-	if box == nil {
+// Acked records that the side learned of a packet's arrival.
+func (s *Direction) Acked(e *machine.Event, out *machine.Effects) {
+	contents := s.contentsOf(e.Sequence)
+	if contents == nil {
 		return
 	}
-	for _, r := range box.Reliable {
+	for _, r := range contents.Reliable {
 		c := &s.Lanes[r.channel]
 		if l := c.find(r.id); r.fragment >= 0 && l != nil && l.block != nil {
 			l.block.ack(r.fragment)
@@ -216,21 +219,21 @@ func (s *Courier) Acked(e *machine.Event, out *machine.Effects) {
 		c.Ack(r.id, e)
 		c.Settle(out)
 	}
-	for i := range box.loose {
-		if m := &box.loose[i]; m.Acked != machine.Yes {
+	for i := range contents.unreliable {
+		if m := &contents.unreliable[i]; m.Acked != machine.Yes {
 			m.Acked, m.AckedAt, m.AckedBy = machine.Yes, e.At, e.By
 		}
 	}
 }
 
-// Lost takes it that a packet can no longer be acked.
-func (s *Courier) Lost(e *machine.Event, receiverNear bool) {
-	box := s.parcel(e.Sequence)
-	if box == nil {
+// Lost records that a packet can no longer be acked.
+func (s *Direction) Lost(e *machine.Event, receiverNear bool) {
+	contents := s.contentsOf(e.Sequence)
+	if contents == nil {
 		return
 	}
-	for i := range box.loose {
-		m := &box.loose[i]
+	for i := range contents.unreliable {
+		m := &contents.unreliable[i]
 		m.Acked = machine.No
 		if m.Delivered == machine.Unanswered {
 			m.Delivered, m.Certainty = machine.No, machine.Likely
@@ -241,31 +244,31 @@ func (s *Courier) Lost(e *machine.Event, receiverNear bool) {
 	}
 }
 
-// leave tells the unreliable messages of a packet that makes room.
-func (s *Courier) leave(box *Parcel, out *machine.Effects) {
-	out.Messages = append(out.Messages, box.loose...)
-	clear(box.loose)
-	box.loose = box.loose[:0]
+// reportUnreliable reports the unreliable messages of a packet whose entry is reused.
+func (s *Direction) reportUnreliable(contents *Contents, out *machine.Effects) {
+	out.Messages = append(out.Messages, contents.unreliable...)
+	clear(contents.unreliable)
+	contents.unreliable = contents.unreliable[:0]
 }
 
-// Finish settles what is open when the capture ends.
-func (s *Courier) Finish(out *machine.Effects) {
+// Finish reports what is open when the capture ends.
+func (s *Direction) Finish(out *machine.Effects) {
 	for i := range s.Lanes {
 		s.Lanes[i].Finish(out)
 	}
-	for i := range s.Parcels {
-		s.leave(&s.Parcels[i], out)
+	for i := range s.Contents {
+		s.reportUnreliable(&s.Contents[i], out)
 	}
 }
 
 // Clone returns an independent copy.
-func (s *Courier) Clone() Courier {
+func (s *Direction) Clone() Direction {
 	c := *s
 	c.Assembler = s.Assembler.Clone()
-	c.Parcels = slices.Clone(s.Parcels)
-	for i := range c.Parcels {
-		c.Parcels[i].Reliable = slices.Clone(s.Parcels[i].Reliable)
-		c.Parcels[i].loose = slices.Clone(s.Parcels[i].loose)
+	c.Contents = slices.Clone(s.Contents)
+	for i := range c.Contents {
+		c.Contents[i].Reliable = slices.Clone(s.Contents[i].Reliable)
+		c.Contents[i].unreliable = slices.Clone(s.Contents[i].unreliable)
 	}
 	c.Lanes = slices.Clone(s.Lanes)
 	for i := range c.Lanes {
@@ -274,11 +277,11 @@ func (s *Courier) Clone() Courier {
 	return c
 }
 
-// Size returns the bytes of memory that it takes, about.
-func (s *Courier) Size() int {
-	n := 200 + s.Assembler.Size() + cap(s.Parcels)*64
-	for i := range s.Parcels {
-		n += cap(s.Parcels[i].Reliable)*24 + cap(s.Parcels[i].loose)*360
+// Size returns the approximate memory, in bytes.
+func (s *Direction) Size() int {
+	n := 200 + s.Assembler.Size() + cap(s.Contents)*64
+	for i := range s.Contents {
+		n += cap(s.Contents[i].Reliable)*24 + cap(s.Contents[i].unreliable)*360
 	}
 	for i := range s.Lanes {
 		n += s.Lanes[i].size()
@@ -294,5 +297,5 @@ type Carrier struct {
 	Sequence64 int64
 	Near       bool // the tap is at its sender
 	Datagrams  int
-	Payload    []byte // in which its messages lie
+	Payload    []byte // it contains the messages
 }
