@@ -20,7 +20,8 @@ type sighting struct {
 	truncated int
 }
 
-// TestDuplicates tells what one tap saw twice from what was sent twice.
+// TestDuplicates distinguishes a datagram that one tap captured twice from one
+// that was sent twice.
 func TestDuplicates(t *testing.T) {
 	const us, ms = time.Microsecond, time.Millisecond
 	long := strings.Repeat("a longer payload ", 10)
@@ -109,8 +110,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestDuplicateFragments: a datagram whose every fragment is captured twice comes
-// once, in either order of the fragments.
+// TestDuplicateFragments: a datagram whose every fragment is captured twice is
+// returned once, in either order of the fragments.
 func TestDuplicateFragments(t *testing.T) {
 	packet := udpPacket(t, four, strings.Repeat("x", 100))
 	a, b := fragmentOf(packet, 5, 0, 64, true), fragmentOf(packet, 5, 64, 108, false)
@@ -133,7 +134,8 @@ func TestDuplicateFragments(t *testing.T) {
 	}
 }
 
-// TestDuplicateSegments: TCP too is captured twice; a retransmission is none.
+// TestDuplicateSegments: a TCP segment captured twice is a duplicate; a
+// retransmission is not.
 func TestDuplicateSegments(t *testing.T) {
 	d := NewDecoder(DecodeOptions{})
 	for i, c := range []struct {
@@ -153,8 +155,8 @@ func TestDuplicateSegments(t *testing.T) {
 	}
 }
 
-// TestDuplicateTags: a trunk's frame with and without its tag, and one that the
-// capturing host marks as sent and as received.
+// TestDuplicateTags: a trunk's frame with and without its tag, and a frame that
+// the capturing host marks once as sent and once as received.
 func TestDuplicateTags(t *testing.T) {
 	zero := four
 	zero.ID = 0

@@ -7,16 +7,16 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Near reads single records again, such as lie near each other: it reads a
-// stretch of the file at a time, so that one system call serves many records. It
-// is for one goroutine.
+// Near reads single records again that lie near each other, such as the frames
+// of one screen. It reads a large range of the file at a time, so that one
+// system call serves many records. It belongs to one goroutine.
 type Near struct {
 	in    *Input
-	ahead int // bytes to read where some are missing
+	ahead int // bytes to read when some are missing
 	files []stretch
 }
 
-// stretch is bytes of one file, and the way to more of them.
+// stretch is a range of bytes of one file, and the source of more.
 type stretch struct {
 	near *Near
 	src  io.ReaderAt
@@ -25,13 +25,13 @@ type stretch struct {
 }
 
 const (
-	// leastStretch serves one record of most captures.
+	// leastStretch holds one record of most captures.
 	leastStretch = 2048
-	// MostStretch bounds what is read at a time.
+	// MostStretch bounds the bytes that are read at a time.
 	MostStretch = 256 << 10
 )
 
-// Near makes a reader of records that lie near each other.
+// Near returns a reader for records that lie near each other.
 func (in *Input) Near() *Near {
 	n := &Near{in: in, ahead: leastStretch, files: make([]stretch, len(in.files))}
 	for i := range n.files {
@@ -40,11 +40,11 @@ func (in *Input) Near() *Near {
 	return n
 }
 
-// Expect says how many bytes from the next record on hold records that will be
-// asked for; more than MostStretch are not read at a time.
+// Expect announces how many bytes from the next record on hold the records that
+// will be read. At most MostStretch of them are read at a time.
 func (n *Near) Expect(bytes int64) { n.ahead = int(min(max(bytes, leastStretch), MostStretch)) }
 
-// Holds reports whether the bytes at an offset of a file are there already.
+// Holds reports whether the bytes at an offset of a file are in memory.
 func (n *Near) Holds(file int, offset int64) bool {
 	return file < len(n.files) && n.files[file].holds(offset)
 }
@@ -53,7 +53,7 @@ func (s *stretch) holds(offset int64) bool {
 	return offset >= s.at && offset < s.at+int64(len(s.data))
 }
 
-// ReadAt is Input.ReadAt.
+// ReadAt does the same as Input.ReadAt.
 func (n *Near) ReadAt(ref machine.Ref, offset int64, f *Frame, buf []byte) ([]byte, error) {
 	file := ref.File()
 	if file >= len(n.in.files) || offset < 0 {
@@ -65,7 +65,8 @@ func (n *Near) ReadAt(ref machine.Ref, offset int64, f *Frame, buf []byte) ([]by
 	return buf, err
 }
 
-// ReadAt returns bytes of the stretch, and reads another one where they lie outside.
+// ReadAt returns bytes of the stretch. It reads another stretch if they lie
+// outside.
 func (s *stretch) ReadAt(p []byte, offset int64) (int, error) {
 	if s.holds(offset) && offset+int64(len(p)) <= s.at+int64(len(s.data)) {
 		return copy(p, s.data[offset-s.at:]), nil
@@ -78,7 +79,7 @@ func (s *stretch) ReadAt(p []byte, offset int64) (int, error) {
 		s.data = make([]byte, want)
 	}
 	n, err := s.src.ReadAt(s.data[:want], offset)
-	s.at, s.data = offset, s.data[:n] // of a file that grows, more is there when it is asked again
+	s.at, s.data = offset, s.data[:n] // if the file grows, the next call reads more
 	if n >= len(p) {
 		err = nil
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// place says where a record of a capture is.
+// place is the place of a record in a capture.
 type place struct {
 	ref    machine.Ref
 	offset int64
 }
 
-// places opens captures and gives where their records are.
+// places opens captures and returns the places of their records.
 func places(t testing.TB, names ...string) (in *Input, list []place) {
 	t.Helper()
 	var paths []string
@@ -33,7 +33,8 @@ func places(t testing.TB, names ...string) (in *Input, list []place) {
 	return in, list
 }
 
-// What is read in stretches equals what is read one by one, in any order.
+// TestNearReadsTheSame: records read through Near equal those read one by one,
+// in any order.
 func TestNearReadsTheSame(t *testing.T) {
 	for _, names := range [][]string{
 		{"reliable-loss10.client.pcap.gz"}, {"u210_loss10.client.pcapng.gz"},

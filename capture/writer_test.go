@@ -135,7 +135,8 @@ func TestWriterRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWriterByTshark has tshark read what was written: checksums, comments, times.
+// TestWriterByTshark checks with tshark what was written: checksums, comments,
+// times.
 func TestWriterByTshark(t *testing.T) {
 	testenv.Need(t, "tshark")
 	path := filepath.Join(t.TempDir(), "written.pcapng")
@@ -193,7 +194,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// flushCounter counts what has come through.
+// flushCounter counts the bytes that were flushed.
 type flushCounter struct{ n int }
 
 func (c *flushCounter) Write(p []byte) (int, error) { c.n += len(p); return len(p), nil }
