@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// lookEvery is how often an interface that is down is looked at: the kernel
-	// reports that it went down, but neither that it is up again nor that it was
-	// removed meanwhile.
+	// lookEvery is the interval at which an interface that is down is checked. The
+	// kernel reports that it went down, but not that it is up again or was
+	// removed.
 	lookEvery = 250 * time.Millisecond
-	// patience is how many blocks' time the last frames are waited for.
+	// patience is how many block timeouts Next waits for the last frames.
 	patience = 50
 )
 
-// troubled deals with what the socket has reported. An interface that went down
-// may come up again: the kernel then goes on giving its frames to the socket.
+// troubled handles an error that the socket has reported. An interface that
+// went down may come up again. The kernel then continues to pass its frames to
+// the socket.
 func (s *source) troubled() error {
 	failure := s.failure
 	s.failure = nil
@@ -33,8 +34,8 @@ func (s *source) troubled() error {
 	return nil
 }
 
-// look finds out how it stands with an interface that went down: of one that was
-// removed, what came before is given and then Next ends.
+// look checks an interface that went down. If it was removed, Next returns the
+// frames from before, and then ends.
 func (s *source) look() {
 	now, err := net.InterfaceByIndex(s.index)
 	switch {
@@ -60,7 +61,8 @@ func (s *source) look() {
 	}
 }
 
-// removed asks whether the kernel has taken the socket off its interface for good.
+// removed reports whether the kernel has detached the socket from its interface
+// for good.
 func (s *source) removed() (gone bool) {
 	err := s.raw.Control(func(fd uintptr) {
 		bound, err := unix.Getsockname(int(fd))
@@ -70,12 +72,13 @@ func (s *source) removed() (gone bool) {
 	return err == nil && gone
 }
 
-// wake sets when Next is to look again, but where Stop has set it to wake now.
+// wake sets the time at which Next checks again, unless Stop has already woken
+// it.
 func (s *source) wake(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed.Load() && s.until.Load() == everlasting {
-		_ = s.file.SetReadDeadline(at) // fails only where it is closed already
+		_ = s.file.SetReadDeadline(at) // fails only if it is closed already
 	}
 }
 
@@ -85,7 +88,7 @@ func (s *source) say(text string) {
 	}
 }
 
-// reason returns why Next ends.
+// reason returns the error that Next returns at the end.
 func (s *source) reason(err error) error {
 	if errors.Is(err, io.EOF) && s.ending != nil && !s.closed.Load() {
 		return s.ending
