@@ -82,7 +82,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLongJumps compiles what no conditional jump spans and checks its verdicts.
+// TestLongJumps compiles a filter that needs longer jumps than a conditional
+// one, and checks its verdicts.
 func TestLongJumps(t *testing.T) {
 	filter := "udp port 1"
 	for range 150 {
