@@ -18,12 +18,12 @@ type recordReader interface {
 
 // file is one opened capture file.
 type file struct {
-	name    string // frames returned in this pass
+	name    string // for people: "standard input" for "-"
 	index   int
 	options *Options
 	source  *source
 	stream  *stream
-	count   uint64 // frames given in this pass
+	count   uint64 // frames returned in this pass
 	number  uint64 // of the last record that has a frame number
 
 	head Frame // the next frame to be merged
