@@ -9,46 +9,47 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// lineage tells the datagrams that a flow's protocol sent from foreign ones on the
-// same addresses. A foreign datagram reads as a packet too: its first bytes as
-// counters. Those bytes are contents, and must not stay as a header does.
+// lineage distinguishes the datagrams that a flow's protocol sent from foreign
+// ones on the same addresses. A foreign datagram also parses as a packet: its
+// first bytes as counters. But those bytes are contents, and must not stay as a
+// header does.
 //
-// A datagram belongs to the flow where each of its counters lies near those of
-// datagrams before it, or near 0, where counters begin. A sender may also go on
-// elsewhere: then several datagrams in a row count up from there.
+// A datagram belongs to the flow if each of its counters is near those of
+// earlier datagrams, or near 0, where counters start. A sender may also jump to
+// other numbers. Then several datagrams in a row count up from there.
 type lineage struct {
-	open    int // readings that wait for the rest of their row, of all flows
+	open    int // readings that wait for the rest of their row, over all flows
 	flows   map[*analyze.Flow]*[2]ancestry
 	foreign map[machine.Ref]bool
 }
 
-// size returns what it takes, about, in bytes: its maps are half empty after they have
-// grown.
+// size returns the approximate size in bytes. Its maps are half empty after
+// growth.
 func (l *lineage) size() int {
 	const flow = int(unsafe.Sizeof([2]ancestry{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
 	const one = 2 * int(unsafe.Sizeof(machine.Ref(0))+unsafe.Sizeof(true))
 	return len(l.flows)*flow + len(l.foreign)*one + 2*l.open*int(unsafe.Sizeof(reading{}))
 }
 
-// ancestry is what one side of a flow counted.
+// ancestry is the state of one side's counters.
 type ancestry struct {
-	sent, heard counts // where its own counters stand, and those that it named of its peer
-	begun       bool   // a datagram of it belonged
+	sent, heard counts // its own counters, and the counters of its peer that it named
+	begun       bool   // a datagram of it was accepted
 	open        []reading
 }
 
-// counts are where counters of one kind stand: a protocol may have several. The one
-// that was used last comes first.
+// counts are the newest values of the counters of one kind. A protocol may have
+// several counters. The one that was used last comes first.
 type counts struct {
 	tops [3]uint16
 	n    int
 }
 
-// reading is what a datagram says.
+// reading is the counters of a datagram.
 type reading struct {
 	ref       machine.Ref
-	main      uint16 // the counter that tells datagrams apart
-	counted   bool   // it has one
+	main      uint16 // the counter that distinguishes datagrams
+	counted   bool   // main is set
 	malformed bool
 	sent      [4]uint16
 	heard     [4]uint16
@@ -56,22 +57,22 @@ type reading struct {
 	nSent     int
 	nHeard    int
 	nEither   int
-	short     [2]uint16 // of heard, written in fewer bits: they name what the peer sent, and hold nothing
+	short     [2]uint16 // of heard, with fewer bits: they name packets of the peer, and carry no contents
 	nShort    int
 }
 
 const (
-	// near is how far apart two counters may lie. By chance the two of a foreign
-	// datagram both lie there once in 16,384 times; a flow that loses more packets in
-	// a row is met again by the rule of rows.
+	// near is how far apart two values of a counter may be. In a foreign datagram,
+	// two counters are both near by chance once in 16,384 times. If a flow loses
+	// more packets in a row, the rule of rows accepts it again.
 	near = 256
-	// rowStep and rowLength say what a row is: so many datagrams, each at most that
-	// much further than the one before.
+	// rowStep and rowLength define a row: rowLength datagrams, each at most
+	// rowStep above the one before.
 	rowStep   = 64
 	rowLength = 3
 	maxOpen   = 64 // datagrams of a side that wait for the rest of their row
-	// counterBits is the least width of a counter that is looked at: one byte is no
-	// content worth the name.
+	// counterBits is the smallest width of a counter that is examined. A single
+	// byte is too short to count as content.
 	counterBits = 16
 )
 
@@ -79,7 +80,7 @@ func (l *lineage) init() {
 	l.flows, l.foreign = map[*analyze.Flow]*[2]ancestry{}, map[machine.Ref]bool{}
 }
 
-// take takes the next datagram of a flow, dissected as d.
+// take processes the next datagram of a flow, dissected as d.
 func (l *lineage) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissection) {
 	if f.Protocol == nil || len(dg.Bytes) == 0 {
 		return
@@ -120,7 +121,7 @@ func read(dg *machine.Datagram, d *dissect.Dissection) reading {
 			r.main, r.counted = uint16(v), true
 		}
 	}
-	for pass := range 2 { // what its sender counts comes first: it tells datagrams apart
+	for pass := range 2 { // first pass: the counters of the sender, because they distinguish datagrams
 		for i := range d.Fields {
 			f := &d.Fields[i]
 			if f.Bits < counterBits {
@@ -149,7 +150,8 @@ func read(dg *machine.Datagram, d *dissect.Dissection) reading {
 	return r
 }
 
-// follows reports whether every counter of a datagram of own lies near known ones.
+// follows reports whether every counter of a datagram of own is near known
+// ones.
 func (r *reading) follows(own, peer *ancestry) bool {
 	for _, v := range r.sent[:r.nSent] {
 		if !own.sent.has(v) && !peer.heard.has(v) {
@@ -164,7 +166,8 @@ func (r *reading) follows(own, peer *ancestry) bool {
 	return r.answers(own, peer)
 }
 
-// answers is follows for what a datagram names of the peer.
+// answers does what follows does, for the counters that name packets of the
+// peer.
 func (r *reading) answers(own, peer *ancestry) bool {
 	for _, v := range r.heard[:r.nHeard] {
 		if !peer.sent.has(v) && !own.heard.has(v) {
@@ -174,7 +177,7 @@ func (r *reading) answers(own, peer *ancestry) bool {
 	return true
 }
 
-// adopt notes that a datagram belongs to the flow.
+// adopt records that a datagram belongs to the flow.
 func (a *ancestry) adopt(r *reading) {
 	a.begun = true
 	for _, v := range r.sent[:r.nSent] {
@@ -191,7 +194,8 @@ func (a *ancestry) adopt(r *reading) {
 	}
 }
 
-// row looks whether r ends a row of datagrams that count up from elsewhere.
+// row checks whether r completes a row of datagrams that count up from other
+// numbers.
 func (l *lineage) row(own, peer *ancestry, r *reading) {
 	length, at := 1, r.main
 	for i := len(own.open) - 1; i >= 0; i-- {
@@ -200,7 +204,7 @@ func (l *lineage) row(own, peer *ancestry, r *reading) {
 			length, at = length+1, o.main
 		}
 	}
-	// What it names of a peer must be something that the peer sent.
+	// The peer must have sent what the datagram names.
 	named := !peer.begun || r.answers(own, peer) || slices.ContainsFunc(peer.open, r.names)
 	if length < rowLength || !named {
 		if len(own.open) < maxOpen {
@@ -215,8 +219,7 @@ func (l *lineage) row(own, peer *ancestry, r *reading) {
 	l.admit(peer, own)
 }
 
-// admit takes those of the waiting datagrams into the flow that are near its
-// counters by now.
+// admit accepts the waiting datagrams that are near the counters now.
 func (l *lineage) admit(own, peer *ancestry) {
 	kept := own.open[:0]
 	for i := range own.open {
@@ -231,8 +234,8 @@ func (l *lineage) admit(own, peer *ancestry) {
 	own.open = kept
 }
 
-// names reports whether what a datagram names of the peer lies near what o, which the
-// peer sent, counts.
+// names reports whether the packets that a datagram names are near the counters
+// of o, a datagram of the peer.
 func (r *reading) names(o reading) bool {
 	for _, v := range r.heard[:r.nHeard] {
 		if v-o.main+near >= 2*near {
@@ -261,7 +264,7 @@ func alike(a, b *reading) bool {
 	return true
 }
 
-// has reports whether v lies near a counter.
+// has reports whether v is near a counter.
 func (c *counts) has(v uint16) bool {
 	for _, top := range c.tops[:c.n] {
 		if v-top+near < 2*near {
@@ -271,7 +274,7 @@ func (c *counts) has(v uint16) bool {
 	return false
 }
 
-// note takes v as where a counter stands.
+// note records v as the newest value of a counter.
 func (c *counts) note(v uint16) {
 	i := 0
 	for i < c.n && v-c.tops[i]+near >= 2*near {
@@ -283,7 +286,7 @@ func (c *counts) note(v uint16) {
 		}
 		i = c.n - 1
 	} else if int16(v-c.tops[i]) < 0 {
-		v = c.tops[i] // an older one
+		v = c.tops[i] // an older value
 	}
 	copy(c.tops[1:i+1], c.tops[:i])
 	c.tops[0] = v
