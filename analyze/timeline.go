@@ -21,7 +21,7 @@ import (
 // A first run may enter only the frames (Note), so that they can be shown
 // meanwhile. Again then lets the second run fill in the same entries.
 type Timeline struct {
-	frames  *capture.Near
+	frames  *capture.RangeReader
 	session *Session
 	decoder *capture.Decoder
 	frame   capture.Frame
@@ -71,7 +71,8 @@ const (
 // NewTimeline returns an empty timeline over an input that can be read at
 // random.
 func NewTimeline(in *capture.Input) *Timeline {
-	return &Timeline{frames: in.Near(), decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{},
+	return &Timeline{frames: in.RangeReader(), decoder: capture.NewDecoder(capture.DecodeOptions{}),
+		parts:   map[uint32][]uint32{},
 		spacing: checkpointBytesPerPacket, dense: checkpointBytesPerPacket}
 }
 

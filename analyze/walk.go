@@ -259,7 +259,7 @@ func (t *Timeline) expect(queue []uint32) {
 		if t.files != nil && t.ref(queue[i]).File() != ref.File() {
 			continue
 		}
-		if at < to || at-to > expectGap || at+expectTail-from > capture.MostStretch {
+		if at < to || at-to > expectGap || at+expectTail-from > capture.MostRange {
 			break
 		}
 		to = at

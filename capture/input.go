@@ -56,11 +56,11 @@ type Input struct {
 	single *file // the only file, or nil
 	// heads holds the files that have a next frame, by its time.
 	heads agenda.Agenda[machine.Instant, *file]
-	// given is set once the first head was returned. That file's next frame is
+	// returned is set once the first head was returned. That file's next frame is
 	// read before the next comparison.
-	given  bool
-	primed bool
-	end    error
+	returned bool
+	primed   bool
+	end      error
 }
 
 // Open opens captures: pcap or pcapng, plain, gzip or zstd, recognised by their
@@ -127,7 +127,7 @@ func (in *Input) nextMerged(f *Frame) error {
 				in.heads.Add(file.head.At, file)
 			}
 		}
-	} else if in.given {
+	} else if in.returned {
 		if file := *in.heads.First(); file.next(&file.head) == nil {
 			in.heads.Advance(file.head.At)
 		} else {
@@ -135,7 +135,7 @@ func (in *Input) nextMerged(f *Frame) error {
 		}
 	}
 	first := in.heads.First()
-	if in.given = first != nil; !in.given {
+	if in.returned = first != nil; !in.returned {
 		return in.ends()
 	}
 	*f = (*first).head
@@ -178,7 +178,7 @@ func (in *Input) Rewind() error {
 		}
 	}
 	in.heads.Clear()
-	in.given, in.primed, in.end = false, false, nil
+	in.returned, in.primed, in.end = false, false, nil
 	return nil
 }
 

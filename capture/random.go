@@ -8,15 +8,15 @@ import (
 )
 
 // readAt reads one record at a known offset, independently of the current pass.
-// near may be nil; otherwise it holds bytes of this file.
-func (f *file) readAt(near *stretch, offset int64, fr *Frame, buf []byte) ([]byte, error) {
+// loaded may be nil; otherwise it holds bytes of this file.
+func (f *file) readAt(loaded *byteRange, offset int64, fr *Frame, buf []byte) ([]byte, error) {
 	src, err := f.source.random()
 	if err != nil {
 		return buf, err
 	}
-	if near != nil {
-		near.src = src
-		src = near
+	if loaded != nil {
+		loaded.src = src
+		src = loaded
 	}
 	f.mu.RLock()
 	reader := f.reader
