@@ -154,11 +154,11 @@ func (g *group) wait() error {
 	for i, s := range g.sources {
 		switch {
 		case g.heads[i].over:
-		case s.until.Load() != everlasting: // the kernel hands over the block with the last frames when its time is up
+		case s.until.Load() != noEnd: // the kernel hands over the block with the last frames when its time is up
 			timeout = retireMilliseconds
 			s.awaited++
 		case s.down && timeout < 0:
-			timeout = int(lookEvery.Milliseconds())
+			timeout = int(checkEvery.Milliseconds())
 		}
 	}
 	if g.stopped.Load() { // the event is never read, so it would wake each wait
@@ -170,14 +170,14 @@ func (g *group) wait() error {
 	for i, s := range g.sources {
 		if polls[i].Revents&unix.POLLERR != 0 {
 			s.ready(uintptr(polls[i].Fd))
-			if err := s.troubled(); err != nil {
+			if err := s.handleFailure(); err != nil {
 				return err
 			}
-		} else if s.down && s.until.Load() == everlasting {
-			s.look()
+		} else if s.down && s.until.Load() == noEnd {
+			s.checkInterface()
 		}
-		if s.ending != nil && !s.told {
-			s.told = true
+		if s.ending != nil && !s.reported {
+			s.reported = true
 			s.say("was removed")
 		}
 	}

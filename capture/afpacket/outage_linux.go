@@ -11,38 +11,38 @@ import (
 )
 
 const (
-	// lookEvery is the interval at which an interface that is down is checked. The
+	// checkEvery is the interval at which an interface that is down is checked. The
 	// kernel reports that it went down, but not that it is up again or was
 	// removed.
-	lookEvery = 250 * time.Millisecond
-	// patience is how many block timeouts Next waits for the last frames.
-	patience = 50
+	checkEvery = 250 * time.Millisecond
+	// maxWaits is how many block timeouts Next waits for the last frames.
+	maxWaits = 50
 )
 
-// troubled handles an error that the socket has reported. An interface that
+// handleFailure handles an error that the socket has reported. An interface that
 // went down may come up again. The kernel then continues to pass its frames to
 // the socket.
-func (s *source) troubled() error {
+func (s *source) handleFailure() error {
 	failure := s.failure
 	s.failure = nil
 	switch {
 	case errors.Is(failure, unix.ENETDOWN):
-		s.look()
+		s.checkInterface()
 	case failure != nil:
 		return fmt.Errorf("capturing on %s: %w", s.name, failure)
 	}
 	return nil
 }
 
-// look checks an interface that went down. If it was removed, Next returns the
+// checkInterface checks an interface that went down. If it was removed, Next returns the
 // frames from before, and then ends.
-func (s *source) look() {
+func (s *source) checkInterface() {
 	now, err := net.InterfaceByIndex(s.index)
 	switch {
 	case err != nil && s.removed():
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !s.closed.Load() && s.until.Load() == everlasting {
+		if !s.closed.Load() && s.until.Load() == noEnd {
 			s.ending = fmt.Errorf("capturing on %s: the interface was removed", s.name)
 			s.end()
 		}
@@ -57,7 +57,7 @@ func (s *source) look() {
 			s.down = true
 			s.say("went down; the capture goes on once it is up again")
 		}
-		s.wake(time.Now().Add(lookEvery))
+		s.wake(time.Now().Add(checkEvery))
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *source) removed() (gone bool) {
 func (s *source) wake(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed.Load() && s.until.Load() == everlasting {
+	if !s.closed.Load() && s.until.Load() == noEnd {
 		_ = s.file.SetReadDeadline(at) // fails only if it is closed already
 	}
 }

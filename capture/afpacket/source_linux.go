@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	headroom    = 24 // free bytes before each frame: room for a cooked header and a VLAN tag
-	cookedV2    = 20 // bytes of the LINKTYPE_LINUX_SLL2 header
-	everlasting = math.MaxUint64
+	headroom = 24 // free bytes before each frame: room for a cooked header and a VLAN tag
+	cookedV2 = 20 // bytes of the LINKTYPE_LINUX_SLL2 header
+	noEnd    = math.MaxUint64
 )
 
 // source implements Live.
@@ -36,19 +36,19 @@ type source struct {
 	raw    syscall.RawConn
 	ring   ring
 
-	reading sync.Mutex // held by Next: the ring must not be unmapped under it
-	frames  uint64
-	ready   func(fd uintptr) bool // created once: a closure per call would be an allocation
-	idle    func()
-	notice  func(string)
-	failure error         // reported by the socket and not handled yet
-	down    bool          // the interface was taken down
-	ending  error         // why Next will end, if Stop is not the reason
-	told    bool          // that end was reported, by a group that continues
-	awaited int           // how often we have waited for the last frames before that end
-	taken   uint64        // frames handled, of those that the kernel accepted and did not drop
-	until   atomic.Uint64 // the value of taken at which Next ends, set by Stop; everlasting before
-	closed  atomic.Bool
+	reading  sync.Mutex // held by Next: the ring must not be unmapped under it
+	frames   uint64
+	ready    func(fd uintptr) bool // created once: a closure per call would be an allocation
+	idle     func()
+	notice   func(string)
+	failure  error         // reported by the socket and not handled yet
+	down     bool          // the interface was taken down
+	ending   error         // why Next will end, if Stop is not the reason
+	reported bool          // that end was reported, by a group that continues
+	awaited  int           // how often we have waited for the last frames before that end
+	taken    uint64        // frames handled, of those that the kernel accepted and did not drop
+	until    atomic.Uint64 // the value of taken at which Next ends, set by Stop; noEnd before
+	closed   atomic.Bool
 
 	mu         sync.Mutex
 	statistics capture.Statistics
@@ -66,7 +66,7 @@ func newSource(file *os.File, raw syscall.RawConn, r ring, o Options, index int,
 		s.before = c
 		s.statistics.Known |= capture.KnownReceived | capture.KnownDropped
 	}
-	s.until.Store(everlasting)
+	s.until.Store(noEnd)
 	s.ready = func(fd uintptr) bool {
 		if s.ring.ready() {
 			return true
@@ -115,7 +115,7 @@ func (s *source) Next(f *capture.Frame) error {
 // will be no more.
 func (s *source) take(f *capture.Frame) (bool, error) {
 	for {
-		if s.closed.Load() || s.taken >= s.until.Load() || s.awaited > patience {
+		if s.closed.Load() || s.taken >= s.until.Load() || s.awaited > maxWaits {
 			return false, io.EOF
 		}
 		b := s.ring.next()
@@ -123,7 +123,7 @@ func (s *source) take(f *capture.Frame) (bool, error) {
 			return false, nil
 		}
 		s.taken++
-		if s.give(b, f) {
+		if s.fill(b, f) {
 			s.frames++
 			f.Ref = machine.MakeRef(0, s.frames)
 			return true, nil
@@ -136,17 +136,17 @@ func (s *source) take(f *capture.Frame) (bool, error) {
 func (s *source) wait() error {
 	err := s.raw.Read(s.ready)
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded) && s.until.Load() != everlasting:
+	case errors.Is(err, os.ErrDeadlineExceeded) && s.until.Load() != noEnd:
 		return s.drain()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		s.look()
+		s.checkInterface()
 		return nil
 	case s.closed.Load(): // err is then an internal/poll error that has no exported name
 		return io.EOF
 	case err != nil:
 		return fmt.Errorf("capturing on %s: %w", s.name, err)
 	}
-	return s.troubled()
+	return s.handleFailure()
 }
 
 // drain waits for the block with the last frames before the end. The kernel
@@ -158,7 +158,7 @@ func (s *source) drain() error {
 		waiting[0].Fd = int32(fd)
 		for !s.ready(fd) || s.failure != nil {
 			s.failure = nil // it would end each poll at once
-			if s.awaited++; s.taken >= s.until.Load() || s.awaited > patience {
+			if s.awaited++; s.taken >= s.until.Load() || s.awaited > maxWaits {
 				result = io.EOF // even if counted frames were never handed over: an end is better than an endless wait
 				return
 			}
@@ -178,7 +178,7 @@ func (s *source) drain() error {
 func (s *source) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed.Load() || s.until.Load() != everlasting {
+	if s.closed.Load() || s.until.Load() != noEnd {
 		return
 	}
 	s.end()
@@ -191,9 +191,9 @@ func (s *source) end() {
 	_ = s.file.SetReadDeadline(time.Unix(1, 0)) // fails only if it is closed already
 }
 
-// give fills f from a frame of the ring. It returns false for a frame that must
+// fill sets f to a frame of the ring. It returns false for a frame that must
 // be left out.
-func (s *source) give(b []byte, f *capture.Frame) bool {
+func (s *source) fill(b []byte, f *capture.Frame) bool {
 	h := (*unix.Tpacket3Hdr)(unsafe.Pointer(&b[0]))
 	from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&b[addressOffset]))
 	// On loopback every packet passes twice: outgoing and incoming.

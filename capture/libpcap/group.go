@@ -17,9 +17,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// patience is how long libpcap waits for frames before it reports that there
+// pollTimeout is how long libpcap waits for frames before it reports that there
 // are none. This package then checks whether Stop was called.
-const patience = 20 * time.Millisecond
+const pollTimeout = 20 * time.Millisecond
 
 const defaultSnapLength = 256 << 10
 
@@ -71,7 +71,7 @@ func open(o *afpacket.Options) (*handle, error) {
 	if snap <= 0 {
 		snap = defaultSnapLength
 	}
-	set := []error{inactive.SetSnapLen(snap), inactive.SetPromisc(o.Promiscuous), inactive.SetTimeout(patience)}
+	set := []error{inactive.SetSnapLen(snap), inactive.SetPromisc(o.Promiscuous), inactive.SetTimeout(pollTimeout)}
 	if o.Buffer > 0 {
 		set = append(set, inactive.SetBufferSize(o.Buffer))
 	}
