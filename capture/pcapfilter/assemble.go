@@ -28,8 +28,8 @@ type step struct {
 	far      bool // the labels are too distant for a conditional jump
 }
 
-// reach is the longest conditional jump, in instructions.
-const reach = 255
+// longestJump is the longest conditional jump, in instructions.
+const longestJump = 255
 
 // longestProgram is the kernel's limit (BPF_MAXINSNS).
 const longestProgram = 4096
@@ -83,7 +83,7 @@ func (c *code) assemble() ([]bpf.Instruction, error) {
 			if s.plain != nil || s.straight || s.far {
 				continue
 			}
-			if at[c.places[s.yes]]-at[i]-1 > reach || at[c.places[s.no]]-at[i]-1 > reach {
+			if at[c.places[s.yes]]-at[i]-1 > longestJump || at[c.places[s.no]]-at[i]-1 > longestJump {
 				s.far, again = true, true
 			}
 		}

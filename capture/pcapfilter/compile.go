@@ -28,7 +28,7 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 					"second tag cannot be told there"}
 		}
 	}
-	if err := suits(n, target); err != "" {
+	if err := unsupported(n, target); err != "" {
 		return nil, &Error{Filter: filter, Column: 1, Reason: err}
 	}
 	c.prologue()
@@ -41,16 +41,16 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 	return c.assemble()
 }
 
-// suits returns the reason why a target cannot evaluate a filter, or an empty
+// unsupported returns the reason why a target cannot evaluate a filter, or an empty
 // string if it can.
-func suits(n node, target Target) string {
+func unsupported(n node, target Target) string {
 	switch n := n.(type) {
 	case negation:
-		return suits(n.of, target)
+		return unsupported(n.of, target)
 	case conjunction:
-		return cmp.Or(suits(n.left, target), suits(n.right, target))
+		return cmp.Or(unsupported(n.left, target), unsupported(n.right, target))
 	case disjunction:
-		return cmp.Or(suits(n.left, target), suits(n.right, target))
+		return cmp.Or(unsupported(n.left, target), unsupported(n.right, target))
 	case content:
 		if n.of == "ether" && target == CookedSocket {
 			return noLinkHeader
@@ -59,7 +59,7 @@ func suits(n node, target Target) string {
 		if target == CookedSocket {
 			return noLinkHeader
 		}
-	case cast:
+	case groupAddress:
 		if n.of == "ether" && target == CookedSocket {
 			return noLinkHeader
 		}

@@ -94,7 +94,7 @@ func TestLongJumps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(program) < 2*reach {
+	if len(program) < 2*longestJump {
 		t.Fatalf("%d instructions do not need a long jump", len(program))
 	}
 	vm, err := bpf.NewVM(program)

@@ -25,8 +25,8 @@ type (
 		direction direction
 		address   net.HardwareAddr
 	}
-	// cast is broadcast or multicast, of a protocol.
-	cast struct {
+	// groupAddress is broadcast or multicast, of a protocol.
+	groupAddress struct {
 		of    string // "ether", "ip", "ip6"
 		all   bool   // broadcast
 		depth int
@@ -155,8 +155,8 @@ func (p *parser) station(q qualifiers) (node, error) {
 	return station{q.direction, address}, nil
 }
 
-// cast parses broadcast or multicast after a protocol.
-func (p *parser) cast(of string) (node, error) {
+// groupAddress parses broadcast or multicast after a protocol.
+func (p *parser) groupAddress(of string) (node, error) {
 	word := p.next()
 	if of == "" {
 		of = "ether"
@@ -164,7 +164,7 @@ func (p *parser) cast(of string) (node, error) {
 	if of != "ether" && (word == "broadcast" || of != "ip" && of != "ip6") {
 		return nil, p.failBefore("%s does not go with %s", of, word)
 	}
-	return cast{of, word == "broadcast", p.tags}, nil
+	return groupAddress{of, word == "broadcast", p.tags}, nil
 }
 
 func (n content) generate(c *code, yes, no label) {
@@ -237,7 +237,7 @@ func (c *code) bytes(offset uint32, b net.HardwareAddr, yes, no label) {
 		})
 }
 
-func (n cast) generate(c *code, yes, no label) {
+func (n groupAddress) generate(c *code, yes, no label) {
 	switch {
 	case n.all:
 		c.bytes(linkDestination, net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, yes, no)

@@ -150,7 +150,7 @@ func (p *parser) primitive(behind bool) (node, error) {
 	case "len":
 		return p.content(p.next())
 	case "broadcast", "multicast":
-		return p.cast("")
+		return p.groupAddress("")
 	case "inbound", "outbound":
 		p.next()
 		if word == "inbound" {
@@ -169,7 +169,7 @@ func (p *parser) primitive(behind bool) (node, error) {
 			}
 			return p.content(q.proto)
 		case "broadcast", "multicast":
-			return p.cast(q.proto)
+			return p.groupAddress(q.proto)
 		}
 	}
 	directed, err := p.direction(&q)

@@ -15,9 +15,9 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// seen is a packet as the kernel shows it to a filter: without its outer VLAN
+// kernelPacket is a packet as the kernel shows it to a filter: without its outer VLAN
 // tag, which is in the metadata.
-type seen struct {
+type kernelPacket struct {
 	bytes   []byte
 	network int // offset of the network header
 	length  uint32
@@ -29,8 +29,8 @@ type seen struct {
 
 // kernelView removes the outer tag of a frame, as the kernel does. A cooked
 // view has no link header either.
-func kernelView(frame []byte, sent, cooked bool) seen {
-	v := seen{bytes: slices.Clone(frame), sent: sent}
+func kernelView(frame []byte, sent, cooked bool) kernelPacket {
+	v := kernelPacket{bytes: slices.Clone(frame), sent: sent}
 	if kind := binary.BigEndian.Uint16(frame[12:]); kind == 0x8100 || kind == 0x88a8 {
 		v.tagged, v.tag = true, uint32(binary.BigEndian.Uint16(frame[14:]))
 		v.bytes = slices.Delete(v.bytes, 12, 16)
@@ -44,7 +44,7 @@ func kernelView(frame []byte, sent, cooked bool) seen {
 }
 
 // sll2 prepends the header of a cooked packet that libpcap's programs read.
-func (v *seen) sll2() seen {
+func (v *kernelPacket) sll2() kernelPacket {
 	header := binary.BigEndian.AppendUint16(make([]byte, 0, 20), uint16(v.kind))
 	header = append(header, 0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0)
 	if v.sent {
@@ -56,7 +56,7 @@ func (v *seen) sll2() seen {
 }
 
 // run is a BPF machine with the kernel's extensions.
-func run(t *testing.T, program []bpf.Instruction, p *seen) bool {
+func run(t *testing.T, program []bpf.Instruction, p *kernelPacket) bool {
 	t.Helper()
 	var a, x uint32
 	var scratch [16]uint32
@@ -204,7 +204,7 @@ func TestVerdictsOnSockets(t *testing.T) {
 		device string
 		target Target
 	}{{"veth0", EthernetSocket}, {"any", CookedSocket}} {
-		var views, theirViews []seen
+		var views, theirViews []kernelPacket
 		for _, f := range frames {
 			v := kernelView(f, r.IntN(2) == 0, kind.target == CookedSocket)
 			views = append(views, v)
