@@ -106,7 +106,7 @@ func (c *Conn) Feed(from machine.Side, p *capture.Packet, out *Output) {
 	}
 	for side := range c.halves {
 		if other := 1 - side; c.acks[other] {
-			c.halves[side].awaited(c.acked[other])
+			c.halves[side].checkOverdue(c.acked[other])
 		}
 	}
 	c.scan(out, false)

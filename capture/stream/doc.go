@@ -23,8 +23,8 @@
 // must be readable by the protocol. The evidence is measured in bits against
 // chance.
 //
-// The package knows no protocol; Format.Judge is the protocol's part. It does
-// not use gopacket/reassembly, which is its oracle in tests, for three reasons.
+// The package knows no protocol; a Format weighs its messages. It does not use
+// gopacket/reassembly, which is its oracle in tests, for three reasons.
 // Checkpoints must clone a connection (Conn.Clone). Every buffer must be
 // bounded (Limits). Each message must name the frames that its bytes came in.
 package stream

@@ -49,15 +49,15 @@ const (
 	enoughBits = 64 // the search stops here
 	gapBits    = 10 // for a message that ends where a gap does
 
-	// nonsenseBits is the evidence against the format from a message that the
+	// unreadableBits is the evidence against the format from a message that the
 	// protocol cannot read. One such message is accepted at the start of a stream.
-	nonsenseBits = 24
+	unreadableBits = 24
 )
 
 const (
-	// maxNonsense is how many messages in a row that the protocol cannot read make
+	// maxUnreadable is how many messages in a row that the protocol cannot read make
 	// the framing doubtful.
-	maxNonsense = 3
+	maxUnreadable = 3
 	// everyByte is a length of unframed bytes. Below it a search is repeated with
 	// each segment. Above it a search is repeated when a quarter more has come, so
 	// that the total cost stays linear.
@@ -66,14 +66,14 @@ const (
 
 // framer is the state of cutting one direction into messages.
 type framer struct {
-	format   int8 // index of the format; -1 while unknown
-	synced   bool // the rest begins at a prefix
-	proven   bool // it has been synced
-	foreign  bool // no format fits: the bytes are ignored from now on
-	first    bool // the next message is the first since the framing was found
-	skip     int  // bytes still to come of a message that a gap has damaged
-	nonsense int
-	searched int // length of the bytes of the last search
+	format     int8 // index of the format; -1 while unknown
+	synced     bool // the rest begins at a prefix
+	proven     bool // it has been synced
+	foreign    bool // no format fits: the bytes are ignored from now on
+	first      bool // the next message is the first since the framing was found
+	skip       int  // bytes still to come of a message that a gap has damaged
+	unreadable int
+	searched   int // length of the bytes of the last search
 }
 
 // sink receives a message: its bytes are buf[from:to].
@@ -118,8 +118,8 @@ func (h *half) cut(formats []Format, lim *Limits, end int, final bool, emit sink
 			h.done += format.Prefix
 			continue
 		}
-		if n > format.Max || f.nonsense >= maxNonsense {
-			f.synced, f.nonsense, f.searched = false, 0, 0
+		if n > format.Max || f.unreadable >= maxUnreadable {
+			f.synced, f.unreadable, f.searched = false, 0, 0
 			h.unframed(1)
 			continue
 		}
@@ -137,10 +137,10 @@ func (h *half) emit(format *Format, from, to, length int, emit sink) {
 	f := &h.framer
 	grade := machine.Certain
 	if format.Judge(h.buf[from:to], length) < 0 {
-		f.nonsense++
+		f.unreadable++
 		grade = machine.Possible
 	} else {
-		f.nonsense = 0
+		f.unreadable = 0
 	}
 	if f.first {
 		f.first = false
@@ -279,10 +279,10 @@ func (f *framer) choose(b []byte, formats []Format, lim *Limits, missing uint64,
 
 // chain follows prefixes from the start of b. It returns the evidence that
 // messages begin there, the number of complete messages, and whether nothing
-// contradicts it. Up to nonsense of them may be unreadable if their length is
+// contradicts it. Up to unreadable of them may make no sense if their length is
 // usual. A gap after b has taken missing bytes; 0 means no gap. A message that
 // ends exactly where the gap does counts as complete, and adds extra evidence.
-func chain(b []byte, f *Format, longest, nonsense int, missing uint64) (bits float64, messages int, ok bool) {
+func chain(b []byte, f *Format, longest, unreadable int, missing uint64) (bits float64, messages int, ok bool) {
 	usual := float64(8*f.Prefix - mathbits.Len(uint(f.Usual))) // evidence of a usual length, against any length
 	for bits < enoughBits {
 		n, whole := f.length(b)
@@ -302,10 +302,10 @@ func chain(b []byte, f *Format, longest, nonsense int, missing uint64) (bits flo
 		if len(body) > 0 {
 			worth := f.Judge(body, n)
 			if worth < 0 {
-				if nonsense--; nonsense < 0 || n > f.Usual {
+				if unreadable--; unreadable < 0 || n > f.Usual {
 					return 0, 0, false
 				}
-				bits -= nonsenseBits
+				bits -= unreadableBits
 			} else if len(body) == n {
 				bits += worth
 			}

@@ -96,7 +96,7 @@ type half struct {
 	held    int     // bytes in pieces
 	free    []piece // empty pieces, kept for their memory
 	overdue int     // segments seen since the receiver acked the bytes after the hole
-	astray  int     // segments in a row that lie far behind next
+	stray   int     // segments in a row that lie far behind next
 	open    bool    // a hole was left at the end, before the ordered byte at behind
 	behind  uint64
 
@@ -105,15 +105,15 @@ type half struct {
 }
 
 const (
-	// gapPatience is how many more segments we wait for after the receiver has
+	// maxOverdue is how many more segments we wait for after the receiver has
 	// acked bytes that the tap has not seen. Captures of several queues swap a few
 	// segments.
-	gapPatience = 8
+	maxOverdue = 8
 	// farBehind is a distance that no retransmission has, in bytes.
 	farBehind = 1 << 24
-	// strayPatience is how many segments in a row must lie far behind before we
+	// maxStray is how many segments in a row must lie far behind before we
 	// assume that the direction has restarted there.
-	strayPatience = 8
+	maxStray = 8
 )
 
 // end returns the position after the last ordered byte.
@@ -156,13 +156,13 @@ func (h *half) segment(p *capture.Packet, lim *Limits) {
 func (h *half) take(seq uint32, data []byte, p *capture.Packet, lim *Limits) {
 	ahead := int32(seq - h.next)
 	if ahead < -farBehind {
-		if h.astray++; h.astray < strayPatience {
+		if h.stray++; h.stray < maxStray {
 			return
 		}
 		h.restart(seq)
 		ahead = 0
 	}
-	h.astray = 0
+	h.stray = 0
 	switch {
 	case ahead > 0:
 		h.counts.OutOfOrder++
@@ -324,13 +324,13 @@ func (h *half) restart(seq uint32) {
 	h.pieces, h.held, h.next = h.pieces[:0], 0, seq
 }
 
-// awaited skips the hole once the receiver's acks have been beyond it for
-// gapPatience segments.
-func (h *half) awaited(acked uint32) {
+// checkOverdue skips the hole once the receiver's acks have been beyond it for
+// maxOverdue segments.
+func (h *half) checkOverdue(acked uint32) {
 	if len(h.pieces) == 0 || int32(acked-h.pieces[0].seq) < 0 {
 		return
 	}
-	if h.overdue++; h.overdue > gapPatience {
+	if h.overdue++; h.overdue > maxOverdue {
 		h.skipHole()
 	}
 }
