@@ -25,10 +25,10 @@ type Finding struct {
 	Figures   [3]float64    // of the worst occurrence
 }
 
-// gather holds a flow's findings. Most flows have few or none.
-type gather struct{ list []*Finding }
+// findingList holds a flow's findings. Most flows have few or none.
+type findingList struct{ list []*Finding }
 
-func (g *gather) add(a *machine.Anomaly) *Finding {
+func (g *findingList) add(a *machine.Anomaly) *Finding {
 	for _, f := range g.list {
 		if f.Rule == a.Rule && f.Side == a.Side && f.Certainty == a.Certainty {
 			f.add(a)
@@ -46,7 +46,7 @@ func (s *Session) found(f *Flow, a *machine.Anomaly) {
 	if s.dropped > 0 && a.Rule.Absence && a.Certainty > machine.Possible {
 		a.Certainty = machine.Possible // a is the session's own copy, or a tracker's effect that is not read again
 	}
-	x := f.gather.add(a)
+	x := f.findings.add(a)
 	if s.options.Found != nil {
 		x.Flow = f
 		s.options.Found(x)
@@ -67,14 +67,14 @@ func (f *Finding) add(a *machine.Anomaly) {
 
 // Findings returns the flow's findings, the most severe first.
 func (f *Flow) Findings() []*Finding {
-	for _, x := range f.gather.list {
+	for _, x := range f.findings.list {
 		x.Flow = f
 	}
-	slices.SortStableFunc(f.gather.list, func(x, y *Finding) int {
+	slices.SortStableFunc(f.findings.list, func(x, y *Finding) int {
 		return cmp.Or(cmp.Compare(y.Rule.Severity, x.Rule.Severity), cmp.Compare(x.Rule.ID, y.Rule.ID),
 			cmp.Compare(x.Side, y.Side), cmp.Compare(y.Certainty, x.Certainty))
 	})
-	return f.gather.list
+	return f.findings.list
 }
 
 // Message formats the finding.

@@ -27,7 +27,7 @@ type Flow struct {
 	LastRef   machine.Ref
 	Packets   [2]uint64 // datagrams (TCP: segments) per side
 	Bytes     [2]uint64 // payload bytes on the wire per side
-	gather    gather    // findings
+	findings  findingList
 
 	ID      int // from 1, by first appearance
 	Session int // nth session on this pair of addresses, from 1
@@ -43,12 +43,12 @@ type Flow struct {
 	Protocol *dissect.Protocol
 	Verdict  dissect.Verdict
 
-	unframed [2]uint64    // bytes of a side's stream that belong to no message, as reported so far
-	conn     *stream.Conn // of a TCP flow: orders its segments and cuts them into messages
-	ended    *ended       // the results of a finished tracker
-	place    place        // place in the lists of flows that limits may drop
-	gone     bool         // a limit dropped it
-	hasty    bool         // it was decided early, because room was short and it had no answer yet
+	unframed     [2]uint64    // bytes of a side's stream that belong to no message, as reported so far
+	conn         *stream.Conn // of a TCP flow: orders its segments and cuts them into messages
+	ended        *ended       // the results of a finished tracker
+	place        place        // place in the lists of flows that limits may remove
+	gone         bool         // a limit removed it
+	decidedEarly bool         // it was decided early, because room was short and it had no answer yet
 }
 
 // ended is what remains of a tracker when its flow ends or is evicted.

@@ -68,7 +68,7 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 	return next
 }
 
-// succeeded drops a flow that another session continues, if limits demand it.
+// succeeded removes a flow that another session continues, if limits demand it.
 func (s *Session) succeeded(f *Flow) {
 	switch l := &s.options.Limits; {
 	case l.Room:
@@ -110,7 +110,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	if vantage != nil {
 		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
 	}
-	if f.Protocol.NewTracker == nil || s.options.Untracked && s.options.Survey.once(f) {
+	if f.Protocol.NewTracker == nil || s.options.Untracked && s.options.Survey.onlySession(f) {
 		return &stateless{facts: config.Facts}
 	}
 	return f.Protocol.NewTracker(config)

@@ -10,7 +10,7 @@ import (
 )
 
 // Limits bound what a session remembers, for captures without end. The zero
-// value keeps every flow. A flow that a limit drops ends in four steps:
+// value keeps every flow. A flow that a limit removes ends in four steps:
 //
 //  1. Its tracker settles what was open.
 //  2. Its figures are added to Session.Gone.
@@ -21,14 +21,14 @@ import (
 type Limits struct {
 	// Flows bounds the number of remembered flows.
 	Flows int
-	// Idle drops flows that were silent for this long by capture time. A flow is
-	// dropped after twice the time at the latest.
+	// Idle removes flows that were silent for this long by capture time. A flow is
+	// removed after twice the time at the latest.
 	Idle time.Duration
 	// Bytes bounds the state of all flows together: trackers, and TCP streams with
 	// the segments that they hold. The state is measured as it grows, and may
 	// exceed the bound by what one packet can add.
 	Bytes int
-	// Room says that flows are dropped only if room is short. A flow that another
+	// Room says that flows are removed only if room is short. A flow that another
 	// session continues then stays, as a reader of a file expects.
 	Room bool
 }
@@ -46,7 +46,7 @@ func (l *Limits) hold(most, part int) int {
 	return min(most, max(l.Bytes/part, least))
 }
 
-// Reason says why a flow was dropped.
+// Reason says why a flow was removed.
 type Reason uint8
 
 const (
@@ -64,15 +64,15 @@ func (r Reason) String() string { return reasonWords[r] }
 func Reasons() []Reason { return []Reason{ReasonIdle, ReasonFlows, ReasonBytes, ReasonSession} }
 
 // class says how much a flow has shown of itself. If room is short, flows are
-// dropped class by class. An attacker can forge packets, and so create any
+// removed class by class. An attacker can forge packets, and so create any
 // number of flows without an answer. Those must not displace the real ones.
 type class uint8
 
 const (
-	unlisted class = iota // there are no limits
-	alone                 // one side sends, and no protocol explains it
-	answered              // both sides send, and no protocol explains it
-	followed              // it has a tracker
+	unlisted   class = iota // there are no limits
+	unanswered              // one side sends, and no protocol explains it
+	answered                // both sides send, and no protocol explains it
+	followed                // it has a tracker
 	classes
 )
 
@@ -82,7 +82,7 @@ const reserve = 8
 
 // list holds the flows of a class, in the order in which they were added. A
 // flow that has sent since then is moved to the end when its turn comes to be
-// dropped. So a packet of a known flow costs nothing here.
+// removed. So a packet of a known flow costs nothing here.
 type list struct {
 	oldest, newest *Flow
 	count, bytes   int
@@ -133,7 +133,7 @@ func classOf(f *Flow) class {
 	case f.Packets[machine.A] > 0 && f.Packets[machine.B] > 0:
 		return answered
 	}
-	return alone
+	return unanswered
 }
 
 // relist moves a flow to the list of its class, and updates the size of its
@@ -165,7 +165,7 @@ func (s *Session) relist(f *Flow) {
 const measureEvery = 64
 
 // bound runs after each packet of a flow. It updates the flow's place, and
-// drops flows beyond the limits.
+// removes flows beyond the limits.
 func (s *Session) bound(f *Flow) {
 	if n := f.Packets[machine.A] + f.Packets[machine.B]; f.conn != nil || n%measureEvery <= 1 ||
 		f.place.class != classOf(f) {
@@ -173,7 +173,7 @@ func (s *Session) bound(f *Flow) {
 	}
 	l := &s.options.Limits
 	if l.Idle > 0 {
-		for c := alone; c < classes; c++ {
+		for c := unanswered; c < classes; c++ {
 			s.letIdle(&s.lists[c])
 		}
 	}
@@ -199,7 +199,7 @@ func (s *Session) stateBytes() (n int) {
 	return n
 }
 
-// letIdle drops the idle flows at the head of a list.
+// letIdle removes the idle flows at the head of a list.
 func (s *Session) letIdle(x *list) {
 	for f := x.oldest; f != nil && s.last.Sub(f.place.since) > s.options.Limits.Idle; f = x.oldest {
 		if s.last.Sub(f.Last) > s.options.Limits.Idle {
@@ -211,12 +211,12 @@ func (s *Session) letIdle(x *list) {
 	}
 }
 
-// letOne drops the flow that was silent longest, of the lowest class that takes
-// more than its reserve. It never drops but, the flow of the current packet.
+// letOne removes the flow that was silent longest, of the lowest class that takes
+// more than its reserve. It never removes but, the flow of the current packet.
 func (s *Session) letOne(why Reason, but *Flow, beyond func(*list) bool) {
 	spares := func(x *list) bool { return x.count > 1 || x.count == 1 && x.oldest != but }
 	var from *list
-	for c := alone; c < classes; c++ {
+	for c := unanswered; c < classes; c++ {
 		x := &s.lists[c]
 		if spares(x) && (from == nil || !beyond(from)) {
 			from = x
@@ -242,7 +242,7 @@ func (s *Session) letGo(f *Flow, why Reason) {
 		f.pending.round = holdRounds
 		s.decide(f, true)
 	}
-	if f.place.class == alone && (why == ReasonFlows || why == ReasonBytes) {
+	if f.place.class == unanswered && (why == ReasonFlows || why == ReasonBytes) {
 		f.conn = nil // a flow without an answer is not worth the search for messages
 	}
 	s.finishStream(f)
@@ -262,7 +262,7 @@ func (s *Session) letGo(f *Flow, why Reason) {
 	}
 }
 
-// compact removes dropped flows from the list of all flows.
+// compact deletes removed flows from the list of all flows.
 func (s *Session) compact() {
 	s.flows = slices.DeleteFunc(s.flows, func(f *Flow) bool { return f.gone })
 	s.forgotten = 0
@@ -306,15 +306,15 @@ func (t Totals) add(f *Flow) {
 			y.Missing, y.Resends = y.Missing+sum.Missing, y.Resends+sum.Resends
 		}
 	}
-	for _, found := range f.gather.list {
+	for _, found := range f.findings.list {
 		x.Findings[found.Rule] += found.Count
 	}
 }
 
-// Gone returns the sums over the flows that limits dropped.
+// Gone returns the sums over the flows that limits removed.
 func (s *Session) Gone() Totals { return s.gone }
 
-// Sum returns the sums over all flows: those that limits dropped and those that
+// Sum returns the sums over all flows: those that limits removed and those that
 // are remembered.
 func (s *Session) Sum() Totals {
 	sum := Totals{}
@@ -329,7 +329,7 @@ func (s *Session) Sum() Totals {
 	return sum
 }
 
-// LetGo returns how many flows were dropped for a reason.
+// LetGo returns how many flows were removed for a reason.
 func (s *Session) LetGo(why Reason) uint64 { return s.reasons[why] }
 
 // Begun returns how many flows there were.

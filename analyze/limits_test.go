@@ -25,8 +25,8 @@ func mixed(f *feeder) {
 	}
 }
 
-// TestLimitsKeepTotals: for every limit, the dropped and the remembered flows
-// together make up the total. The games continue, so they are never dropped.
+// TestLimitsKeepTotals: for every limit, the removed and the remembered flows
+// together make up the total. The games continue, so they are never removed.
 func TestLimitsKeepTotals(t *testing.T) {
 	all, _ := run(Options{}, mixed)
 	want := all.Sum()
@@ -34,9 +34,9 @@ func TestLimitsKeepTotals(t *testing.T) {
 		"flows": {Flows: 100}, "idle": {Idle: 2 * time.Second}, "bytes": {Bytes: 7*64 + 32},
 		"everything": {Flows: 60, Idle: time.Second, Bytes: 1 << 10},
 	} {
-		told, most := 0, 0
+		emitted, most := 0, 0
 		s, _ := run(Options{Limits: l, Gone: func(f *Flow, _ Reason) {
-			told++
+			emitted++
 			if f.Protocol != nil {
 				t.Errorf("%s: flow %d, a game that goes on, was let go", name, f.ID)
 			}
@@ -51,8 +51,8 @@ func TestLimitsKeepTotals(t *testing.T) {
 		for _, r := range Reasons() {
 			let += s.LetGo(r)
 		}
-		if name != "bytes" && (told == 0 || uint64(told) != let || s.Begun() != let+uint64(len(s.Flows()))) {
-			t.Errorf("%s: %d flows began, %d are left, %d were let go, %d told", name, s.Begun(), len(s.Flows()), let, told)
+		if name != "bytes" && (emitted == 0 || uint64(emitted) != let || s.Begun() != let+uint64(len(s.Flows()))) {
+			t.Errorf("%s: %d flows began, %d are left, %d were let go, %d told", name, s.Begun(), len(s.Flows()), let, emitted)
 		}
 		got := s.Sum()
 		for p, x := range want {
@@ -95,7 +95,7 @@ func TestLimitsLetIdleGo(t *testing.T) {
 // is examined again when the answer comes.
 func TestAnswerIsLookedAt(t *testing.T) {
 	s, _ := run(Options{}, func(f *feeder) {
-		f.session.aloneRoom = 64 << 10
+		f.session.unansweredRoom = 64 << 10
 		f.send(hostA, hostB, mark('.', 0))
 		for n := range 2000 {
 			f.send(peer(n), hostC, make([]byte, 100))

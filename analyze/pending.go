@@ -18,12 +18,12 @@ const (
 	holdRounds    = 2   // how often an unexplained flow is tried, each time on later datagrams
 	// bytes over all flows; beyond it only the head of a datagram is held, as if
 	// cut by a snap length
-	holdWhole    = 8 << 20
-	holdHead     = 48       // bytes of it: every header of our protocols
-	holdAlone    = 32 << 20 // bytes over all flows without an answer
-	holdPreamble = 96       // from that many datagrams on, the older half may be something else
-	holdBytes    = 64 << 20 // bytes over all flows; beyond it the oldest pending flow is decided
-	keepFree     = 256      // pending values kept for later flows
+	holdWhole      = 8 << 20
+	holdHead       = 48       // bytes of it: every header of our protocols
+	holdUnanswered = 32 << 20 // bytes over all flows without an answer
+	holdPreamble   = 96       // from that many datagrams on, the older half may be something else
+	holdBytes      = 64 << 20 // bytes over all flows; beyond it the oldest pending flow is decided
+	keepFree       = 256      // pending values kept for later flows
 	// Before the last datagram, a verdict counts only if it leads the next best
 	// protocol by this many bits. Chance then selects the wrong one in less than
 	// 0.1 % of the cases.
@@ -204,20 +204,20 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	case holdDatagrams:
 		s.decide(f, true)
 	}
-	for alone := &s.waiting[0]; alone.wholeBytes > s.wholeRoom && alone.whole != nil; {
-		alone.cutOldest()
+	for unanswered := &s.waiting[0]; unanswered.wholeBytes > s.wholeRoom && unanswered.whole != nil; {
+		unanswered.cutOldest()
 	}
-	s.press(&s.waiting[0], s.aloneRoom)
-	s.press(&s.waiting[1], s.answeredRoom)
+	s.fitRoom(&s.waiting[0], s.unansweredRoom)
+	s.fitRoom(&s.waiting[1], s.answeredRoom)
 }
 
-// press decides the oldest pending flows until the held datagrams fit the room.
+// fitRoom decides the oldest pending flows until the held datagrams fit the room.
 // A flow without an answer is examined again when an answer comes.
-func (s *Session) press(w *waiting, room int) {
+func (s *Session) fitRoom(w *waiting, room int) {
 	for w.bytes > room && w.oldest != nil {
 		f := w.oldest.flow
 		w.oldest.round = holdRounds
-		f.hasty = !w.oldest.answered
+		f.decidedEarly = !w.oldest.answered
 		s.decide(f, true)
 	}
 }
@@ -317,7 +317,7 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	f.Verdict = dissect.Verdict{Reason: s.intern(reason)}
 	if s.sink != nil {
 		s.out.Reset()
-		p.each(func(d *machine.Datagram) { s.tell(f, d, nil) })
+		p.each(func(d *machine.Datagram) { s.emit(f, d, nil) })
 	}
 	if p.round++; p.round < holdRounds {
 		w := s.waitingOf(p)

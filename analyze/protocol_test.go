@@ -107,18 +107,18 @@ func (f *feeder) send(src, dst netip.AddrPort, payload []byte) {
 
 func mark(op byte, n int) []byte { return []byte{'T', op, byte(n), byte(n >> 8)} }
 
-type told struct {
+type emitted struct {
 	flow   int
 	frame  uint64
 	from   machine.Side
 	events int
 }
 
-func run(o Options, fill func(*feeder)) (*Session, []told) {
-	var log []told
+func run(o Options, fill func(*feeder)) (*Session, []emitted) {
+	var log []emitted
 	o.Registry = dissect.NewRegistry(testProtocol)
 	o.Sink = func(r *Record) {
-		t := told{frame: r.Datagram.Ref.Frame(), from: r.Datagram.From, events: len(r.Events)}
+		t := emitted{frame: r.Datagram.Ref.Frame(), from: r.Datagram.From, events: len(r.Events)}
 		if r.Flow != nil {
 			t.flow = r.Flow.ID
 		}

@@ -13,29 +13,29 @@ const (
 	// 3 % on, users notice loss: ITU-T G.1010 (2001), table I.1, has 3 % as the
 	// limit for conversation.
 	steadyShare = 0.03
-	// steadyLost and steadyJudged are the least packets lost, and the least with a
+	// steadyLost and steadySettled are the least packets lost, and the least with a
 	// known fate, for which the observed share is used as it is. At a share of 3
 	// %, five losses are expected in 167 packets. Below five expected events the
 	// usual approximations do not hold (W. G. Cochran, "Some methods for
 	// strengthening the common chi-squared tests", Biometrics 10, 1954). Of fewer
 	// packets, the lower end of Wilson's interval must reach 3 %.
-	steadyLost   = 5
-	steadyJudged = 167
+	steadyLost    = 5
+	steadySettled = 167
 	// steadyZ is the two-sided 95 % quantile of the normal distribution.
 	steadyZ = 1.96
 )
 
 // How the loss was measured: the third figure of a finding.
 const (
-	judgedByNumbers = iota
-	judgedByAcks
-	judgedThereAndBack
+	lossByNumbers = iota
+	lossByAcks
+	lossThereAndBack
 )
 
-var judgedWords = [...]string{
-	judgedByNumbers:    "packets never came to the tap at their receiver",
-	judgedByAcks:       "packets that acks speak of were named by none",
-	judgedThereAndBack: "packets were lost, or their answers",
+var lossWords = [...]string{
+	lossByNumbers:    "packets never came to the tap at their receiver",
+	lossByAcks:       "packets that acks speak of were named by none",
+	lossThereAndBack: "packets were lost, or their answers",
 }
 
 var steadyLoss = &machine.Rule{
@@ -47,7 +47,7 @@ What is judged depends on where the capture was taken. At the receiver, numbers 
 
 The protocol repairs this, at the price of latency and copies. Look at the network first: wireless links, a full uplink or queue, a rate limit. "ackscope merge" of captures at both ends tells where packets die.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.1f%% of %.0f %s", worst[0], worst[1], judgedWords[int(worst[2])%len(judgedWords)])
+		return fmt.Sprintf("%.1f%% of %.0f %s", worst[0], worst[1], lossWords[int(worst[2])%len(lossWords)])
 	},
 }
 
@@ -58,12 +58,12 @@ func (s *Session) noteLoss(f *Flow) {
 		if sum.PathKnown == machine.Unknown || !steady(&sum.Path) {
 			continue
 		}
-		how := judgedByAcks
+		how := lossByAcks
 		switch {
 		case sum.PathBoth:
-			how = judgedThereAndBack
+			how = lossThereAndBack
 		case f.Facts().Vantage.Near(side.Other()):
-			how = judgedByNumbers
+			how = lossByNumbers
 		}
 		s.note(f, &machine.Anomaly{
 			Rule: steadyLoss, Side: side, Certainty: sum.PathKnown, At: f.Last, Ref: f.LastRef,
@@ -78,7 +78,7 @@ func steady(p *machine.PathLoss) bool {
 	if share < steadyShare || p.Lost < steadyLost || 2*p.Lossy < p.Blocks {
 		return false
 	}
-	return p.Judged >= steadyJudged || wilson(share, float64(p.Judged)) >= steadyShare
+	return p.Judged >= steadySettled || wilson(share, float64(p.Judged)) >= steadyShare
 }
 
 // wilson returns the lower end of the score interval of a share of n. Source:

@@ -35,7 +35,7 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 		d.Decode(&f, &p)
 		s.Feed(&f, &p)
 		if s.options.Fed != nil {
-			s.options.Fed(&f, &p, s.landed)
+			s.options.Fed(&f, &p, s.lastFlow)
 		}
 	}
 }

@@ -39,13 +39,13 @@ func (f *Flow) scopeKeys() (keys [2]scopeKey, ok bool) {
 		return keys, false
 	}
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		keys[side] = scopeKey{f.half(side), f.Protocol}
+		keys[side] = scopeKey{f.endpoint(side), f.Protocol}
 	}
 	return keys, true
 }
 
-// half returns the key of one of a flow's endpoints.
-func (f *Flow) half(side machine.Side) endpointKey {
+// endpoint returns the key of one of a flow's endpoints.
+func (f *Flow) endpoint(side machine.Side) endpointKey {
 	if side == machine.A {
 		return f.origin
 	}

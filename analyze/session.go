@@ -67,7 +67,7 @@ type Options struct {
 	// datagram was not held. That is so in a second run, for the flows that the
 	// survey knows.
 	Fed func(*capture.Frame, *capture.Packet, *Flow)
-	// Gone is called for each flow that a limit drops, when its figures are final.
+	// Gone is called for each flow that a limit removes, when its figures are final.
 	Gone func(*Flow, Reason)
 	// Found is called for each occurrence of a rule, with the finding that it
 	// belongs to.
@@ -91,7 +91,7 @@ type Session struct {
 	lists     [classes]list // of flows, if there are limits
 	gone      Totals
 	reasons   [len(reasonWords)]uint64
-	forgotten int // dropped flows that are still in flows
+	forgotten int // removed flows that are still in flows
 
 	candidates []candidate // one for each protocol of the registry
 	trial      []candidate // those that the flow being weighed may belong to
@@ -101,9 +101,9 @@ type Session struct {
 	waiting [2]waiting
 	// Bytes that they may hold: flows without an answer, answered flows, and whole
 	// datagrams of answered flows.
-	aloneRoom, answeredRoom, wholeRoom int
-	free                               *pending
-	freeCount                          int
+	unansweredRoom, answeredRoom, wholeRoom int
+	free                                    *pending
+	freeCount                               int
 
 	trackers int // flows that have a tracker now
 	scopes   map[scopeKey]*scope
@@ -126,7 +126,7 @@ type Session struct {
 	}
 
 	relays   relays
-	landed   *Flow            // the flow of the last frame's datagram
+	lastFlow *Flow            // the flow of the last frame's datagram
 	frame    *capture.Frame   // the current frame
 	datagram machine.Datagram // its datagram
 	out      machine.Effects
@@ -141,8 +141,8 @@ func NewSession(o Options) *Session {
 	}
 	s := &Session{
 		registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{},
-		dropped:   o.Survey.captureDropped(),
-		aloneRoom: o.Limits.hold(holdAlone, 8), answeredRoom: o.Limits.hold(holdBytes, 4),
+		dropped:        o.Survey.captureDropped(),
+		unansweredRoom: o.Limits.hold(holdUnanswered, 8), answeredRoom: o.Limits.hold(holdBytes, 4),
 		wholeRoom: o.Limits.hold(holdWhole, 8),
 	}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
@@ -152,7 +152,7 @@ func NewSession(o Options) *Session {
 	return s
 }
 
-// Flows returns all flows by number, except those that limits dropped. The
+// Flows returns all flows by number, except those that limits removed. The
 // slice grows during the run.
 func (s *Session) Flows() []*Flow {
 	if s.forgotten > 0 {
@@ -162,7 +162,7 @@ func (s *Session) Flows() []*Flow {
 }
 
 // Flow returns a flow by its number. It returns nil if there is none, or if a
-// limit dropped it.
+// limit removed it.
 func (s *Session) Flow(id int) *Flow {
 	flows := s.Flows()
 	if id >= 1 && id <= len(flows) && flows[id-1].ID == id {
@@ -185,7 +185,7 @@ func (s *Session) Span() (first, last machine.Instant) { return s.first, s.last 
 
 // Feed processes the next frame, decoded as p.
 func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
-	s.frame, s.landed, s.noted = frame, nil, s.noted[:0]
+	s.frame, s.lastFlow, s.noted = frame, nil, s.noted[:0]
 	if s.n == 0 {
 		s.first = p.At
 	}
@@ -211,10 +211,10 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.duplicates++
 		f.Duplicates++
 		s.noteDuplicate(f, d)
-		s.landed = f
+		s.lastFlow = f
 		if s.sink != nil {
 			s.out.Reset()
-			s.tell(f, d, p)
+			s.emit(f, d, p)
 		}
 		if s.options.Limits.any() {
 			s.bound(f)
@@ -231,18 +231,18 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		f = s.observe(f, d, p)
 	case f.pending != nil && p.Length > 0:
 		s.hold(f, d)
-	case f.hasty && d.From == machine.B && p.Length > 0:
-		f.hasty = false
+	case f.decidedEarly && d.From == machine.B && p.Length > 0:
+		f.decidedEarly = false
 		s.admit(f)
 		s.hold(f, d)
 	case s.sink != nil:
 		s.out.Reset()
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	f.Packets[d.From]++
 	f.Bytes[d.From] += uint64(d.Length)
 	f.Last, f.LastRef = d.At, d.Ref
-	s.landed = f
+	s.lastFlow = f
 	if s.options.Limits.any() {
 		s.bound(f)
 		if s.forgotten > compactLeast && s.forgotten > len(s.flows)/2 {
@@ -262,9 +262,9 @@ func (s *Session) Dropped() uint64 { return s.dropped }
 // lacks no others.
 func (s *Session) Counted() bool { return s.counted }
 
-// Landed returns the flow of the last frame's datagram. It returns nil for a
+// LastFlow returns the flow of the last frame's datagram. It returns nil for a
 // frame without one.
-func (s *Session) Landed() *Flow { return s.landed }
+func (s *Session) LastFlow() *Flow { return s.lastFlow }
 
 // Finish settles what is open when the capture ends.
 func (s *Session) Finish() {
@@ -308,13 +308,13 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		s.relays.note(f, s.out.Contents)
 	}
 	if s.sink != nil {
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	return f
 }
 
-// tell passes d and the effects of the last step to the sink.
-func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
+// emit passes d and the effects of the last step to the sink.
+func (s *Session) emit(f *Flow, d *machine.Datagram, p *capture.Packet) {
 	if len(s.noted) > 0 {
 		s.out.Anomalies = append(s.out.Anomalies, s.noted...)
 		s.noted = s.noted[:0]

@@ -29,14 +29,14 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	if f.conn == nil {
 		if s.sink != nil {
 			s.out.Reset()
-			s.tell(f, d, p)
+			s.emit(f, d, p)
 		}
 		return f
 	}
 	f.conn.Feed(d.From, p, &s.stream.out)
 	s.noteFraming(f, d)
 	out := &s.stream.out
-	told := false // the segment's own frame was passed to the sink
+	emitted := false // the segment's own frame was passed to the sink
 	for i := range out.Messages {
 		if out.Restarted && i == out.Before {
 			f = s.reconnect(f, d)
@@ -44,7 +44,7 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		m := &out.Messages[i]
 		s.stream.more = i+1 < len(out.Messages)
 		if m.Ref == p.Ref {
-			told = true
+			emitted = true
 			f = s.message(f, m, p)
 		} else {
 			f = s.message(f, m, nil)
@@ -54,9 +54,9 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	if out.Restarted && out.Before == len(out.Messages) {
 		f = s.reconnect(f, d)
 	}
-	if !told && s.sink != nil {
+	if !emitted && s.sink != nil {
 		s.out.Reset()
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	return f
 }
@@ -74,7 +74,7 @@ func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
 		s.hold(f, d)
 	case s.sink != nil:
 		s.out.Reset()
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	s.stream.index, s.stream.spans = 0, nil
 	return f

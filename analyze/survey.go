@@ -14,7 +14,7 @@ import (
 // first packet on.
 type Survey struct {
 	flows   []surveyed          // by number
-	begun   map[machine.Ref]int // first frame to index in flows, if limits dropped flows; otherwise nil
+	begun   map[machine.Ref]int // first frame to index in flows, if limits removed flows; otherwise nil
 	dropped uint64
 }
 
@@ -55,7 +55,7 @@ func (s *Session) Survey() *Survey {
 			v.continueBefore(i)
 		}
 	}
-	v.lendVantage()
+	v.shareVantage()
 	return v
 }
 
@@ -70,15 +70,15 @@ func (v *Survey) continueBefore(i int) {
 	}
 }
 
-// once reports whether f is known to be the only session on its addresses.
-func (v *Survey) once(f *Flow) bool {
+// onlySession reports whether f is known to be the only session on its addresses.
+func (v *Survey) onlySession(f *Flow) bool {
 	k := v.flow(f)
 	return k != nil && k.session == 1 && !k.continued
 }
 
-// lendVantage copies the vantage of a flow to the other flows of its host whose
+// shareVantage copies the vantage of a flow to the other flows of its host whose
 // own packets do not show one. A tap stands in one place.
-func (v *Survey) lendVantage() {
+func (v *Survey) shareVantage() {
 	near := map[netip.Addr]machine.Facts{}
 	for _, f := range v.flows {
 		switch f.facts.Vantage {
@@ -116,7 +116,7 @@ func (v *Survey) flow(f *Flow) *surveyed {
 	}
 	i := f.ID - 1
 	if v.begun != nil {
-		// The two runs drop flows at different times, so numbers can differ. The
+		// The two runs remove flows at different times, so numbers can differ. The
 		// first frame of a flow is the same.
 		var ok bool
 		if i, ok = v.begun[f.FirstRef]; !ok || v.flows[i].session != f.Session {

@@ -19,7 +19,7 @@ import (
 // Feed (Options.Fed), to give their frames entries too.
 //
 // A first run may enter only the frames (Note), so that they can be shown
-// meanwhile. Again then lets the second run fill in the same entries.
+// meanwhile. Refill then lets the second run fill in the same entries.
 type Timeline struct {
 	frames  *capture.RangeReader
 	session *Session
@@ -33,10 +33,10 @@ type Timeline struct {
 
 	newest  machine.Ref // the frame of the last entry
 	filled  int         // entries that this run has filled in
-	entries book
+	entries frameIndex
 	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil as long as the frames of one file come in order
 	parts   map[uint32][]uint32 // frames of a fragmented datagram, by the entry that completed it
-	tracks  []*track            // by the number of the flow; nil for a flow that a limit dropped
+	tracks  []*track            // by the number of the flow; nil for a flow that a limit removed
 	held    int                 // bytes stored for flows and endpoints, and in parts
 	indexed int                 // bytes of files
 	// keptFlow is the flow that has the checkpoint of Walk.Keep; 0 if none.
@@ -77,13 +77,13 @@ func NewTimeline(in *capture.Input) *Timeline {
 }
 
 // Spacing sets how many bytes checkpoints may take per packet, and how many in
-// addition to that in all. A second run over a short capture (Again) then has
+// addition to that in all. A second run over a short capture (Refill) then has
 // them closer together.
 func (t *Timeline) Spacing(bytes, beyond int) { t.spacing, t.spare, t.dense = bytes, beyond, bytes }
 
-// Again starts another run over the same capture. Its session fills in the
+// Refill starts another run over the same capture. Its session fills in the
 // existing entries. States are available up to the entry that it has reached.
-func (t *Timeline) Again(s *Session) {
+func (t *Timeline) Refill(s *Session) {
 	t.session, t.newest, t.filled = s, 0, 0
 	if n := t.entries.len(); n > 0 {
 		t.dense = t.spacing + t.spare/n
@@ -138,7 +138,7 @@ func (t *Timeline) nextSize(k *track, tracker machine.Tracker) int {
 }
 
 // Note enters a frame, unless it has an entry already. f is the flow of its
-// datagram (Session.Landed), or nil.
+// datagram (Session.LastFlow), or nil.
 func (t *Timeline) Note(frame *capture.Frame, p *capture.Packet, f *Flow) {
 	if ref := frame.Ref; ref != t.newest {
 		t.newest = ref

@@ -53,7 +53,7 @@ func (k *track) bytes() int {
 }
 
 // track returns the track of a flow. It returns nil for a flow without a frame
-// so far, and for one that a limit dropped.
+// so far, and for one that a limit removed.
 func (t *Timeline) track(f *Flow) *track {
 	if f.ID > len(t.tracks) {
 		return nil
@@ -84,7 +84,7 @@ func (t *Timeline) addPlace(k *track, x machine.Place) {
 }
 
 // Forget frees what is stored for the states of a flow that the session
-// dropped. Its entries remain.
+// removed. Its entries remain.
 func (t *Timeline) Forget(f *Flow) {
 	if k := t.track(f); k != nil {
 		t.held -= k.bytes()

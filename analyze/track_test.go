@@ -33,7 +33,7 @@ func strangers(t *testing.T, n int) string {
 	return path
 }
 
-// TestTimelineForgets: flows that a limit drops leave only their entries, which
+// TestTimelineForgets: flows that a limit removes leave only their entries, which
 // name them. The second run holds back their datagrams, because the survey does
 // not know them. Each frame still has its own entry.
 func TestTimelineForgets(t *testing.T) {

@@ -84,7 +84,7 @@ func (w *Walk) fill() {
 	w.queue = w.queue[:0]
 	k := w.timeline.track(w.flow)
 	if k == nil {
-		return // the flow was dropped since the walk began
+		return // the flow was removed since the walk began
 	}
 	last := k.last
 	next := sort.Search(len(k.checkpoints), func(i int) bool { return k.checkpoints[i].entry >= w.passed })

@@ -13,7 +13,7 @@ import (
 type FlowRow struct {
 	*analyze.Flow
 	File        string // empty if only one file is read
-	Ended       string // why a limit dropped the flow; empty if none did
+	Ended       string // why a limit removed the flow; empty if none did
 	Provisional bool   // it has not ended
 }
 
@@ -167,7 +167,7 @@ func sideColumns(side machine.Side) []flowColumn {
 	}
 }
 
-// endings returns the words for the reasons why a flow was dropped.
+// endings returns the words for the reasons why a flow was removed.
 func endings() (words []string) {
 	for _, r := range analyze.Reasons() {
 		words = append(words, r.String())

@@ -92,7 +92,7 @@ func (n *Notes) ofFlows() {
 	}
 }
 
-// Forget adds the findings of a flow that the session dropped, and forgets the
+// Forget adds the findings of a flow that the session removed, and forgets the
 // flow.
 func (n *Notes) Forget(f *analyze.Flow) {
 	if n.flows[f.ID] == f {

@@ -77,10 +77,10 @@ func (e *EncryptedError) Error() string {
 
 // RoomError says that a capture needs larger tables than allowed. The
 // replacement of an address must stay the same to the end, so nothing can be
-// dropped.
+// removed.
 type RoomError struct {
 	What string
-	Room int // bytes; 0 if the analysis dropped flows
+	Room int // bytes; 0 if the analysis removed flows
 }
 
 func (e *RoomError) Error() string {

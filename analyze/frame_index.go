@@ -67,8 +67,8 @@ func kindMark(k machine.EventKind) Marks {
 	return 1 << min(k, 16)
 }
 
-// book holds entries in pages, so that growth neither moves nor wastes memory.
-type book struct {
+// frameIndex holds entries in pages, so that growth neither moves nor wastes memory.
+type frameIndex struct {
 	pages [][]entry
 	n     int
 }
@@ -78,11 +78,11 @@ const (
 	pageSize = 1 << pageBits
 )
 
-func (b *book) len() int { return b.n }
+func (b *frameIndex) len() int { return b.n }
 
-func (b *book) at(n uint32) *entry { return &b.pages[n>>pageBits][n&(pageSize-1)] }
+func (b *frameIndex) at(n uint32) *entry { return &b.pages[n>>pageBits][n&(pageSize-1)] }
 
-func (b *book) add(e entry) {
+func (b *frameIndex) add(e entry) {
 	if b.n>>pageBits == len(b.pages) {
 		b.pages = append(b.pages, make([]entry, pageSize))
 	}
