@@ -252,7 +252,7 @@ func (c *compiler) extreme(n *call, out *operand) *operand {
 		for i, o := range args {
 			list[i] = c.floatTerm(o, n.args[i])
 		}
-		out.Float = outermost(c, list, float64(sign))
+		out.Float = largest(c, list, float64(sign))
 	case Duration, Time:
 		list := make([]term[int64], len(args))
 		for i, o := range args {
@@ -262,21 +262,21 @@ func (c *compiler) extreme(n *call, out *operand) *operand {
 				list[i] = term[int64]{constant: c.int(&operand{kind: kind, unit: "s", name: out.name}, asLiteral(n.args[i]))}
 			}
 		}
-		out.Int = outermost(c, list, int64(sign))
+		out.Int = largest(c, list, int64(sign))
 	default:
 		out.kind = Int
 		list := make([]term[int64], len(args))
 		for i, o := range args {
 			list[i] = c.intTerm(o, n.args[i], out.unit)
 		}
-		out.Int = outermost(c, list, int64(sign))
+		out.Int = largest(c, list, int64(sign))
 	}
 	return out
 }
 
-// outermost returns a source of the largest value of the terms, or of the
+// largest returns a source of the largest value of the terms, or of the
 // smallest if sign is -1.
-func outermost[T int64 | float64](c *compiler, list []term[T], sign T) Source[T] {
+func largest[T int64 | float64](c *compiler, list []term[T], sign T) Source[T] {
 	slot, some := c.slots, c.slots+1
 	c.slots += 2
 	note := func(x *Record, v T) bool {

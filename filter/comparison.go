@@ -253,12 +253,12 @@ func (c *compiler) search(n *compare, o *operand, lit *literal) Predicate {
 	if o.kind == Text {
 		return o.Bytes(func(_ *Record, v []byte) bool { return re.Match(v) }, all)
 	}
-	return o.Bytes(func(r *Record, v []byte) bool { return re.Match(r.latin(v)) }, all)
+	return o.Bytes(func(r *Record, v []byte) bool { return re.Match(r.asLatin1(v)) }, all)
 }
 
-// latin converts bytes to the form that regular expressions match: each byte
+// asLatin1 converts bytes to the form that regular expressions match: each byte
 // becomes one character, so that \xff matches the byte 0xff.
-func (r *Record) latin(v []byte) []byte {
+func (r *Record) asLatin1(v []byte) []byte {
 	if !slices.ContainsFunc(v, func(b byte) bool { return b >= utf8.RuneSelf }) {
 		return v
 	}

@@ -10,7 +10,7 @@ type Filter struct {
 	text  string
 	needs Needs
 	scope Scope
-	asked []asked
+	uses  []fieldUse
 	slots int // that sums use in the record
 	match Predicate
 }
@@ -40,8 +40,8 @@ func (t *Table) Compile(text string) (f *Filter, err error) {
 	p := parser{text: text, tokens: lex(text), field: func(s string) bool { _, ok := t.Lookup(s); return ok }}
 	c := compiler{table: t, text: text}
 	f.match = c.test(p.parse())
-	f.needs, f.asked, f.slots = c.needs, c.asked, c.slots
-	for _, x := range c.asked {
+	f.needs, f.uses, f.slots = c.needs, c.uses, c.slots
+	for _, x := range c.uses {
 		f.scope |= x.scope
 	}
 	return f, nil
@@ -66,7 +66,7 @@ type compiler struct {
 	table *Table
 	text  string
 	needs Needs
-	asked []asked
+	uses  []fieldUse
 	slots int // slots of the record that are in use
 }
 

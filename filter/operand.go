@@ -40,7 +40,7 @@ func (c *compiler) operand(n node) *operand {
 	case *name:
 		f, _ := c.table.Lookup(n.text)
 		c.needs |= f.Needs
-		c.asked = append(c.asked, asked{f.Scope, n.at})
+		c.uses = append(c.uses, fieldUse{f.Scope, n.at})
 		return &operand{Values: f.Values, kind: f.Kind, unit: f.Unit, enum: f.Enum, words: f.Words, present: f.Present,
 			name: f.Name}
 	case *slice:
@@ -110,7 +110,7 @@ func article(k Kind) string {
 
 // cut returns the bytes of v that the parts select. A part that lies partly or
 // wholly outside selects nothing. cut returns false if all of them do.
-func cut(r *Record, v []byte, parts []stretch) ([]byte, bool) {
+func cut(r *Record, v []byte, parts []sliceRange) ([]byte, bool) {
 	if len(parts) == 1 {
 		return parts[0].of(v)
 	}
@@ -124,7 +124,7 @@ func cut(r *Record, v []byte, parts []stretch) ([]byte, bool) {
 	return r.scratch[at:len(r.scratch):len(r.scratch)], some
 }
 
-func (s stretch) of(v []byte) ([]byte, bool) {
+func (s sliceRange) of(v []byte) ([]byte, bool) {
 	from := s.from
 	if from < 0 {
 		from += len(v)

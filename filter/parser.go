@@ -51,7 +51,7 @@ type (
 	slice struct {
 		at    span
 		x     node
-		parts []stretch
+		parts []sliceRange
 	}
 	mask struct {
 		l, r node
@@ -69,10 +69,10 @@ type (
 	}
 )
 
-// stretch is a part of a slice: bytes [from, from+length), or [from, to] if
+// sliceRange is a part of a slice: bytes [from, from+length), or [from, to] if
 // byEnd is set. Negative offsets count from the end. If open is set, the part
 // extends to the end.
-type stretch struct {
+type sliceRange struct {
 	from, to, length int
 	byEnd, open      bool
 }
@@ -377,7 +377,7 @@ func (p *parser) primary() node {
 	}
 	for p.peek().kind == tokSlice {
 		s := p.take()
-		x = &slice{s.at, x, p.stretches(s)}
+		x = &slice{s.at, x, p.sliceRanges(s)}
 	}
 	return x
 }
@@ -405,12 +405,12 @@ func (p *parser) call(t token) node {
 	}
 }
 
-// stretches parses the text in the brackets of a slice.
-func (p *parser) stretches(t token) []stretch {
-	var out []stretch
+// sliceRanges parses the text in the brackets of a slice.
+func (p *parser) sliceRanges(t token) []sliceRange {
+	var out []sliceRange
 	at := t.at.from + 1
 	for part := range strings.SplitSeq(t.text, ",") {
-		s, ok := parseStretch(strings.TrimSpace(part))
+		s, ok := parseSliceRange(strings.TrimSpace(part))
 		if !ok {
 			p.fail(span{at, at + max(len(part), 1)}, "",
 				"expected [offset:length], [from-to], [offset], [:length] or [offset:], found [%s]", part)
@@ -421,13 +421,13 @@ func (p *parser) stretches(t token) []stretch {
 	return out
 }
 
-func parseStretch(s string) (stretch, bool) {
+func parseSliceRange(s string) (sliceRange, bool) {
 	number := func(s string) (int, bool) {
 		n, err := strconv.ParseInt(strings.TrimSpace(s), 0, 32)
 		return int(n), err == nil
 	}
 	if before, after, ok := strings.Cut(s, ":"); ok {
-		x := stretch{}
+		x := sliceRange{}
 		if strings.TrimSpace(before) != "" {
 			if x.from, ok = number(before); !ok {
 				return x, false
@@ -446,8 +446,8 @@ func parseStretch(s string) (stretch, bool) {
 		}
 		from, ok1 := number(s[:i])
 		to, ok2 := number(s[i+1:])
-		return stretch{from: from, to: to, byEnd: true}, ok1 && ok2 && ((from < 0) != (to < 0) || to >= from)
+		return sliceRange{from: from, to: to, byEnd: true}, ok1 && ok2 && ((from < 0) != (to < 0) || to >= from)
 	}
 	from, ok := number(s)
-	return stretch{from: from, length: 1}, ok
+	return sliceRange{from: from, length: 1}, ok
 }

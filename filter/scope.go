@@ -21,7 +21,7 @@ func (f *Filter) Scope() Scope { return f.scope }
 // within. The error marks the first such field, and because completes its
 // message. Otherwise Refuse returns nil.
 func (f *Filter) Refuse(within Scope, because string) error {
-	for _, x := range f.asked {
+	for _, x := range f.uses {
 		if x.scope&^within != 0 {
 			return &Error{Filter: f.text, Offset: x.at.from, Length: max(x.at.to-x.at.from, 1),
 				Message: f.text[x.at.from:x.at.to] + " " + because}
@@ -30,8 +30,8 @@ func (f *Filter) Refuse(within Scope, because string) error {
 	return nil
 }
 
-// asked is a field of a filter and its position.
-type asked struct {
+// fieldUse is a field of a filter and its position.
+type fieldUse struct {
 	scope Scope
 	at    span
 }

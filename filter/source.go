@@ -71,9 +71,9 @@ func mapped[S, T any](inner Source[S], f func(*Record, S) (T, bool)) Source[T] {
 	}
 }
 
-// Worded returns the Values of a text field. Most comparisons use the strings
+// TextValues returns the Values of a text field. Most comparisons use the strings
 // directly, the others use a copy of their bytes.
-func Worded(s Source[string]) Values {
+func TextValues(s Source[string]) Values {
 	return Values{Strings: s, Bytes: mapped(s, func(r *Record, v string) ([]byte, bool) { return r.word(v), true })}
 }
 

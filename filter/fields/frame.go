@@ -46,7 +46,7 @@ func frameFields() []*filter.Field {
 				return uint64(r.Frame.Interface), true
 			}),
 		{Name: "frame.file", Kind: filter.Text, Doc: "Name of the capture file.",
-			Values: filter.Worded(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
+			Values: filter.TextValues(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
 		{Name: "frame.time", Kind: filter.Time, Doc: "When the frame was captured: text in local time, as tshark's.",
 			Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })}},
 		{

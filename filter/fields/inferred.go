@@ -22,7 +22,7 @@ func wordsOf[T ~uint8](n T, word func(T) string) []string {
 // flowText returns a field for one text of the flow.
 func flowText(name, doc string, words []string, get func(*filter.Record) (string, bool)) *filter.Field {
 	return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: filter.NeedFlow,
-		Values: filter.Worded(filter.One(get))}
+		Values: filter.TextValues(filter.One(get))}
 }
 
 func flowFields(protocols []*dissect.Protocol) []*filter.Field {
@@ -153,7 +153,7 @@ func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 	}
 	texts := func(name, doc string, words []string, value func(*filter.Record, *machine.Event) string) *filter.Field {
 		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
-			Values: filter.Worded(filter.Each(events, func(r *filter.Record, e *machine.Event) (string, bool) {
+			Values: filter.TextValues(filter.Each(events, func(r *filter.Record, e *machine.Event) (string, bool) {
 				return value(r, e), true
 			}))}
 	}
@@ -230,7 +230,7 @@ func findingFields(rules []*machine.Rule) []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedFindings
 	texts := func(name, doc string, words []string, value func(*machine.Anomaly) string) *filter.Field {
 		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
-			Values: filter.Worded(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
+			Values: filter.TextValues(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
 				return value(a), true
 			}))}
 	}

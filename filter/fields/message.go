@@ -21,7 +21,7 @@ func messageFields() []*filter.Field {
 	}
 	texts := func(name, doc string, words []string, value func(*machine.Message) string) *filter.Field {
 		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
-			Values: filter.Worded(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
+			Values: filter.TextValues(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
 				s := value(m)
 				return s, s != ""
 			}))}
@@ -83,7 +83,7 @@ func resendCause(rules []*machine.Rule) *filter.Field {
 		Name: "rel.resend.cause", Kind: filter.Text,
 		Doc: "Why a side sent the same content again, as far as the capture shows it.", Words: slices.Compact(words),
 		Needs: filter.NeedFlow | filter.NeedFindings,
-		Values: filter.Worded(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
+		Values: filter.TextValues(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
 			cause, ok := byRule[a.Rule]
 			return cause, ok
 		})),
