@@ -87,7 +87,7 @@ func (c *compiler) field(path string, f *Field, s *scope, depth int) error {
 			if is, times := c.coding.Alias(name); times == 1 {
 				name = is
 			}
-			f.lost, f.bare = c.coding.Lost(name)
+			f.lost, f.noCount = c.coding.Lost(name)
 			return c.field(path+".item", f.Item, &scope{outer: s}, depth+1)
 		}
 		return c.fields(path+".fields", f.Fields, s, depth+1)

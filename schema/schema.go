@@ -94,19 +94,19 @@ type Field struct {
 	Fields []*Field `yaml:"fields"` // group: its fields; array: the fields of an item
 	Item   *Field   `yaml:"item"`   // array: an item with a single field
 
-	kind   kind
-	item   bool // the single field of an array's items
-	times  int  // number of items of an array that an alias names
-	lost   bool // of an array: its items are not on the wire
-	bare   bool // of an array: its count is not on the wire either
-	width  int  // of words
-	signed bool
-	slot   int // index of its value in the slots of later expressions
-	bits   expr
-	count  expr
-	cond   expr
-	code   func(c bits.Cursor, v *uint64) error
-	index  int // among all fields of the schema
+	kind    kind
+	item    bool // the single field of an array's items
+	times   int  // number of items of an array that an alias names
+	lost    bool // of an array: its items are not on the wire
+	noCount bool // of an array: its count is not on the wire either
+	width   int  // of words
+	signed  bool
+	slot    int // index of its value in the slots of later expressions
+	bits    expr
+	count   expr
+	cond    expr
+	code    func(c bits.Cursor, v *uint64) error
+	index   int // among all fields of the schema
 }
 
 // kind is the resolved name of a type.

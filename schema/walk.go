@@ -271,7 +271,7 @@ func (w *walker) array(f *Field, in any, depth, item int) (any, error) {
 		items = list
 	}
 	at := w.cursor.Pos()
-	if f.bare {
+	if f.noCount {
 		w.word = 0
 		return Missing(-1), w.done(f, at, depth, item, nil)
 	}

@@ -24,15 +24,15 @@ type Error struct {
 
 func (e *Error) Error() string { return e.File + ": " + e.Text }
 
-// words describes the fault of a file: the line, and what was expected. It
+// describe describes the fault of a file: the line, and what was expected. It
 // quotes at most one word of the file, if that word is a name and the file does
 // not look like a key.
-func words(src []byte, err error) string {
+func describe(src []byte, err error) string {
 	return where(err) + what(src, err)
 }
 
 func what(src []byte, err error) string {
-	secret := !ours.Match(src) || printable.Secret(src)
+	secret := !settingName.Match(src) || printable.Secret(src)
 	var library yaml.Error
 	if !errors.As(err, &library) {
 		return quotes(err.Error(), secret)
@@ -60,9 +60,9 @@ func what(src []byte, err error) string {
 	return text
 }
 
-// ours matches a setting that every schema and profile has. A file without one
+// settingName matches a setting that every schema and profile has. A file without one
 // is not a schema or profile, and errors quote nothing of it.
-var ours = regexp.MustCompile(`(?m)(^|[{,\s])["']?(messages|packets|protocol)["']?\s*:`)
+var settingName = regexp.MustCompile(`(?m)(^|[{,\s])["']?(messages|packets|protocol)["']?\s*:`)
 
 // where returns the line of a library error.
 func where(err error) string {
@@ -133,10 +133,10 @@ func quotes(message string, secret bool) string {
 	return printable.String(printable.Redact(message))
 }
 
-// point formats an error about a document. An error of the schema, which begins
+// locate formats an error about a document. An error of the schema, which begins
 // at root, gets the line of its setting.
-func point(src []byte, body ast.Node, err error, root string) string {
-	text := words(src, err)
+func locate(src []byte, body ast.Node, err error, root string) string {
+	text := describe(src, err)
 	var wrong *schema.Error
 	if !errors.As(err, &wrong) {
 		return text

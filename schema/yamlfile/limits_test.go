@@ -51,7 +51,7 @@ var shapes = map[string]func(n int) string{
 	"anchors":            func(n int) string { return strings.Repeat("&a ", n/3) + "x" },
 	"aliases":            func(n int) string { return "a: &a [1]\nb: [" + strings.Repeat("*a, ", n/4) + "]" },
 	"merges":             func(n int) string { return "a: &a {b: 1}\n" + strings.Repeat("- {<<: *a}\n", n/11) },
-	"laughs":             func(int) string { return laughs(30) },
+	"laughs":             func(int) string { return nestedAliases(30) },
 	"settings":           func(n int) string { return numbered(n, "a%d: 1\n") },
 	"settings in braces": func(n int) string { return "{" + numbered(n, "a%d: 1, ") + "}" },
 	"documents":          func(n int) string { return strings.Repeat("---\na: 1\n", n/9) },
@@ -103,9 +103,9 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// laughs returns a schema with aliases that double their expansion the given
+// nestedAliases returns a schema with aliases that double their expansion the given
 // number of times.
-func laughs(times int) string {
+func nestedAliases(times int) string {
 	var b strings.Builder
 	b.WriteString("messages:\n  0:\n    fields:\n      - &a0 {name: a, type: group, fields: [{name: b, type: bool}]}\n")
 	for i := range times {
@@ -223,7 +223,7 @@ func TestLimits(t *testing.T) {
 		"depth": {strings.Repeat("[", 65) + strings.Repeat("]", 65),
 			"line 1: expected values nested at most 64 deep"},
 		"columns":         {indented(3000, "a:\n"), "line 65: expected values nested at most 64 deep"},
-		"laughs":          {laughs(20), "aliases that stand for at most 100000 values"},
+		"laughs":          {nestedAliases(20), "aliases that stand for at most 100000 values"},
 		"itself":          {"messages: &a\n  0: *a\n", "line 2: expected the name of an anchor that stands before"},
 		"deep by aliases": {deepAliases(100), "nested at most 64 deep, aliases included"},
 		"settings":        {"messages:\n" + lines(1001, "  %d: {name: A}\n"), "line 1002: expected at most 1000 settings"},

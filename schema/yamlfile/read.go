@@ -80,7 +80,7 @@ func parse(src []byte, name string) (file *ast.File, err error) {
 	}
 	file, err = parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, &Error{name, words(src, err)}
+		return nil, &Error{name, describe(src, err)}
 	}
 	if err := checkAliases(file); err != nil {
 		return nil, &Error{name, err.Error()}

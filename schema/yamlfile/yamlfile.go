@@ -40,10 +40,10 @@ func Schema(src []byte, name string, coding schema.Coding) (*schema.Schema, erro
 	}
 	s := &schema.Schema{}
 	if err := decode(file.Docs[0].Body, s); err != nil {
-		return nil, &Error{name, words(src, err)}
+		return nil, &Error{name, describe(src, err)}
 	}
 	if err := s.Compile(coding); err != nil {
-		return nil, &Error{name, point(src, file.Docs[0].Body, err, "$")}
+		return nil, &Error{name, locate(src, file.Docs[0].Body, err, "$")}
 	}
 	return s, nil
 }
@@ -77,7 +77,7 @@ func Profiles(src []byte, name string, registry *dissect.Registry) ([]Profile, e
 		}
 		p, err := profile(doc.Body, registry)
 		if err != nil {
-			return nil, &Error{name, point(src, doc.Body, err, "$.settings.schema")}
+			return nil, &Error{name, locate(src, doc.Body, err, "$.settings.schema")}
 		}
 		for _, other := range out {
 			if other.Protocol == p.Protocol && other.Name == p.Name {
