@@ -164,7 +164,7 @@ type target struct {
 // find examines a path, refuses it if it must not be written, and reserves it
 // for f until f is closed.
 func (o *Outputs) find(path string, f *File) error {
-	t, err := look(path)
+	t, err := examine(path)
 	if err != nil {
 		return err
 	}
@@ -178,8 +178,8 @@ func (o *Outputs) find(path string, f *File) error {
 	return nil
 }
 
-// look determines what a path names, without opening or changing it.
-func look(path string) (t target, err error) {
+// examine determines what a path names, without opening or changing it.
+func examine(path string) (t target, err error) {
 	t.path = path
 	if n, ok := descriptor(path); ok {
 		if t.direct, err = duplicate(n, path); err != nil {

@@ -40,7 +40,7 @@ func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, erro
 	for range mostTries {
 		file, err := createNew(path, mode, exact)
 		if err == nil {
-			held, err := holding(file, path)
+			held, err := lockCreated(file, path)
 			if err != nil {
 				return nil, err
 			}
@@ -63,9 +63,9 @@ func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, erro
 	return nil, fmt.Errorf("%s: others keep replacing it", path)
 }
 
-// holding locks a file that was just created. Another process may have replaced
-// it before the lock. holding then closes it and returns false.
-func holding(file *os.File, path string) (held bool, err error) {
+// lockCreated locks a file that was just created. Another process may have replaced
+// it before the lock. lockCreated then closes it and returns false.
+func lockCreated(file *os.File, path string) (held bool, err error) {
 	if err := lock(file); err != nil {
 		return false, errors.Join(lockError(path, err), file.Close())
 	}
@@ -104,7 +104,7 @@ func (o *Outputs) Row(path string, c Content) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if held, err := holding(file, name); err != nil {
+		if held, err := lockCreated(file, name); err != nil {
 			return nil, err
 		} else if !held {
 			continue
