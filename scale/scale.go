@@ -146,8 +146,8 @@ const Far = 1 << 61
 // dots. Step 0 is the start of the line. Each step is one dot along the longer
 // axis. So there are at most max(w, h) calls, however long the line is.
 func Line(x0, y0, x1, y1 int64, w, h int, dot func(x, y int, step int64)) {
-	near := func(n int64) int64 { return min(max(n, -Far), Far) }
-	x0, y0, x1, y1 = near(x0), near(y0), near(x1), near(y1)
+	clamp := func(n int64) int64 { return min(max(n, -Far), Far) }
+	x0, y0, x1, y1 = clamp(x0), clamp(y0), clamp(x1), clamp(y1)
 	dx, dy := x1-x0, y1-y0
 	steps := int64(max(magnitude(dx), magnitude(dy)))
 	at, length, size := x0, dx, w
