@@ -128,7 +128,7 @@ type Rule struct {
 	Behave   string // replay's behaviour; empty for the suggested one
 	// Tell, if not nil, is called for every capture that is tried, with the number
 	// of the attempt and the number of frames.
-	Tell func(trial, frames int)
+	Tell func(attempt, frames int)
 }
 
 // mark identifies a finding or a divergence.
@@ -141,8 +141,8 @@ type mark struct {
 	severity        machine.Severity
 }
 
-// Sight is an occurrence of the rule in a capture: a finding or a divergence.
-type Sight struct {
+// Occurrence is where a capture shows the rule: a finding or a divergence.
+type Occurrence struct {
 	Diverges  bool // replay finds it; otherwise it is a finding
 	Side      machine.Side
 	Addr      netip.AddrPort
@@ -154,8 +154,8 @@ type Sight struct {
 
 // seen is what a capture shows of a rule, and all the rules that it shows.
 type seen struct {
-	sights []Sight
-	others []string // sorted by name, without duplicates
+	occurrences []Occurrence
+	others      []string // sorted by name, without duplicates
 }
 
 // divergences adds what replay finds.
@@ -179,7 +179,7 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 		}
 		m := mark{diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side),
 			peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field}
-		to.sights = append(to.sights, Sight{
+		to.occurrences = append(to.occurrences, Occurrence{
 			Diverges: true, Side: x.Side, Addr: m.own, Certainty: x.Certainty(), Frame: d.Ref.Frame(), mark: m,
 			Message: fmt.Sprintf("%s: %s expected %s, got %s", x.Behaviour, d.Field, d.Expected, d.Got),
 		})
@@ -206,11 +206,11 @@ func (r *Rule) findings(f *Frames, to *seen) error {
 			if flow.Protocol != nil {
 				m.protocol = flow.Protocol.Name
 			}
-			sight := Sight{Side: x.Side, Addr: m.own, Certainty: x.Certainty, Message: x.Message(), mark: m}
+			found := Occurrence{Side: x.Side, Addr: m.own, Certainty: x.Certainty, Message: x.Message(), mark: m}
 			if len(x.Refs) > 0 {
-				sight.Frame = x.Refs[0].Frame()
+				found.Frame = x.Refs[0].Frame()
 			}
-			to.sights = append(to.sights, sight)
+			to.occurrences = append(to.occurrences, found)
 		}
 	}
 	return nil
@@ -239,19 +239,19 @@ func (e *AbsentError) Error() string {
 
 // Reduced is the result of Reduce.
 type Reduced struct {
-	Frames *Frames
-	Shows  Sight             // how the rule occurs in Frames
-	Was    machine.Certainty // its certainty in the whole capture
-	Trials int               // number of captures that were analysed
-	Least  bool              // every single frame of it is needed
+	Frames   *Frames
+	Shows    Occurrence        // how the rule occurs in Frames
+	Was      machine.Certainty // its certainty in the whole capture
+	Attempts int               // number of captures that were analysed
+	Least    bool              // every single frame of it is needed
 }
 
 // Reduce finds a small capture in which the rule still occurs. That is a
 // divergence if replay finds one of that name in the whole capture, otherwise a
-// finding. The parameter trials bounds how many captures are analysed. The
+// finding. The parameter attempts bounds how many captures are analysed. The
 // error is an AbsentError if the rule does not occur in the whole capture.
-func Reduce(f *Frames, r *Rule, trials int) (*Reduced, error) {
-	d := &reduction{all: f, rule: r, left: trials}
+func Reduce(f *Frames, r *Rule, attempts int) (*Reduced, error) {
+	d := &reduction{all: f, rule: r, left: attempts}
 	whole := make([]int, f.Len())
 	for i := range whole {
 		whole[i] = i
@@ -286,7 +286,7 @@ type reduction struct {
 	rule  *Rule
 	aims  map[mark]machine.Certainty // one of these must still occur, by certainty in the whole capture
 	finds func(*Frames, *seen) error // finds divergences, or findings
-	shows Sight                      // the occurrence in the newest capture that was tried
+	shows Occurrence                 // the occurrence in the newest capture that was tried
 	left  int
 	done  int
 }
@@ -300,17 +300,17 @@ func (d *reduction) aim() error {
 	if err := d.finds(d.all, &s); err != nil {
 		return err
 	}
-	if len(s.sights) == 0 {
+	if len(s.occurrences) == 0 {
 		d.finds = d.rule.findings
 		if err := d.finds(d.all, &s); err != nil {
 			return err
 		}
 	}
-	if len(s.sights) == 0 {
+	if len(s.occurrences) == 0 {
 		return &AbsentError{d.rule.ID, s.others}
 	}
 	d.aims = map[mark]machine.Certainty{}
-	for _, x := range s.sights {
+	for _, x := range s.occurrences {
 		d.aims[x.mark] = max(d.aims[x.mark], x.Certainty)
 	}
 	return nil
@@ -326,7 +326,7 @@ func (d *reduction) try(of []int) (bool, error) {
 	if err := d.finds(d.all.pick(of), &s); err != nil {
 		return false, err
 	}
-	for _, x := range s.sights {
+	for _, x := range s.occurrences {
 		was, ok := d.aims[x.mark]
 		if !x.Diverges {
 			was = min(was, machine.Likely)

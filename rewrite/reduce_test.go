@@ -53,7 +53,7 @@ func TestReduce(t *testing.T) {
 	if _, err := rewrite.Reduce(f, &rewrite.Rule{ID: "no-such-rule", Analysis: o}, 10); err == nil {
 		t.Error("a rule that does not stand: expected an error")
 	}
-	t.Logf("%d frames of %d after %d trials, least %v", r.Frames.Len(), f.Len(), r.Trials, r.Least)
+	t.Logf("%d frames of %d after %d trials, least %v", r.Frames.Len(), f.Len(), r.Attempts, r.Least)
 }
 
 // TestReduceSame: a small capture shows the same as the whole one: the rule for

@@ -160,15 +160,15 @@ func readable(err error) bool {
 
 // anonymiser is the state of one run.
 type anonymiser struct {
-	options  Options
-	names    names
-	frames   framer
-	fields   contents
-	lineage  lineage
-	streams  map[way][]*stream
-	streamed int // bytes of the messages of streams
-	held     int // approximate bytes of streams and spread
-	spread   []spread
+	options    Options
+	names      names
+	frames     framer
+	fields     contents
+	membership membership
+	streams    map[way][]*stream
+	streamed   int // bytes of the messages of streams
+	held       int // approximate bytes of streams and spread
+	spread     []spread
 
 	patches   map[machine.Ref][]patch
 	encrypted map[*analyze.Flow]bool
@@ -202,7 +202,7 @@ func newAnonymiser(o Options) *anonymiser {
 	a.names.init(o.Key, o.Ports)
 	a.fields.init(o.Key, &a.names)
 	a.frames.names = &a.names
-	a.lineage.init()
+	a.membership.init()
 	return a
 }
 
@@ -234,7 +234,7 @@ func (a *anonymiser) collect(r *analyze.Record) {
 		}
 		return
 	}
-	a.lineage.take(r.Flow, &r.Datagram, &a.fields.d)
+	a.membership.take(r.Flow, &r.Datagram, &a.fields.d)
 	if elsewhere(r.Packet) {
 		a.fields.count(r.Flow, false)
 		a.spread = append(a.spread, spread{
@@ -253,7 +253,7 @@ const spreadCost = int(unsafe.Sizeof(spread{})) + 2*int(unsafe.Sizeof(machine.Re
 
 // fit ends the reading if the tables have outgrown their room.
 func (a *anonymiser) fit() {
-	if room := a.options.Room; room > 0 && a.err == nil && a.held+a.names.size()+a.lineage.size() > room {
+	if room := a.options.Room; room > 0 && a.err == nil && a.held+a.names.size()+a.membership.size() > room {
 		a.err = &RoomError{"the tables of addresses, datagrams and streams", room}
 	}
 }
@@ -268,7 +268,7 @@ func elsewhere(p *capture.Packet) bool {
 func (a *anonymiser) lay() {
 	for _, d := range a.spread {
 		b := d.bytes
-		if a.lineage.foreign[d.ref] {
+		if a.membership.foreign[d.ref] {
 			b = a.fields.scrambled(d.plain)
 		}
 		for _, s := range d.spans {
@@ -295,7 +295,7 @@ func (a *anonymiser) take(r *analyze.Record) {
 	case r.Flow.Transport == capture.TCP:
 		payload = a.rewritten(r)
 	case elsewhere(r.Packet):
-	case a.lineage.foreign[f.Ref]:
+	case a.membership.foreign[f.Ref]:
 		payload = a.fields.scrambled(r.Datagram.Bytes)
 		a.fields.foreign(len(payload))
 	default:

@@ -77,8 +77,8 @@ func runBy(t *testing.T, analysis analyze.Options, src anonymise.Source, o anony
 	return w, report
 }
 
-// told returns everything that an analysis reports, except names.
-func told(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string) {
+// reported returns everything that an analysis reports, except names.
+func reported(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string) {
 	t.Helper()
 	o.Sink = func(r *analyze.Record) {
 		for i := range r.Events {
@@ -142,7 +142,7 @@ func TestSame(t *testing.T) {
 			if err := in.Rewind(); err != nil {
 				t.Fatal(err)
 			}
-			alike(t, told(t, options, in), told(t, options, w))
+			alike(t, reported(t, options, in), reported(t, options, w))
 			if err := in.Rewind(); err != nil {
 				t.Fatal(err)
 			}

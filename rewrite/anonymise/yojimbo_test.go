@@ -119,7 +119,7 @@ func TestYojimboWithoutSchema(t *testing.T) {
 				return w
 			}
 			rewound()
-			want := told(t, o, in)
+			want := reported(t, o, in)
 			messages := 0
 			for _, fact := range want {
 				if len(fact) > 0 && fact[0] >= '1' && fact[0] <= '9' {
@@ -129,7 +129,7 @@ func TestYojimboWithoutSchema(t *testing.T) {
 			if messages < 200 {
 				t.Errorf("%d facts of the original are no test of anything", messages)
 			}
-			alike(t, want, told(t, o, w))
+			alike(t, want, reported(t, o, w))
 			rewound()
 			was, is := said(t, o, in), said(t, o, w)
 			if len(was) == 0 || len(was) != len(is) {

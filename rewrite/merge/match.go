@@ -23,8 +23,8 @@ const (
 )
 
 const (
-	patience = 30 * time.Second     // the longest delay that is searched for
-	slack    = 2 * time.Millisecond // how much time stamps may contradict the smallest delay
+	longestDelay = 30 * time.Second     // the longest delay that is searched for
+	slack        = 2 * time.Millisecond // how much time stamps may contradict the smallest delay
 )
 
 // way is the state of matching one direction of a pair.
@@ -103,7 +103,7 @@ func (w *way) expect(singles [][2]int32) {
 		if w.taps[0] == 1 {
 			s[0], s[1] = s[1], s[0]
 		}
-		if d := w.delay(s[0], s[1]); d.Abs() < patience {
+		if d := w.delay(s[0], s[1]); d.Abs() < longestDelay {
 			list = append(list, d)
 		}
 	}
@@ -127,10 +127,10 @@ func byContent(passed []passage) []int32 {
 	return order
 }
 
-// judge determines whether the path both duplicates and loses packets, from
+// detectDoubling determines whether the path both duplicates and loses packets, from
 // contents that were sent once. Only then can one of several equal packets be a
 // copy while another was lost.
-func (w *way) judge(ups, downs []int32) {
+func (w *way) detectDoubling(ups, downs []int32) {
 	doubled, lost := false, false
 	for i, j := 0, 0; i < len(ups); {
 		content, first := w.up[ups[i]].content, i
@@ -161,7 +161,7 @@ func (w *way) judge(ups, downs []int32) {
 //  3. It is the last one that was sent before the arrival.
 func (w *way) match(out *Way) {
 	ups, downs := byContent(w.up), byContent(w.down)
-	w.judge(ups, downs)
+	w.detectDoubling(ups, downs)
 	usual := max(w.usual, w.least+10*time.Millisecond)
 	var waiting []int32
 	for i, j := 0, 0; j < len(downs); {
@@ -178,7 +178,7 @@ func (w *way) match(out *Way) {
 				i++
 			}
 			quick := slices.IndexFunc(waiting, func(u int32) bool { return w.delay(u, d) <= usual })
-			copied := paired >= 0 && w.delay(paired, d) <= patience
+			copied := paired >= 0 && w.delay(paired, d) <= longestDelay
 			switch n := len(waiting); {
 			case quick >= 0:
 				if quick < n-1 {
@@ -187,7 +187,7 @@ func (w *way) match(out *Way) {
 			case copied && (n == 0 || w.doubles && (w.delay(paired, d) <= usual || paired > waiting[n-1])):
 				w.down[d].outcome, w.down[d].mate = outcomeCopy, paired
 				continue
-			case n > 0 && w.delay(waiting[n-1], d) <= patience:
+			case n > 0 && w.delay(waiting[n-1], d) <= longestDelay:
 				quick = n - 1
 			default:
 				w.down[d].outcome = outcomeUnseen

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// lineage distinguishes the datagrams that a flow's protocol sent from foreign
+// membership distinguishes the datagrams that a flow's protocol sent from foreign
 // ones on the same addresses. A foreign datagram also parses as a packet: its
 // first bytes as counters. But those bytes are contents, and must not stay as a
 // header does.
@@ -17,22 +17,22 @@ import (
 // A datagram belongs to the flow if each of its counters is near those of
 // earlier datagrams, or near 0, where counters start. A sender may also jump to
 // other numbers. Then several datagrams in a row count up from there.
-type lineage struct {
+type membership struct {
 	open    int // readings that wait for the rest of their row, over all flows
-	flows   map[*analyze.Flow]*[2]ancestry
+	flows   map[*analyze.Flow]*[2]sideCounters
 	foreign map[machine.Ref]bool
 }
 
 // size returns the approximate size in bytes. Its maps are half empty after
 // growth.
-func (l *lineage) size() int {
-	const flow = int(unsafe.Sizeof([2]ancestry{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
+func (l *membership) size() int {
+	const flow = int(unsafe.Sizeof([2]sideCounters{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
 	const one = 2 * int(unsafe.Sizeof(machine.Ref(0))+unsafe.Sizeof(true))
 	return len(l.flows)*flow + len(l.foreign)*one + 2*l.open*int(unsafe.Sizeof(reading{}))
 }
 
-// ancestry is the state of one side's counters.
-type ancestry struct {
+// sideCounters is the state of one side's counters.
+type sideCounters struct {
 	sent, heard counts // its own counters, and the counters of its peer that it named
 	begun       bool   // a datagram of it was accepted
 	open        []reading
@@ -62,10 +62,10 @@ type reading struct {
 }
 
 const (
-	// near is how far apart two values of a counter may be. In a foreign datagram,
+	// counterSpan is how far apart two values of a counter may be. In a foreign datagram,
 	// two counters are both near by chance once in 16,384 times. If a flow loses
 	// more packets in a row, the rule of rows accepts it again.
-	near = 256
+	counterSpan = 256
 	// rowStep and rowLength define a row: rowLength datagrams, each at most
 	// rowStep above the one before.
 	rowStep   = 64
@@ -76,18 +76,18 @@ const (
 	counterBits = 16
 )
 
-func (l *lineage) init() {
-	l.flows, l.foreign = map[*analyze.Flow]*[2]ancestry{}, map[machine.Ref]bool{}
+func (l *membership) init() {
+	l.flows, l.foreign = map[*analyze.Flow]*[2]sideCounters{}, map[machine.Ref]bool{}
 }
 
 // take processes the next datagram of a flow, dissected as d.
-func (l *lineage) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissection) {
+func (l *membership) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissection) {
 	if f.Protocol == nil || len(dg.Bytes) == 0 {
 		return
 	}
 	sides := l.flows[f]
 	if sides == nil {
-		sides = new([2]ancestry)
+		sides = new([2]sideCounters)
 		for i := range sides {
 			sides[i].sent.note(0)
 			sides[i].heard.note(0)
@@ -102,7 +102,7 @@ func (l *lineage) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissect
 			l.foreign[r.ref] = true
 		}
 	case r.follows(own, peer):
-		own.adopt(&r)
+		own.accept(&r)
 	default:
 		l.foreign[r.ref] = true
 		l.row(own, peer, &r)
@@ -152,7 +152,7 @@ func read(dg *machine.Datagram, d *dissect.Dissection) reading {
 
 // follows reports whether every counter of a datagram of own is near known
 // ones.
-func (r *reading) follows(own, peer *ancestry) bool {
+func (r *reading) follows(own, peer *sideCounters) bool {
 	for _, v := range r.sent[:r.nSent] {
 		if !own.sent.has(v) && !peer.heard.has(v) {
 			return false
@@ -168,7 +168,7 @@ func (r *reading) follows(own, peer *ancestry) bool {
 
 // answers does what follows does, for the counters that name packets of the
 // peer.
-func (r *reading) answers(own, peer *ancestry) bool {
+func (r *reading) answers(own, peer *sideCounters) bool {
 	for _, v := range r.heard[:r.nHeard] {
 		if !peer.sent.has(v) && !own.heard.has(v) {
 			return false
@@ -177,8 +177,8 @@ func (r *reading) answers(own, peer *ancestry) bool {
 	return true
 }
 
-// adopt records that a datagram belongs to the flow.
-func (a *ancestry) adopt(r *reading) {
+// accept records that a datagram belongs to the flow.
+func (a *sideCounters) accept(r *reading) {
 	a.begun = true
 	for _, v := range r.sent[:r.nSent] {
 		a.sent.note(v)
@@ -196,7 +196,7 @@ func (a *ancestry) adopt(r *reading) {
 
 // row checks whether r completes a row of datagrams that count up from other
 // numbers.
-func (l *lineage) row(own, peer *ancestry, r *reading) {
+func (l *membership) row(own, peer *sideCounters, r *reading) {
 	length, at := 1, r.main
 	for i := len(own.open) - 1; i >= 0; i-- {
 		o := &own.open[i]
@@ -214,17 +214,17 @@ func (l *lineage) row(own, peer *ancestry, r *reading) {
 		return
 	}
 	delete(l.foreign, r.ref)
-	own.adopt(r)
+	own.accept(r)
 	l.admit(own, peer)
 	l.admit(peer, own)
 }
 
 // admit accepts the waiting datagrams that are near the counters now.
-func (l *lineage) admit(own, peer *ancestry) {
+func (l *membership) admit(own, peer *sideCounters) {
 	kept := own.open[:0]
 	for i := range own.open {
 		if o := &own.open[i]; o.follows(own, peer) {
-			own.adopt(o)
+			own.accept(o)
 			delete(l.foreign, o.ref)
 		} else {
 			kept = append(kept, *o)
@@ -238,7 +238,7 @@ func (l *lineage) admit(own, peer *ancestry) {
 // of o, a datagram of the peer.
 func (r *reading) names(o reading) bool {
 	for _, v := range r.heard[:r.nHeard] {
-		if v-o.main+near >= 2*near {
+		if v-o.main+counterSpan >= 2*counterSpan {
 			return false
 		}
 	}
@@ -256,7 +256,7 @@ func alike(a, b *reading) bool {
 		{a.either[:a.nEither], b.either[:]},
 	} {
 		for i, v := range lists[0] {
-			if v-lists[1][i]+near >= 2*near {
+			if v-lists[1][i]+counterSpan >= 2*counterSpan {
 				return false
 			}
 		}
@@ -267,7 +267,7 @@ func alike(a, b *reading) bool {
 // has reports whether v is near a counter.
 func (c *counts) has(v uint16) bool {
 	for _, top := range c.tops[:c.n] {
-		if v-top+near < 2*near {
+		if v-top+counterSpan < 2*counterSpan {
 			return true
 		}
 	}
@@ -277,7 +277,7 @@ func (c *counts) has(v uint16) bool {
 // note records v as the newest value of a counter.
 func (c *counts) note(v uint16) {
 	i := 0
-	for i < c.n && v-c.tops[i]+near >= 2*near {
+	for i < c.n && v-c.tops[i]+counterSpan >= 2*counterSpan {
 		i++
 	}
 	if i == c.n {
