@@ -67,7 +67,8 @@ func kindMark(k machine.EventKind) Marks {
 	return 1 << min(k, 16)
 }
 
-// frameIndex holds entries in pages, so that growth neither moves nor wastes memory.
+// frameIndex holds entries in pages, so that growth neither moves nor wastes
+// memory.
 type frameIndex struct {
 	pages [][]entry
 	n     int

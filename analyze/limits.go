@@ -211,10 +211,11 @@ func (s *Session) letIdle(x *list) {
 	}
 }
 
-// letOne removes the flow that was silent longest, of the lowest class that takes
-// more than its reserve. It never removes but, the flow of the current packet.
-func (s *Session) letOne(why Reason, but *Flow, beyond func(*list) bool) {
-	spares := func(x *list) bool { return x.count > 1 || x.count == 1 && x.oldest != but }
+// letOne removes the flow that was silent longest, of the lowest class that
+// takes more than its reserve. It never removes current, the flow of the current
+// packet.
+func (s *Session) letOne(why Reason, current *Flow, beyond func(*list) bool) {
+	spares := func(x *list) bool { return x.count > 1 || x.count == 1 && x.oldest != current }
 	var from *list
 	for c := unanswered; c < classes; c++ {
 		x := &s.lists[c]
@@ -223,7 +224,7 @@ func (s *Session) letOne(why Reason, but *Flow, beyond func(*list) bool) {
 		}
 	}
 	for f := from.oldest; ; f = from.oldest {
-		if f != but && f.Last <= f.place.since {
+		if f != current && f.Last <= f.place.since {
 			s.letGo(f, why)
 			return
 		}

@@ -211,8 +211,8 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	s.fitRoom(&s.waiting[1], s.answeredRoom)
 }
 
-// fitRoom decides the oldest pending flows until the held datagrams fit the room.
-// A flow without an answer is examined again when an answer comes.
+// fitRoom decides the oldest pending flows until the held datagrams fit the
+// room. A flow without an answer is examined again when an answer comes.
 func (s *Session) fitRoom(w *waiting, room int) {
 	for w.bytes > room && w.oldest != nil {
 		f := w.oldest.flow

@@ -67,7 +67,8 @@ type Options struct {
 	// datagram was not held. That is so in a second run, for the flows that the
 	// survey knows.
 	Fed func(*capture.Frame, *capture.Packet, *Flow)
-	// Gone is called for each flow that a limit removes, when its figures are final.
+	// Gone is called for each flow that a limit removes, when its figures are
+	// final.
 	Gone func(*Flow, Reason)
 	// Found is called for each occurrence of a rule, with the finding that it
 	// belongs to.

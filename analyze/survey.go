@@ -70,7 +70,8 @@ func (v *Survey) continueBefore(i int) {
 	}
 }
 
-// onlySession reports whether f is known to be the only session on its addresses.
+// onlySession reports whether f is known to be the only session on its
+// addresses.
 func (v *Survey) onlySession(f *Flow) bool {
 	k := v.flow(f)
 	return k != nil && k.session == 1 && !k.continued

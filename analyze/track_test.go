@@ -33,9 +33,9 @@ func strangers(t *testing.T, n int) string {
 	return path
 }
 
-// TestTimelineForgets: flows that a limit removes leave only their entries, which
-// name them. The second run holds back their datagrams, because the survey does
-// not know them. Each frame still has its own entry.
+// TestTimelineForgets: flows that a limit removes leave only their entries,
+// which name them. The second run holds back their datagrams, because the
+// survey does not know them. Each frame still has its own entry.
 func TestTimelineForgets(t *testing.T) {
 	const flows, most = 5000, 64
 	in, err := capture.Open([]string{strangers(t, flows)}, capture.Options{Keep: capture.KeepAll})

@@ -33,8 +33,8 @@ func places(t testing.TB, names ...string) (in *Input, list []place) {
 	return in, list
 }
 
-// TestRangeReaderReadsTheSame: records read through RangeReader equal those read one by one,
-// in any order.
+// TestRangeReaderReadsTheSame: records read through RangeReader equal those
+// read one by one, in any order.
 func TestRangeReaderReadsTheSame(t *testing.T) {
 	for _, names := range [][]string{
 		{"reliable-loss10.client.pcap.gz"}, {"u210_loss10.client.pcapng.gz"},

@@ -17,7 +17,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// written returns a capture with IPv4 and IPv6, UDP and TCP, comments and statistics.
+// written returns a capture with IPv4 and IPv6, UDP and TCP, comments and
+// statistics.
 func written(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -71,8 +71,8 @@ func mapped[S, T any](inner Source[S], f func(*Record, S) (T, bool)) Source[T] {
 	}
 }
 
-// TextValues returns the Values of a text field. Most comparisons use the strings
-// directly, the others use a copy of their bytes.
+// TextValues returns the Values of a text field. Most comparisons use the
+// strings directly, the others use a copy of their bytes.
 func TextValues(s Source[string]) Values {
 	return Values{Strings: s, Bytes: mapped(s, func(r *Record, v string) ([]byte, bool) { return r.word(v), true })}
 }

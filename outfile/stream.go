@@ -63,8 +63,8 @@ func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, erro
 	return nil, fmt.Errorf("%s: others keep replacing it", path)
 }
 
-// lockCreated locks a file that was just created. Another process may have replaced
-// it before the lock. lockCreated then closes it and returns false.
+// lockCreated locks a file that was just created. Another process may have
+// replaced it before the lock. lockCreated then closes it and returns false.
 func lockCreated(file *os.File, path string) (held bool, err error) {
 	if err := lock(file); err != nil {
 		return false, errors.Join(lockError(path, err), file.Close())

@@ -34,8 +34,8 @@ func (s *source) handleFailure() error {
 	return nil
 }
 
-// checkInterface checks an interface that went down. If it was removed, Next returns the
-// frames from before, and then ends.
+// checkInterface checks an interface that went down. If it was removed, Next
+// returns the frames from before, and then ends.
 func (s *source) checkInterface() {
 	now, err := net.InterfaceByIndex(s.index)
 	switch {

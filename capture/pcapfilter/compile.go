@@ -41,8 +41,8 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 	return c.assemble()
 }
 
-// unsupported returns the reason why a target cannot evaluate a filter, or an empty
-// string if it can.
+// unsupported returns the reason why a target cannot evaluate a filter, or an
+// empty string if it can.
 func unsupported(n node, target Target) string {
 	switch n := n.(type) {
 	case negation:

@@ -15,8 +15,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// kernelPacket is a packet as the kernel shows it to a filter: without its outer VLAN
-// tag, which is in the metadata.
+// kernelPacket is a packet as the kernel shows it to a filter: without its
+// outer VLAN tag, which is in the metadata.
 type kernelPacket struct {
 	bytes   []byte
 	network int // offset of the network header

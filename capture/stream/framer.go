@@ -55,8 +55,8 @@ const (
 )
 
 const (
-	// maxUnreadable is how many messages in a row that the protocol cannot read make
-	// the framing doubtful.
+	// maxUnreadable is how many messages in a row that the protocol cannot read
+	// make the framing doubtful.
 	maxUnreadable = 3
 	// everyByte is a length of unframed bytes. Below it a search is repeated with
 	// each segment. Above it a search is repeated when a quarter more has come, so

@@ -9,10 +9,10 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// membership distinguishes the datagrams that a flow's protocol sent from foreign
-// ones on the same addresses. A foreign datagram also parses as a packet: its
-// first bytes as counters. But those bytes are contents, and must not stay as a
-// header does.
+// membership distinguishes the datagrams that a flow's protocol sent from
+// foreign ones on the same addresses. A foreign datagram also parses as a
+// packet: its first bytes as counters. But those bytes are contents, and must
+// not stay as a header does.
 //
 // A datagram belongs to the flow if each of its counters is near those of
 // earlier datagrams, or near 0, where counters start. A sender may also jump to
@@ -62,9 +62,9 @@ type reading struct {
 }
 
 const (
-	// counterSpan is how far apart two values of a counter may be. In a foreign datagram,
-	// two counters are both near by chance once in 16,384 times. If a flow loses
-	// more packets in a row, the rule of rows accepts it again.
+	// counterSpan is how far apart two values of a counter may be. In a foreign
+	// datagram, two counters are both near by chance once in 16,384 times. If a
+	// flow loses more packets in a row, the rule of rows accepts it again.
 	counterSpan = 256
 	// rowStep and rowLength define a row: rowLength datagrams, each at most
 	// rowStep above the one before.

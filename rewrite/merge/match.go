@@ -127,9 +127,9 @@ func byContent(passed []passage) []int32 {
 	return order
 }
 
-// detectDoubling determines whether the path both duplicates and loses packets, from
-// contents that were sent once. Only then can one of several equal packets be a
-// copy while another was lost.
+// detectDoubling determines whether the path both duplicates and loses packets,
+// from contents that were sent once. Only then can one of several equal packets
+// be a copy while another was lost.
 func (w *way) detectDoubling(ups, downs []int32) {
 	doubled, lost := false, false
 	for i, j := 0, 0; i < len(ups); {

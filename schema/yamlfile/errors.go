@@ -60,8 +60,8 @@ func what(src []byte, err error) string {
 	return text
 }
 
-// settingName matches a setting that every schema and profile has. A file without one
-// is not a schema or profile, and errors quote nothing of it.
+// settingName matches a setting that every schema and profile has. A file
+// without one is not a schema or profile, and errors quote nothing of it.
 var settingName = regexp.MustCompile(`(?m)(^|[{,\s])["']?(messages|packets|protocol)["']?\s*:`)
 
 // where returns the line of a library error.

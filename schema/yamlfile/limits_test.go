@@ -103,8 +103,8 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// nestedAliases returns a schema with aliases that double their expansion the given
-// number of times.
+// nestedAliases returns a schema with aliases that double their expansion the
+// given number of times.
 func nestedAliases(times int) string {
 	var b strings.Builder
 	b.WriteString("messages:\n  0:\n    fields:\n      - &a0 {name: a, type: group, fields: [{name: b, type: bool}]}\n")
