@@ -56,9 +56,9 @@ func mix(a, b uint64) uint64 {
 
 // digest hashes a payload: all of it up to 32 bytes, and four spans of eight
 // bytes spread over a longer one. Two payloads that agree in those spans, come
-// close together, and agree in addresses, IP identification and length are the
-// same datagram. A protocol that sent two different ones could not distinguish
-// them by their headers either.
+// close together, and agree in addresses, IP identification and length count as
+// the same datagram. A protocol that sent two different ones could not
+// distinguish them by their headers either.
 func (t *duplicateTable) digest(b []byte) uint64 {
 	n := len(b)
 	switch {

@@ -87,8 +87,8 @@ func (c *Conn) reset() {
 	c.acks, c.last = [2]bool{}, [2]machine.Ref{}
 }
 
-// Feed processes the next segment of the connection. It empties out, and then
-// stores in it the messages that are now complete.
+// Feed processes the next segment of the connection. It resets out, and stores
+// the messages in it that are now complete.
 func (c *Conn) Feed(from machine.Side, p *capture.Packet, out *Output) {
 	out.reset()
 	for i := range c.halves {
@@ -198,8 +198,8 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 	})
 }
 
-// undecided returns the time and the frame of the oldest bytes that are not cut
-// into messages yet. open is false if there are none.
+// undecided returns the time and the frame of the oldest bytes whose framing is
+// not decided yet. The result open is false if there are none.
 func (h *half) undecided() (oldest Message, open bool) {
 	if h.framer.foreign || h.framer.synced || h.done >= len(h.buf) {
 		return Message{}, false
