@@ -45,8 +45,9 @@ type pending struct {
 
 // waiting lists flows whose protocol is being determined, by age. An attacker
 // can forge any number of flows, but not the answers to them. So flows without
-// an answer have a room of their own. If it is full, the oldest are cut to the
-// heads of their datagrams first, and then decided.
+// an answer have a room of their own. A part of it may hold whole datagrams;
+// beyond that part, the oldest flows are cut to heads. Beyond the room, the
+// oldest flows are decided.
 type waiting struct {
 	oldest, newest *pending
 	bytes          int

@@ -100,8 +100,8 @@ type Session struct {
 	// Flows whose protocol is being determined: those without an answer, and the
 	// others.
 	waiting [2]waiting
-	// Bytes that they may hold: flows without an answer, answered flows, and whole
-	// datagrams of answered flows.
+	// Bytes that they may hold: flows without an answer, answered flows, and flows
+	// whose datagrams are held whole.
 	unansweredRoom, answeredRoom, wholeRoom int
 	free                                    *pending
 	freeCount                               int
