@@ -189,8 +189,8 @@ func (k *endpointKey) mix() uint64 {
 }
 
 // table finds the flow of a packet. It has a direct-mapped cache in front of
-// the map, because the packets of a capture come in runs of one flow, or of a
-// few flows in turn.
+// the map. The packets of a capture come in runs of one flow, or of a few flows
+// in turn.
 type table struct {
 	flows map[flowKey]*Flow
 	cache [1 << cacheBits]*Flow

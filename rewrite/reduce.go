@@ -339,8 +339,8 @@ func (d *reduction) try(of []int) (bool, error) {
 	return false, nil
 }
 
-// flow keeps the frames of one flow if the rule occurs in that flow alone. If
-// there are several such flows, it keeps the shortest.
+// flow keeps only the frames of one flow, if they still show the rule. If there
+// are several such flows, it keeps the shortest.
 func (d *reduction) flow(of []int) ([]int, error) {
 	byFlow := map[int][]int{}
 	o := d.rule.Analysis
