@@ -119,8 +119,8 @@ func (f *File) Seek(offset int64, whence int) (int64, error) { return f.file.See
 // error the target is unchanged.
 func (f *File) Commit() error { return Commit(f) }
 
-// Commit ends several files. All are on disk before the first is moved to its
-// target. So a full disk leaves every target unchanged.
+// Commit ends several files. All bytes of all files are written before the
+// first is moved to its target. So a full disk leaves every target unchanged.
 func Commit(files ...*File) error {
 	var err error
 	for _, f := range files {

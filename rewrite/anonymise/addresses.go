@@ -68,7 +68,7 @@ func (n *names) vlan(tag uint16) uint16 {
 	return tag&^ids | id
 }
 
-// id shifts an IP identification, which is at most most, by a secret number of
+// id shifts an IP identification in the range 1 to most by a secret number of
 // its sender. Equal ones stay equal, and consecutive ones stay consecutive. 0
 // means none, and stays.
 func (n *names) id(source [16]byte, id, most uint32) uint32 {

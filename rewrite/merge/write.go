@@ -122,8 +122,8 @@ func (m *Merged) remarks() (list [2][]remark) {
 	return list
 }
 
-// Write passes the frames of both captures to to, in the order of time by A's
-// clock, with a comment on each. Frames of B have file 1 in their Ref.
+// Write calls to for every frame of both captures, in the order of time by A's
+// clock, with comments on the frame. Frames of B have file 1 in their Ref.
 func (m *Merged) Write(from [2]Source, to func(f *capture.Frame, comments ...string) error) error {
 	remarks := m.remarks()
 	var frames [2]capture.Frame
