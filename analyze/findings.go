@@ -7,10 +7,11 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// keepRefs is how many frames a finding names; the count goes on.
+// keepRefs is how many frames a finding names. Count goes beyond it.
 const keepRefs = 16
 
-// Finding is all occurrences of one rule by one side of a flow.
+// Finding collects all occurrences of one rule, by one side of a flow, with one
+// certainty.
 type Finding struct {
 	Rule      *machine.Rule
 	Flow      *Flow
@@ -20,14 +21,14 @@ type Finding struct {
 	First     machine.Instant
 	Last      machine.Instant
 	Refs      []machine.Ref // the first frames that show it, at most 16
-	Abouts    []machine.Ref // and those they refer to, zero where none
+	Abouts    []machine.Ref // the frames that those refer to; zero if there is none
 	Figures   [3]float64    // of the worst occurrence
 }
 
-// gather holds a flow's findings; most flows have none or few.
-type gather struct{ list []*Finding }
+// findingList holds a flow's findings. Most flows have few or none.
+type findingList struct{ list []*Finding }
 
-func (g *gather) add(a *machine.Anomaly) *Finding {
+func (g *findingList) add(a *machine.Anomaly) *Finding {
 	for _, f := range g.list {
 		if f.Rule == a.Rule && f.Side == a.Side && f.Certainty == a.Certainty {
 			f.add(a)
@@ -40,12 +41,12 @@ func (g *gather) add(a *machine.Anomaly) *Finding {
 	return f
 }
 
-// found takes an occurrence of a rule in f.
+// found adds an occurrence of a rule to the findings of f.
 func (s *Session) found(f *Flow, a *machine.Anomaly) {
 	if s.dropped > 0 && a.Rule.Absence && a.Certainty > machine.Possible {
-		a.Certainty = machine.Possible // the session's own copy, or a tracker's effect that nobody keeps
+		a.Certainty = machine.Possible // a is the session's own copy, or a tracker's effect that is not read again
 	}
-	x := f.gather.add(a)
+	x := f.findings.add(a)
 	if s.options.Found != nil {
 		x.Flow = f
 		s.options.Found(x)
@@ -64,16 +65,16 @@ func (f *Finding) add(a *machine.Anomaly) {
 	}
 }
 
-// Findings returns the flow's findings, the gravest first.
+// Findings returns the flow's findings, the most severe first.
 func (f *Flow) Findings() []*Finding {
-	for _, x := range f.gather.list {
+	for _, x := range f.findings.list {
 		x.Flow = f
 	}
-	slices.SortStableFunc(f.gather.list, func(x, y *Finding) int {
+	slices.SortStableFunc(f.findings.list, func(x, y *Finding) int {
 		return cmp.Or(cmp.Compare(y.Rule.Severity, x.Rule.Severity), cmp.Compare(x.Rule.ID, y.Rule.ID),
 			cmp.Compare(x.Side, y.Side), cmp.Compare(y.Certainty, x.Certainty))
 	})
-	return f.gather.list
+	return f.findings.list
 }
 
 // Message formats the finding.

@@ -11,53 +11,57 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Flow is one conversation between two endpoints: a pair of addresses, or one
-// session on them where the protocol shows that a new connection began.
+// Flow is one conversation between two endpoints: a pair of addresses. If the
+// protocol shows that a new connection began on the pair, each connection is a
+// flow of its own, called a session.
 type Flow struct {
-	// What every packet touches stands first, so that it shares cache lines.
+	// The fields that every packet uses come first, so that they share cache
+	// lines.
 	origin    endpointKey // A's
 	answer    endpointKey // B's
 	Transport capture.Transport
-	scopes    [2]*scope       // of both sides; nil while there is no tracker, and for protocols without
+	scopes    [2]*scope       // of both sides; nil without a tracker, and for protocols without scopes
 	tracker   machine.Tracker // nil while pending, unexplained or ended
 	pending   *pending
 	Last      machine.Instant
 	LastRef   machine.Ref
-	Packets   [2]uint64 // datagrams (TCP: segments) by side
-	Bytes     [2]uint64 // payload bytes on the wire by side
-	gather    gather    // findings
+	Packets   [2]uint64 // datagrams (TCP: segments) per side
+	Bytes     [2]uint64 // payload bytes on the wire per side
+	findings  findingList
 
 	ID      int // from 1, by first appearance
 	Session int // nth session on this pair of addresses, from 1
-	// nth conversation of its transport, from 0, as Wireshark counts: a protocol's sessions are of one
+	// nth conversation of its transport, from 0, as Wireshark counts. All sessions
+	// of one connection share it.
 	Stream     int
-	A, B       netip.AddrPort // A spoke first
+	A, B       netip.AddrPort // A sent the first packet
 	First      machine.Instant
 	FirstRef   machine.Ref
-	Duplicates uint64 // capture duplicates: counted, kept out of state
+	Duplicates uint64 // datagrams captured twice: counted, but ignored by the state
 
-	// Protocol is nil where nothing explains the flow; Verdict.Reason says why.
+	// Protocol is nil if no protocol explains the flow. Verdict.Reason says why.
 	Protocol *dissect.Protocol
 	Verdict  dissect.Verdict
 
-	unframed [2]uint64    // bytes of a side's stream that belong to no message, as far as they are reported
-	conn     *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
-	ended    *ended       // what is kept of a finished tracker
-	place    place        // among the flows that can be let go
-	gone     bool         // was let go
-	hasty    bool         // was given up for want of room, when nobody had answered yet
+	unframed     [2]uint64    // bytes of a side's stream that belong to no message, as reported so far
+	conn         *stream.Conn // of a TCP flow: orders its segments and cuts them into messages
+	ended        *ended       // the results of a finished tracker
+	place        place        // place in the lists of flows that limits may remove
+	gone         bool         // a limit removed it
+	decidedEarly bool         // it was decided early, because room was short and it had no answer yet
 }
 
-// ended is what stays of a tracker when its flow ends or is evicted.
+// ended is what remains of a tracker when its flow ends or is evicted.
 type ended struct {
 	summary [2]machine.Summary
 	facts   machine.Facts
 }
 
-// Config returns how the flow is read; nil where nothing explains it.
+// Config returns how the flow is decoded. It returns nil if no protocol
+// explains the flow.
 func (f *Flow) Config() *dissect.Config { return f.Verdict.Config }
 
-// Pending reports whether the flow's protocol is still being worked out.
+// Pending reports whether the flow's protocol is still being determined.
 func (f *Flow) Pending() bool { return f.pending != nil }
 
 // Addr returns the address of a side.
@@ -68,8 +72,8 @@ func (f *Flow) Addr(s machine.Side) netip.AddrPort {
 	return f.B
 }
 
-// Summary returns the protocol's figures of a side; false where no protocol
-// explains the flow.
+// Summary returns the protocol's figures of a side. It returns false if no
+// protocol explains the flow.
 func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 	switch {
 	case f.tracker != nil:
@@ -80,7 +84,7 @@ func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 	return machine.Summary{}, false
 }
 
-// RTT returns Summary(s).RTT; negative where it is not known.
+// RTT returns Summary(s).RTT. It is negative if it is not known.
 func (f *Flow) RTT(s machine.Side) time.Duration {
 	switch {
 	case f.tracker != nil:
@@ -91,7 +95,7 @@ func (f *Flow) RTT(s machine.Side) time.Duration {
 	return -1
 }
 
-// Loss returns Summary(s).Loss; negative where it is not known.
+// Loss returns Summary(s).Loss. It is negative if it is not known.
 func (f *Flow) Loss(s machine.Side) float64 {
 	switch {
 	case f.tracker != nil:
@@ -102,7 +106,8 @@ func (f *Flow) Loss(s machine.Side) float64 {
 	return -1
 }
 
-// Sent returns Summary(s).Packets; false where no protocol explains the flow.
+// Sent returns Summary(s).Packets. It returns false if no protocol explains the
+// flow.
 func (f *Flow) Sent(s machine.Side) (uint64, bool) {
 	switch {
 	case f.tracker != nil:
@@ -113,7 +118,8 @@ func (f *Flow) Sent(s machine.Side) (uint64, bool) {
 	return 0, false
 }
 
-// Facts returns what was learned about the flow so far, its vantage among it.
+// Facts returns what has been learned about the flow so far, including its
+// vantage.
 func (f *Flow) Facts() machine.Facts {
 	switch {
 	case f.tracker != nil:
@@ -124,7 +130,8 @@ func (f *Flow) Facts() machine.Facts {
 	return machine.Facts{}
 }
 
-// endpointKey is an address and port, packed so that comparing and hashing are cheap.
+// endpointKey is an address and port, packed so that comparison and hashing are
+// cheap.
 type endpointKey struct {
 	hi, lo uint64
 	port   uint16
@@ -150,7 +157,8 @@ func (k endpointKey) less(o endpointKey) bool {
 	return k.port < o.port
 }
 
-// flowKey is a pair of endpoints in a fixed order, so that both directions meet.
+// flowKey is a pair of endpoints in a fixed order, so that both directions have
+// one key.
 type flowKey struct {
 	low, high endpointKey
 	transport capture.Transport
@@ -166,21 +174,23 @@ func makeFlowKey(t capture.Transport, x, y endpointKey) flowKey {
 // key returns the pair of f's endpoints.
 func (f *Flow) key() flowKey { return makeFlowKey(f.Transport, f.origin, f.answer) }
 
-// joins reports whether f runs between two endpoints. (Spelled out, since the
-// compiler's own comparison is a call.)
+// joins reports whether f runs from x to y. The comparison is written out,
+// because the compiler's own one is a call.
 func (f *Flow) joins(x, y *endpointKey) bool {
 	return f.origin.lo == x.lo && f.answer.lo == y.lo && f.origin.port == x.port && f.answer.port == y.port &&
 		f.origin.hi == x.hi && f.answer.hi == y.hi
 }
 
-// mix spreads an endpoint over the high bits of a word, for the cache in front of
-// the map; it need not resist attack, since a miss only costs the map's look-up.
+// mix spreads an endpoint over the high bits of a word, for the cache in front
+// of the map. It need not resist attacks: a miss only costs a look-up in the
+// map.
 func (k *endpointKey) mix() uint64 {
 	return k.lo*0x9E3779B97F4A7C15 + uint64(k.port)*0xC2B2AE3D27D4EB4F + k.hi*0xD6E8FEB86659FD93
 }
 
-// table finds the flow of a packet. A direct-mapped cache stands before the
-// map, because the packets of a capture come in runs and rounds of flows.
+// table finds the flow of a packet. It has a direct-mapped cache in front of
+// the map. The packets of a capture come in runs of one flow, or of a few flows
+// in turn.
 type table struct {
 	flows map[flowKey]*Flow
 	cache [1 << cacheBits]*Flow
@@ -188,15 +198,15 @@ type table struct {
 
 const cacheBits = 9
 
-// slot returns the place in the cache of the flows between two endpoints, either
-// way round.
+// slot returns the cache slot for the flow between two endpoints, in either
+// order.
 func (t *table) slot(x, y *endpointKey) **Flow {
 	h := x.mix() + y.mix()
 	return &t.cache[(h^h>>32)*0x9E3779B97F4A7C15>>(64-cacheBits)]
 }
 
-// find returns the flow of a packet from src to dst, nil if there is none, and
-// which side sent it.
+// find returns the flow of a packet from src to dst and the side that sent it.
+// The flow is nil if there is none.
 func (t *table) find(transport capture.Transport, src, dst *endpointKey) (*Flow, machine.Side) {
 	slot := t.slot(src, dst)
 	f := *slot
@@ -218,7 +228,7 @@ func (t *table) find(transport capture.Transport, src, dst *endpointKey) (*Flow,
 	return f, machine.A
 }
 
-// remove takes out a flow that no packet can belong to any more.
+// remove removes a flow that no later packet can belong to.
 func (t *table) remove(f *Flow) {
 	if k := f.key(); t.flows[k] == f {
 		delete(t.flows, k)

@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// begin makes the flow of a packet that no flow has.
+// begin creates the flow of a packet that belongs to no existing flow.
 func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	s.begun++
 	f := &Flow{
@@ -27,7 +27,7 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	return f
 }
 
-// conversation numbers another conversation of a transport.
+// conversation returns the number of the next conversation of a transport.
 func (s *Session) conversation(t capture.Transport) int {
 	n := &s.streams[0]
 	if t != capture.UDP {
@@ -37,7 +37,7 @@ func (s *Session) conversation(t capture.Transport) int {
 	return *n - 1
 }
 
-// start finds out how a new flow is read, or begins to.
+// start determines how a new flow is decoded, or makes it pending.
 func (s *Session) start(f *Flow) {
 	known := s.options.Survey.flow(f)
 	switch config, reason := s.override(f); {
@@ -56,7 +56,7 @@ func (s *Session) start(f *Flow) {
 	}
 }
 
-// reopen begins another session on f's addresses, with the same protocol.
+// reopen starts another session on f's addresses, with the same protocol.
 func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 	next := s.successor(f, d)
 	next.scopes, f.scopes = f.scopes, next.scopes
@@ -68,17 +68,18 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 	return next
 }
 
-// succeeded lets go of a flow that another session continues.
+// succeeded removes a flow that another session continues, if limits demand it.
 func (s *Session) succeeded(f *Flow) {
 	switch l := &s.options.Limits; {
 	case l.Room:
-		s.relist(f) // it has ended, and takes little now
+		s.relist(f) // it has ended, and takes little memory now
 	case l.any():
 		s.letGo(f, ReasonSession)
 	}
 }
 
-// successor makes the flow of the next session on f's addresses, which d opens.
+// successor creates the flow of the next session on f's addresses, which d
+// opens.
 func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	s.begun++
 	next := &Flow{
@@ -90,14 +91,15 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	return next
 }
 
-// newTracker makes a tracker for f, started with what is known beforehand; the
-// flow's configuration then has it too, for whoever dissects its packets.
+// newTracker creates a tracker for f, with the facts that are known beforehand.
+// It also puts these facts into the flow's configuration, for callers that
+// dissect its packets.
 func (s *Session) newTracker(f *Flow) machine.Tracker {
 	config := f.Verdict.Config
 	known, vantage := s.options.Survey.flow(f), s.options.Vantage
 	stream, oneHost := f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
 	if known != nil || vantage != nil || stream || oneHost {
-		c := *config // the flow's own: very many flows share the one that has nothing to add
+		c := *config // the flow's own copy: many flows share a configuration without additions
 		config, f.Verdict.Config = &c, &c
 		config.Facts, config.Stream, config.OneHost = machine.Facts{}, stream, oneHost
 		config.Ends = [2]netip.AddrPort{f.A, f.B}
@@ -108,13 +110,13 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	if vantage != nil {
 		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
 	}
-	if f.Protocol.NewTracker == nil || s.options.Untracked && s.options.Survey.once(f) {
+	if f.Protocol.NewTracker == nil || s.options.Untracked && s.options.Survey.onlySession(f) {
 		return &stateless{facts: config.Facts}
 	}
 	return f.Protocol.NewTracker(config)
 }
 
-// track gives f its tracker.
+// track creates the tracker of f.
 func (s *Session) track(f *Flow) {
 	if s.trackers >= s.options.MaxTrackers {
 		s.evict()
@@ -127,7 +129,7 @@ func (s *Session) track(f *Flow) {
 	}
 }
 
-// end finishes f's tracker and keeps its figures.
+// end finishes f's tracker and keeps its results.
 func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	f.tracker.Finish(&s.out)
@@ -151,8 +153,8 @@ func (s *Session) end(f *Flow) {
 	s.leaveScopes(f)
 }
 
-// evict ends the flows that were idle longest: a sixteenth of all that are
-// followed, so that looking for them costs little per flow.
+// evict ends the flows that were idle longest: one in sixteen of those with a
+// tracker. Ending many at once keeps the search for them cheap per flow.
 func (s *Session) evict() {
 	var followed []*Flow
 	for _, f := range s.flows {

@@ -9,32 +9,35 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Limits bound what a session remembers, for runs without end. The zero value
-// keeps every flow.
+// Limits bound what a session remembers, for captures without end. The zero
+// value keeps every flow. A flow that a limit removes ends in four steps:
 //
-// A flow that is let go ends: its tracker settles what was open, its figures are
-// added to Session.Gone, Options.Gone is told, and then nothing of it is kept. If
-// its endpoints speak again, that is a new flow.
+//  1. Its tracker settles what was open.
+//  2. Its figures are added to Session.Gone.
+//  3. Options.Gone is called.
+//  4. The session forgets it.
+//
+// If its endpoints send again, that is a new flow.
 type Limits struct {
-	// Flows bounds how many are remembered.
+	// Flows bounds the number of remembered flows.
 	Flows int
-	// Idle lets go of flows that have been silent for so long by the capture's
-	// clock, at the latest after twice the time.
+	// Idle removes flows that were silent for this long by capture time. A flow is
+	// removed after twice the time at the latest.
 	Idle time.Duration
 	// Bytes bounds the state of all flows together: trackers, and TCP streams with
-	// what they hold for a missing segment. It is measured as the state grows, and
-	// may be exceeded by what a single packet can add.
+	// the segments that they hold. The state is measured as it grows, and may
+	// exceed the bound by what one packet can add.
 	Bytes int
-	// Room is set where flows are let go for want of room only: one that another
-	// session continues stays, as a reader of a file expects it.
+	// Room says that flows are removed only if room is short. A flow that another
+	// session continues then stays, as a reader of a file expects.
 	Room bool
 }
 
 func (l Limits) any() bool { return l != Limits{} }
 
-// hold returns the bytes that all datagrams may take that are held while the
-// protocol of their flow is worked out: most in general, and no more than one
-// part in so many of a smaller limit, but as much as a few flows need.
+// hold returns the bytes for datagrams whose flow has no protocol yet. That is
+// most, or one part-th of l.Bytes if that is smaller, but at least what a few
+// flows need.
 func (l *Limits) hold(most, part int) int {
 	const least = 1 << 20
 	if l.Bytes == 0 {
@@ -43,7 +46,7 @@ func (l *Limits) hold(most, part int) int {
 	return min(most, max(l.Bytes/part, least))
 }
 
-// Reason says why a flow was let go.
+// Reason says why a flow was removed.
 type Reason uint8
 
 const (
@@ -57,39 +60,39 @@ var reasonWords = [...]string{"idle", "flows", "memory", "session"}
 
 func (r Reason) String() string { return reasonWords[r] }
 
-// Reasons lists them all.
+// Reasons returns all reasons.
 func Reasons() []Reason { return []Reason{ReasonIdle, ReasonFlows, ReasonBytes, ReasonSession} }
 
-// class is how much a flow has shown of itself. Where there is no room, flows
-// are let go class by class: whoever can forge packets can make any number of
-// flows that nobody answers, and those must not push out the real ones.
+// class says how much a flow has shown of itself. If room is short, flows are
+// removed class by class. An attacker can forge packets, and so create any
+// number of flows without an answer. Those must not displace the real ones.
 type class uint8
 
 const (
-	unlisted class = iota // limits are not asked for
-	alone                 // one side speaks, no protocol explains it
-	answered              // both do
-	followed              // it has a tracker
+	unlisted   class = iota // there are no limits
+	unanswered              // one side sends, and no protocol explains it
+	answered                // both sides send, and no protocol explains it
+	followed                // it has a tracker
 	classes
 )
 
-// reserve is the share of the room, one part in so many, that a lower class
-// keeps where it is used: without it no new flow could begin beside many old ones.
+// reserve is the part of the room, one in reserve, that a lower class keeps if
+// it uses it. Without that part no new flow could begin beside many old ones.
 const reserve = 8
 
-// list holds the flows of a class, in the order in which they were put there. A
-// flow that has spoken since gets its second chance when it comes to be let go:
-// so a packet of a known flow costs nothing here.
+// list holds the flows of a class, in the order in which they were added. A
+// flow that has sent since then is moved to the end when its turn comes to be
+// removed. So a packet of a known flow costs nothing here.
 type list struct {
 	oldest, newest *Flow
 	count, bytes   int
 }
 
-// place is where a flow stands in its list.
+// place is the position of a flow in its list.
 type place struct {
 	older, newer *Flow
-	since        machine.Instant // when it was put there
-	bytes        int32           // of its state, when last measured
+	since        machine.Instant // when it was added
+	bytes        int32           // size of its state at the last measurement
 	class        class
 }
 
@@ -122,7 +125,7 @@ func (l *list) remove(f *Flow) {
 	l.bytes -= int(p.bytes)
 }
 
-// classOf returns the class that a flow is of now.
+// classOf returns the current class of a flow.
 func classOf(f *Flow) class {
 	switch {
 	case f.tracker != nil:
@@ -130,11 +133,11 @@ func classOf(f *Flow) class {
 	case f.Packets[machine.A] > 0 && f.Packets[machine.B] > 0:
 		return answered
 	}
-	return alone
+	return unanswered
 }
 
-// relist puts a flow into the list of its class, where limits are asked for,
-// with the size of its state.
+// relist moves a flow to the list of its class, and updates the size of its
+// state.
 func (s *Session) relist(f *Flow) {
 	size := 0
 	if f.tracker != nil {
@@ -156,12 +159,13 @@ func (s *Session) relist(f *Flow) {
 	s.lists[c].add(f, s.last)
 }
 
-// measureEvery is after how many datagrams of a flow its state is measured anew.
-// Segments of a stream can each be held, so they are measured all.
+// measureEvery is the number of datagrams of a flow after which its state is
+// measured again. Every segment of a TCP stream may be held, so streams are
+// measured at each.
 const measureEvery = 64
 
-// bound is asked after each packet of a flow: it keeps the flow's place and lets
-// go of what is beyond the limits.
+// bound runs after each packet of a flow. It updates the flow's place, and
+// removes flows beyond the limits.
 func (s *Session) bound(f *Flow) {
 	if n := f.Packets[machine.A] + f.Packets[machine.B]; f.conn != nil || n%measureEvery <= 1 ||
 		f.place.class != classOf(f) {
@@ -169,7 +173,7 @@ func (s *Session) bound(f *Flow) {
 	}
 	l := &s.options.Limits
 	if l.Idle > 0 {
-		for c := alone; c < classes; c++ {
+		for c := unanswered; c < classes; c++ {
 			s.letIdle(&s.lists[c])
 		}
 	}
@@ -195,7 +199,7 @@ func (s *Session) stateBytes() (n int) {
 	return n
 }
 
-// letIdle lets go of the flows at the head of a list that are silent.
+// letIdle removes the idle flows at the head of a list.
 func (s *Session) letIdle(x *list) {
 	for f := x.oldest; f != nil && s.last.Sub(f.place.since) > s.options.Limits.Idle; f = x.oldest {
 		if s.last.Sub(f.Last) > s.options.Limits.Idle {
@@ -207,19 +211,20 @@ func (s *Session) letIdle(x *list) {
 	}
 }
 
-// letOne lets go of the flow that was silent longest, of the lowest class that
-// takes more than its reserve; never of the one that a packet has just come for.
-func (s *Session) letOne(why Reason, but *Flow, beyond func(*list) bool) {
-	spares := func(x *list) bool { return x.count > 1 || x.count == 1 && x.oldest != but }
+// letOne removes the flow that was silent longest, of the lowest class that
+// takes more than its reserve. It never removes current, the flow of the current
+// packet.
+func (s *Session) letOne(why Reason, current *Flow, beyond func(*list) bool) {
+	spares := func(x *list) bool { return x.count > 1 || x.count == 1 && x.oldest != current }
 	var from *list
-	for c := alone; c < classes; c++ {
+	for c := unanswered; c < classes; c++ {
 		x := &s.lists[c]
 		if spares(x) && (from == nil || !beyond(from)) {
 			from = x
 		}
 	}
 	for f := from.oldest; ; f = from.oldest {
-		if f != but && f.Last <= f.place.since {
+		if f != current && f.Last <= f.place.since {
 			s.letGo(f, why)
 			return
 		}
@@ -238,8 +243,8 @@ func (s *Session) letGo(f *Flow, why Reason) {
 		f.pending.round = holdRounds
 		s.decide(f, true)
 	}
-	if f.place.class == alone && (why == ReasonFlows || why == ReasonBytes) {
-		f.conn = nil // what nobody answered is not worth the search for messages in it
+	if f.place.class == unanswered && (why == ReasonFlows || why == ReasonBytes) {
+		f.conn = nil // a flow without an answer is not worth the search for messages
 	}
 	s.finishStream(f)
 	if f.tracker != nil {
@@ -258,29 +263,30 @@ func (s *Session) letGo(f *Flow, why Reason) {
 	}
 }
 
-// compact takes flows that were let go out of the list of all.
+// compact deletes removed flows from the list of all flows.
 func (s *Session) compact() {
 	s.flows = slices.DeleteFunc(s.flows, func(f *Flow) bool { return f.gone })
 	s.forgotten = 0
 }
 
-// compactLeast spares short lists the work.
+// compactLeast avoids compacting short lists.
 const compactLeast = 1024
 
-// Totals are figures over flows, by protocol; under nil those that nothing explains.
+// Totals are figures over flows, by protocol. The key nil has the flows that no
+// protocol explains.
 type Totals map[*dissect.Protocol]*Total
 
 // Total is the sum over some flows.
 type Total struct {
 	Flows      uint64
-	Packets    [2]uint64 // datagrams (TCP: segments) by side
+	Packets    [2]uint64 // datagrams (TCP: segments) per side
 	Bytes      [2]uint64 // payload bytes on the wire
 	Duplicates uint64    // capture duplicates
 	Sides      [2]SideTotal
 	Findings   map[*machine.Rule]uint64 // occurrences
 }
 
-// SideTotal sums what trackers tell of one side.
+// SideTotal sums the figures of trackers for one side.
 type SideTotal struct{ Acked, Received, Duplicates, Stale, Missing, Resends uint64 }
 
 func (t Totals) add(f *Flow) {
@@ -301,16 +307,16 @@ func (t Totals) add(f *Flow) {
 			y.Missing, y.Resends = y.Missing+sum.Missing, y.Resends+sum.Resends
 		}
 	}
-	for _, found := range f.gather.list {
+	for _, found := range f.findings.list {
 		x.Findings[found.Rule] += found.Count
 	}
 }
 
-// Gone sums the flows that were let go.
+// Gone returns the sums over the flows that limits removed.
 func (s *Session) Gone() Totals { return s.gone }
 
-// Sum sums all flows that there were: those that were let go and those that are
-// remembered.
+// Sum returns the sums over all flows: those that limits removed and those that
+// are remembered.
 func (s *Session) Sum() Totals {
 	sum := Totals{}
 	for p, x := range s.gone {
@@ -324,15 +330,15 @@ func (s *Session) Sum() Totals {
 	return sum
 }
 
-// LetGo counts the flows that were let go for a reason.
+// LetGo returns how many flows were removed for a reason.
 func (s *Session) LetGo(why Reason) uint64 { return s.reasons[why] }
 
-// Begun counts the flows that there were.
+// Begun returns how many flows there were.
 func (s *Session) Begun() uint64 { return uint64(s.begun) }
 
-// StateBytes returns the size of the state of all flows as it was last measured;
-// 0 where no limits are asked for.
+// StateBytes returns the size of the state of all flows at the last
+// measurement. It returns 0 without limits.
 func (s *Session) StateBytes() int { return s.stateBytes() }
 
-// LiveLimits are the limits for a capture that has no end, where none are given.
+// LiveLimits are the default limits for a live capture.
 var LiveLimits = Limits{Flows: 1 << 16, Idle: 5 * time.Minute, Bytes: 256 << 20}

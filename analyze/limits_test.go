@@ -11,9 +11,9 @@ import (
 // peer returns the nth of many addresses.
 func peer(n int) netip.AddrPort { return netip.AddrPortFrom(hostB.Addr(), uint16(n+1)) }
 
-// mixed sends what a server sees: games that are answered and go on, strangers
-// that are not, and conversations that no protocol explains. A millisecond passes
-// from packet to packet.
+// mixed sends what a server sees: games that are answered and continue,
+// strangers that are not answered, and conversations that no protocol explains.
+// Packets are a millisecond apart.
 func mixed(f *feeder) {
 	for n := range 3000 {
 		game := peer(n % 7)
@@ -25,8 +25,8 @@ func mixed(f *feeder) {
 	}
 }
 
-// TestLimitsKeepTotals: whatever is let go and why, what is remembered and what
-// is summed make all there was; and the games, which go on, are never let go.
+// TestLimitsKeepTotals: for every limit, the removed and the remembered flows
+// together make up the total. The games continue, so they are never removed.
 func TestLimitsKeepTotals(t *testing.T) {
 	all, _ := run(Options{}, mixed)
 	want := all.Sum()
@@ -34,9 +34,9 @@ func TestLimitsKeepTotals(t *testing.T) {
 		"flows": {Flows: 100}, "idle": {Idle: 2 * time.Second}, "bytes": {Bytes: 7*64 + 32},
 		"everything": {Flows: 60, Idle: time.Second, Bytes: 1 << 10},
 	} {
-		told, most := 0, 0
+		emitted, most := 0, 0
 		s, _ := run(Options{Limits: l, Gone: func(f *Flow, _ Reason) {
-			told++
+			emitted++
 			if f.Protocol != nil {
 				t.Errorf("%s: flow %d, a game that goes on, was let go", name, f.ID)
 			}
@@ -51,8 +51,8 @@ func TestLimitsKeepTotals(t *testing.T) {
 		for _, r := range Reasons() {
 			let += s.LetGo(r)
 		}
-		if name != "bytes" && (told == 0 || uint64(told) != let || s.Begun() != let+uint64(len(s.Flows()))) {
-			t.Errorf("%s: %d flows began, %d are left, %d were let go, %d told", name, s.Begun(), len(s.Flows()), let, told)
+		if name != "bytes" && (emitted == 0 || uint64(emitted) != let || s.Begun() != let+uint64(len(s.Flows()))) {
+			t.Errorf("%s: %d flows began, %d are left, %d were let go, %d told", name, s.Begun(), len(s.Flows()), let, emitted)
 		}
 		got := s.Sum()
 		for p, x := range want {
@@ -65,7 +65,8 @@ func TestLimitsKeepTotals(t *testing.T) {
 	}
 }
 
-// TestLimitsLetIdleGo: who is silent ends within twice the time, and begins anew.
+// TestLimitsLetIdleGo: a silent flow ends within twice the time. Its next
+// packet begins a new flow.
 func TestLimitsLetIdleGo(t *testing.T) {
 	var gone []int
 	s, _ := run(Options{Limits: Limits{Idle: time.Second}, Gone: func(f *Flow, why Reason) {
@@ -90,11 +91,11 @@ func TestLimitsLetIdleGo(t *testing.T) {
 	}
 }
 
-// TestAnswerIsLookedAt: a flow that had to make way before it was answered is
-// looked at when it is.
+// TestAnswerIsLookedAt: a flow that was decided early, before its answer came,
+// is examined again when the answer comes.
 func TestAnswerIsLookedAt(t *testing.T) {
 	s, _ := run(Options{}, func(f *feeder) {
-		f.session.aloneRoom = 64 << 10
+		f.session.unansweredRoom = 64 << 10
 		f.send(hostA, hostB, mark('.', 0))
 		for n := range 2000 {
 			f.send(peer(n), hostC, make([]byte, 100))

@@ -7,9 +7,10 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 )
 
-// DecodeAs reads flows that match as a given protocol, whatever their bytes say.
+// DecodeAs decodes the flows that match as a given protocol, whatever their
+// bytes show.
 type DecodeAs struct {
-	Text      string // what the user said, for the reason in the flow's row: "-d udp.port==7777,gaffer"
+	Text      string // the user's words, for the reason of the flow: "-d udp.port==7777,gaffer"
 	Transport capture.Transport
 	Port      uint16     // of either endpoint; 0 for any
 	Addr      netip.Addr // of either endpoint; invalid for any
@@ -23,7 +24,8 @@ func (d *DecodeAs) matches(f *Flow) bool {
 		(!d.Addr.IsValid() || d.Addr == f.A.Addr() || d.Addr == f.B.Addr())
 }
 
-// override returns the first of the user's rules that matches f, and the reason to show.
+// override returns the first of the user's rules that matches f, and the reason
+// to show.
 func (s *Session) override(f *Flow) (*DecodeAs, string) {
 	for i := range s.options.DecodeAs {
 		if d := &s.options.DecodeAs[i]; d.matches(f) {

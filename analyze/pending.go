@@ -9,27 +9,30 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// How long a flow's datagrams are held while its protocol is worked out.
+// Bounds for the datagrams that are held while the protocol of their flow is
+// being determined.
 const (
-	// Acks come a round trip after the packets that they name: at 200 packets a
-	// second each way and 300 ms that is 120 datagrams in which there are none.
-	holdDatagrams = 512 // then the best verdict stands
-	holdRounds    = 2   // a flow that nothing explains is tried so often, on later datagrams each time
-	// bytes over all flows; beyond it only the head of a datagram is held, as if a snap length had cut it
-	holdWhole    = 8 << 20
-	holdHead     = 48       // bytes of it: every header of our protocols
-	holdAlone    = 32 << 20 // over all flows that nobody answers
-	holdPreamble = 96       // from so many on the older half may be something else
-	holdBytes    = 64 << 20 // over all flows; beyond it the oldest pending flow must do with what it has
-	keepFree     = 256      // pending values kept for further flows
-	// A verdict before the last datagram must lead the next best protocol by this
-	// many bits: chance then picks the wrong one in less than 0.1%.
+	// Acks come a round trip after the packets that they name. At 200 packets a
+	// second each way and 300 ms, the first 120 datagrams contain none.
+	holdDatagrams = 512 // after that many the best verdict counts
+	holdRounds    = 2   // how often an unexplained flow is tried, each time on later datagrams
+	// bytes over all flows; beyond it only the head of a datagram is held, as if
+	// cut by a snap length
+	holdWhole      = 8 << 20
+	holdHead       = 48       // bytes of it: every header of our protocols
+	holdUnanswered = 32 << 20 // bytes over all flows without an answer
+	holdPreamble   = 96       // from that many datagrams on, the older half may be something else
+	holdBytes      = 64 << 20 // bytes over all flows; beyond it the oldest pending flow is decided
+	keepFree       = 256      // pending values kept for later flows
+	// Before the last datagram, a verdict counts only if it leads the next best
+	// protocol by this many bits. Chance then selects the wrong one in less than
+	// 0.1 % of the cases.
 	holdLead = 10
 )
 
-// pending is what a flow keeps until it is explained: its datagrams, which are
-// weighed together whenever there are some more of them, and given to the
-// tracker in order in the end.
+// pending holds a flow's datagrams until a protocol explains it. The
+// classifiers weigh them together, repeatedly, as more come. In the end the
+// tracker receives them in order.
 type pending struct {
 	flow         *Flow
 	held         []heldDatagram
@@ -37,17 +40,18 @@ type pending struct {
 	round        int
 	newer, older *pending
 	cut          bool // only heads are held
-	answered     bool // it stands in that list
+	answered     bool // it is in the list of answered flows
 }
 
-// waiting lists flows whose protocol is being worked out, by age. Anybody can
-// forge any number of flows, but not the answers to them. So flows without an
-// answer have a room of their own, in which the oldest make way: first all but
-// the heads of what is held of them goes, then they must do with what they have.
+// waiting lists flows whose protocol is being determined, by age. An attacker
+// can forge any number of flows, but not the answers to them. So flows without
+// an answer have a room of their own. A part of it may hold whole datagrams;
+// beyond that part, the oldest flows are cut to heads. Beyond the room, the
+// oldest flows are decided.
 type waiting struct {
 	oldest, newest *pending
 	bytes          int
-	whole          *pending // the oldest that is not cut; for those that nobody answers
+	whole          *pending // the oldest that is not cut; only for flows without an answer
 	wholeBytes     int      // of it and all newer ones
 }
 
@@ -89,7 +93,7 @@ func (w *waiting) remove(p *pending) {
 	p.newer, p.older = nil, nil
 }
 
-// cutOldest leaves of the oldest whole flow no more than heads.
+// cutOldest cuts the datagrams of the oldest whole flow to heads.
 func (w *waiting) cutOldest() {
 	p := w.whole
 	w.whole = p.newer
@@ -108,7 +112,7 @@ func (w *waiting) cutOldest() {
 	w.bytes += p.size()
 }
 
-// candidate is a protocol that the flow may be of.
+// candidate is a protocol that may explain the flow.
 type candidate struct {
 	protocol *dissect.Protocol
 	dissect.Classifier
@@ -117,7 +121,8 @@ type candidate struct {
 type heldDatagram struct {
 	at  machine.Instant
 	ref machine.Ref
-	// with the side, and whether it is behind a hole, in the top bits: 100,000 flows hold eight of these each
+	// length, with the side and heldBehind in the top bits: 100,000 flows hold
+	// eight of these each
 	length uint32
 	end    uint32 // of its bytes in pending.bytes
 }
@@ -128,7 +133,7 @@ const (
 	heldCost   = int(unsafe.Sizeof(heldDatagram{}))
 )
 
-// size returns the bytes that are held.
+// size returns the bytes that p holds.
 func (p *pending) size() int { return len(p.bytes) + heldCost*len(p.held) }
 
 func (s *Session) waitingOf(p *pending) *waiting {
@@ -138,7 +143,8 @@ func (s *Session) waitingOf(p *pending) *waiting {
 	return &s.waiting[0]
 }
 
-// each calls do with every held datagram in order; the datagram's bytes are p's.
+// each calls do with every held datagram in order. The bytes of a datagram
+// belong to p.
 func (p *pending) each(do func(d *machine.Datagram)) {
 	d := new(machine.Datagram)
 	start := uint32(0)
@@ -167,9 +173,10 @@ func (s *Session) admit(f *Flow) {
 	s.waitingOf(p).add(p)
 }
 
-// hold keeps a datagram and, at growing counts, asks the classifiers whether
-// the flow is explained now. They keep nothing of a flow in between, which a
-// capture of very many flows could not afford: they are fed what is held anew.
+// hold adds a datagram. At growing counts it asks the classifiers whether a
+// protocol explains the flow now. The classifiers keep no state per flow, which
+// a capture of many flows could not afford. They are fed all held datagrams
+// each time.
 func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	p := f.pending
 	if d.From == machine.B && !p.answered {
@@ -198,26 +205,26 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	case holdDatagrams:
 		s.decide(f, true)
 	}
-	for alone := &s.waiting[0]; alone.wholeBytes > s.wholeRoom && alone.whole != nil; {
-		alone.cutOldest()
+	for unanswered := &s.waiting[0]; unanswered.wholeBytes > s.wholeRoom && unanswered.whole != nil; {
+		unanswered.cutOldest()
 	}
-	s.press(&s.waiting[0], s.aloneRoom)
-	s.press(&s.waiting[1], s.answeredRoom)
+	s.fitRoom(&s.waiting[0], s.unansweredRoom)
+	s.fitRoom(&s.waiting[1], s.answeredRoom)
 }
 
-// press decides the oldest flows that wait, until what is held has its room. One
-// that nobody has answered is looked at again when somebody does.
-func (s *Session) press(w *waiting, room int) {
+// fitRoom decides the oldest pending flows until the held datagrams fit the
+// room. A flow without an answer is examined again when an answer comes.
+func (s *Session) fitRoom(w *waiting, room int) {
 	for w.bytes > room && w.oldest != nil {
 		f := w.oldest.flow
 		w.oldest.round = holdRounds
-		f.hasty = !w.oldest.answered
+		f.decidedEarly = !w.oldest.answered
 		s.decide(f, true)
 	}
 }
 
-// weigh feeds the classifiers that can be of the flow with what is held from
-// the nth datagram on, and tells whether any of them has made up its mind.
+// weigh feeds the datagrams from the nth on to the classifiers that fit the
+// flow. It reports whether any of them is sure.
 func (s *Session) weigh(p *pending, n int) (sure bool) {
 	s.trial = s.trial[:0]
 	prefix := 0
@@ -247,11 +254,13 @@ func (s *Session) weigh(p *pending, n int) (sure bool) {
 	return sure
 }
 
-// decide takes the best verdict, if there is one. With last set, it is now or never.
+// decide uses the best verdict, if there is one. last says that this is the
+// last attempt.
 func (s *Session) decide(f *Flow, last bool) {
 	sure := s.weigh(f.pending, 0)
 	if n := len(f.pending.held); !sure && n >= holdPreamble {
-		// Something else may have come first: a login, another protocol's handshake.
+		// Something else may have come first, such as a login or another protocol's
+		// handshake.
 		if sure = s.weigh(f.pending, n/2); !sure && last {
 			s.weigh(f.pending, 0)
 		}
@@ -261,7 +270,7 @@ func (s *Session) decide(f *Flow, last bool) {
 	}
 	var best dissect.Verdict
 	var proto *dissect.Protocol
-	var next float64 // evidence for the second best protocol
+	var next float64 // evidence for the second-best protocol
 	var why []string
 	for _, c := range s.trial {
 		v := c.Verdict()
@@ -286,19 +295,21 @@ func (s *Session) decide(f *Flow, last bool) {
 	}
 }
 
-// explain starts the flow's tracker and gives it what was held.
+// explain starts the flow's tracker and feeds it the held datagrams.
 func (s *Session) explain(f *Flow, proto *dissect.Protocol, v dissect.Verdict) {
 	v.Reason = s.intern(v.Reason)
 	f.Protocol, f.Verdict = proto, v
 	s.track(f)
 	p := f.pending
 	s.release(p)
-	// A held datagram may open another session: the rest is then that flow's.
+	// A held datagram may open another session. The rest then belongs to that
+	// flow.
 	p.each(func(d *machine.Datagram) { f = s.observe(f, d, nil) })
 	s.recycle(p)
 }
 
-// giveUp leaves the flow unexplained: for now, or after the last round for good.
+// giveUp leaves the flow unexplained: for now, or for good after the last
+// round.
 func (s *Session) giveUp(f *Flow, reason string) {
 	p := f.pending
 	if reason == "" {
@@ -307,7 +318,7 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	f.Verdict = dissect.Verdict{Reason: s.intern(reason)}
 	if s.sink != nil {
 		s.out.Reset()
-		p.each(func(d *machine.Datagram) { s.tell(f, d, nil) })
+		p.each(func(d *machine.Datagram) { s.emit(f, d, nil) })
 	}
 	if p.round++; p.round < holdRounds {
 		w := s.waitingOf(p)
@@ -320,7 +331,7 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	s.recycle(p)
 }
 
-// release takes p out of the pending flows.
+// release removes p from the pending flows.
 func (s *Session) release(p *pending) {
 	p.flow.pending = nil
 	s.waitingOf(p).remove(p)

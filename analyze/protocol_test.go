@@ -13,8 +13,8 @@ import (
 )
 
 // A protocol for tests: each datagram is the mark 'T', an operation and a
-// 16-bit number. Its tracker folds all it sees into a hash, so that any
-// datagram left out, doubled or moved shows.
+// 16-bit number. Its tracker hashes all that it observes, so any omitted,
+// repeated or moved datagram shows.
 var testProtocol = &dissect.Protocol{
 	Name:     "test",
 	Classify: func() dissect.Classifier { return &testClassifier{} },
@@ -107,18 +107,18 @@ func (f *feeder) send(src, dst netip.AddrPort, payload []byte) {
 
 func mark(op byte, n int) []byte { return []byte{'T', op, byte(n), byte(n >> 8)} }
 
-type told struct {
+type emitted struct {
 	flow   int
 	frame  uint64
 	from   machine.Side
 	events int
 }
 
-func run(o Options, fill func(*feeder)) (*Session, []told) {
-	var log []told
+func run(o Options, fill func(*feeder)) (*Session, []emitted) {
+	var log []emitted
 	o.Registry = dissect.NewRegistry(testProtocol)
 	o.Sink = func(r *Record) {
-		t := told{frame: r.Datagram.Ref.Frame(), from: r.Datagram.From, events: len(r.Events)}
+		t := emitted{frame: r.Datagram.Ref.Frame(), from: r.Datagram.From, events: len(r.Events)}
 		if r.Flow != nil {
 			t.flow = r.Flow.ID
 		}
@@ -151,7 +151,7 @@ func TestBothDirectionsAreOneFlow(t *testing.T) {
 			t.Errorf("flow %d: tracker saw %d packets of b, expected all 10 with those that were held", f.ID, sum.Packets)
 		}
 	}
-	// Every datagram is told once, with the event of its own step.
+	// Every datagram is recorded once, with the event of its own step.
 	seen := map[uint64]int{}
 	for _, r := range log {
 		if r.frame > 0 && r.events == 1 {
@@ -161,7 +161,7 @@ func TestBothDirectionsAreOneFlow(t *testing.T) {
 	for frame := uint64(1); frame <= 40; frame++ {
 		want := 1
 		if frame == 38 || frame == 40 {
-			want = 2 // the last of each flow is named again by the flow's end
+			want = 2 // the last frame of each flow is named again when the flow ends
 		}
 		if seen[frame] != want {
 			t.Errorf("frame %d told %d times with its event, expected %d", frame, seen[frame], want)
@@ -203,7 +203,7 @@ func TestNewSessionIsANewFlow(t *testing.T) {
 	fill := func(f *feeder) {
 		for i := range 20 {
 			op := byte('.')
-			if i == 5 || i == 12 { // while held, and after
+			if i == 5 || i == 12 { // while held, and later
 				op = 'N'
 			}
 			f.send(hostA, hostB, mark(op, i))
@@ -220,7 +220,7 @@ func TestNewSessionIsANewFlow(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("session, packets, first frame of flows: %v, expected %v", got, want)
 	}
-	// A second run that starts with what the first learned finds the same flows.
+	// A second run that starts with the survey of the first finds the same flows.
 	again, _ := run(Options{Survey: s.Survey()}, fill)
 	for i, f := range again.Flows() {
 		if f.Session != s.Flows()[i].Session || f.Packets != s.Flows()[i].Packets {

@@ -8,20 +8,21 @@ import (
 
 const (
 	relaySlots = 1 << 11
-	// relayWindow is how long after a message came to an endpoint the same one can
-	// leave it again and count as passed on: a frame of the application, generously.
+	// A message that reaches an endpoint and leaves it within relayWindow counts
+	// as relayed. The limit is a generous one for one frame of the application.
 	relayWindow = 250 * time.Millisecond
 )
 
-// relays remembers what came to endpoints lately, each message in the one slot
-// that its hash chooses, so as to tell what they pass on in other flows.
+// relays remembers messages that recently reached endpoints, to recognise those
+// that an endpoint relays in other flows. The hash of a message selects its
+// slot.
 type relays struct {
 	slots *[relaySlots]relayed
 }
 
-// relayed is a message that came to an endpoint.
+// relayed is a message that reached an endpoint.
 type relayed struct {
-	key  uint64 // of the endpoint and what the message says
+	key  uint64 // of the endpoint and the contents of the message
 	at   machine.Instant
 	ref  machine.Ref
 	flow int
@@ -36,7 +37,7 @@ func relayKey(at endpointKey, hash uint64) uint64 {
 	return h
 }
 
-// note takes what the messages of a step say.
+// note checks and records the messages of a step.
 func (r *relays) note(f *Flow, contents []machine.Content) {
 	for i := range contents {
 		c := &contents[i]
@@ -49,7 +50,7 @@ func (r *relays) note(f *Flow, contents []machine.Content) {
 		}
 		key := relayKey(from, c.Hash)
 		if x := &r.slots[key%relaySlots]; x.key == key && x.flow != f.ID && c.At >= x.at && c.At.Sub(x.at) < relayWindow {
-			f.gather.add(&machine.Anomaly{Rule: c.Rule, Side: c.From, Certainty: machine.Likely, At: c.At, Ref: c.Ref,
+			f.findings.add(&machine.Anomaly{Rule: c.Rule, Side: c.From, Certainty: machine.Likely, At: c.At, Ref: c.Ref,
 				About: x.ref, Figures: [3]float64{float64(c.Number)}})
 		}
 		key = relayKey(to, c.Hash)

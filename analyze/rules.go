@@ -8,13 +8,13 @@ import (
 
 // Sizes that the rules below name.
 const (
-	// safePayload is what passes every path unfragmented: IPv6's minimum MTU of
-	// 1280 less 40 bytes of IPv6 and 8 of UDP header.
+	// safePayload is the payload that passes every path unfragmented: IPv6's
+	// minimum MTU of 1280, less 40 bytes of IPv6 header and 8 of UDP header.
 	safePayload = 1232
 )
 
-// Rules lists the rules that hold for every protocol; each protocol's
-// descriptor lists its own.
+// Rules lists the rules for all protocols. Each protocol's descriptor lists its
+// own rules.
 var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost, captureDropped, steadyLoss}
 
 var captureDuplicate = &machine.Rule{
@@ -73,7 +73,8 @@ Capture again with a larger ring (-B), a capture filter (-f), or fewer bytes of 
 	},
 }
 
-// noteDropped says of a flow that ends that the capture may lack some of it.
+// noteDropped adds a finding to a flow that ends, if the capture may lack some
+// of its packets.
 func (s *Session) noteDropped(f *Flow) {
 	if s.dropped == 0 {
 		return
@@ -83,9 +84,9 @@ func (s *Session) noteDropped(f *Flow) {
 		Figures: [3]float64{float64(s.dropped), float64(missing)}})
 }
 
-// noteFraming reports what of a side's stream could not be assigned to messages
-// since the segment before. The first bytes of a stream that was joined in its
-// middle are none of that.
+// noteFraming reports the bytes of a side's stream that could not be assigned
+// to messages since the previous segment. The first bytes of a stream that was
+// joined in its middle do not count.
 func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 	if f.conn.Format() == nil {
 		return
@@ -102,8 +103,8 @@ func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 	}
 }
 
-// note adds what the session itself found to the flow's findings, and to the
-// record that is told next.
+// note adds a finding of the session itself to the flow's findings, and to the
+// next record.
 func (s *Session) note(f *Flow, a *machine.Anomaly) {
 	s.found(f, a)
 	if s.sink != nil {
@@ -116,7 +117,8 @@ func (s *Session) noteDuplicate(f *Flow, d *machine.Datagram) {
 		Figures: [3]float64{float64(d.Length)}})
 }
 
-// noteSize reports what IP had to cut, and what it may have to elsewhere.
+// noteSize reports datagrams that IP fragmented, and those that other paths may
+// fragment.
 func (s *Session) noteSize(f *Flow, d *machine.Datagram, fragments int) {
 	if fragments > 1 {
 		s.note(f, &machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,

@@ -9,32 +9,33 @@ import (
 
 // Bounds of steady loss.
 const (
-	// steadyShare is the least share that is reported, 0..1. From about 3 % on loss
-	// is felt: ITU-T G.1010 (2001), table I.1, has 3 % as the limit for conversation.
+	// steadyShare is the smallest reported share of lost packets, 0..1. From about
+	// 3 % on, users notice loss: ITU-T G.1010 (2001), table I.1, has 3 % as the
+	// limit for conversation.
 	steadyShare = 0.03
-	// steadyLost is how many packets must be lost, and steadyJudged how many must be
-	// judged for an observed share to be believed as it is: of a share of 3 %, five
-	// are expected in 167. Below five expected events the usual approximations do not
-	// hold (W. G. Cochran, "Some methods for strengthening the common chi-squared
-	// tests", Biometrics 10, 1954). Of fewer packets, the share must lie above 3 %
-	// by Wilson's interval.
-	steadyLost   = 5
-	steadyJudged = 167
-	// steadyZ is the quantile of the normal distribution for 95 % on both sides.
+	// steadyLost and steadySettled are the least packets lost, and the least with a
+	// known fate, for which the observed share is used as it is. At a share of 3
+	// %, five losses are expected in 167 packets. Below five expected events the
+	// usual approximations do not hold (W. G. Cochran, "Some methods for
+	// strengthening the common chi-squared tests", Biometrics 10, 1954). Of fewer
+	// packets, the lower end of Wilson's interval must reach 3 %.
+	steadyLost    = 5
+	steadySettled = 167
+	// steadyZ is the two-sided 95 % quantile of the normal distribution.
 	steadyZ = 1.96
 )
 
-// How the loss was told: the third figure of a finding.
+// How the loss was measured: the third figure of a finding.
 const (
-	judgedByNumbers = iota
-	judgedByAcks
-	judgedThereAndBack
+	lossByNumbers = iota
+	lossByAcks
+	lossThereAndBack
 )
 
-var judgedWords = [...]string{
-	judgedByNumbers:    "packets never came to the tap at their receiver",
-	judgedByAcks:       "packets that acks speak of were named by none",
-	judgedThereAndBack: "packets were lost, or their answers",
+var lossWords = [...]string{
+	lossByNumbers:    "packets never came to the tap at their receiver",
+	lossByAcks:       "packets that acks speak of were named by none",
+	lossThereAndBack: "packets were lost, or their answers",
 }
 
 var steadyLoss = &machine.Rule{
@@ -46,7 +47,7 @@ What is judged depends on where the capture was taken. At the receiver, numbers 
 
 The protocol repairs this, at the price of latency and copies. Look at the network first: wireless links, a full uplink or queue, a rate limit. "ackscope merge" of captures at both ends tells where packets die.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.1f%% of %.0f %s", worst[0], worst[1], judgedWords[int(worst[2])%len(judgedWords)])
+		return fmt.Sprintf("%.1f%% of %.0f %s", worst[0], worst[1], lossWords[int(worst[2])%len(lossWords)])
 	},
 }
 
@@ -57,12 +58,12 @@ func (s *Session) noteLoss(f *Flow) {
 		if sum.PathKnown == machine.Unknown || !steady(&sum.Path) {
 			continue
 		}
-		how := judgedByAcks
+		how := lossByAcks
 		switch {
 		case sum.PathBoth:
-			how = judgedThereAndBack
+			how = lossThereAndBack
 		case f.Facts().Vantage.Near(side.Other()):
-			how = judgedByNumbers
+			how = lossByNumbers
 		}
 		s.note(f, &machine.Anomaly{
 			Rule: steadyLoss, Side: side, Certainty: sum.PathKnown, At: f.Last, Ref: f.LastRef,
@@ -71,18 +72,18 @@ func (s *Session) noteLoss(f *Flow) {
 	}
 }
 
-// steady reports whether what was lost is 3 % or more, and spread over the flow.
+// steady reports whether the loss is at least 3 % and spread over the flow.
 func steady(p *machine.PathLoss) bool {
 	share := p.Share()
 	if share < steadyShare || p.Lost < steadyLost || 2*p.Lossy < p.Blocks {
 		return false
 	}
-	return p.Settled >= steadyJudged || wilson(share, float64(p.Settled)) >= steadyShare
+	return p.Settled >= steadySettled || wilson(share, float64(p.Settled)) >= steadyShare
 }
 
-// wilson returns the lower end of the score interval of a share of n (E. B. Wilson,
-// "Probable inference, the law of succession, and statistical inference", Journal
-// of the American Statistical Association 22, 1927).
+// wilson returns the lower end of the score interval of a share of n. Source:
+// E. B. Wilson, "Probable inference, the law of succession, and statistical
+// inference", Journal of the American Statistical Association 22, 1927.
 func wilson(share, n float64) float64 {
 	const z2 = steadyZ * steadyZ
 	return (share + z2/(2*n) - steadyZ*math.Sqrt((share*(1-share)+z2/(4*n))/n)) / (1 + z2/n)

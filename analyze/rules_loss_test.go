@@ -7,7 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Loss is steady from 3 % on, of enough packets, unless it came in outages.
+// TestSteady: loss is steady from 3 % on, over enough packets, unless it came
+// in outages.
 func TestSteady(t *testing.T) {
 	spread := func(n, every int) (p machine.PathLoss) {
 		for i := range n {
@@ -43,7 +44,7 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// Wilson's interval, against the roots of its own definition.
+// TestWilson checks Wilson's interval against the roots of its own definition.
 func TestWilson(t *testing.T) {
 	for _, n := range []float64{5, 20, 167, 10000} {
 		for _, share := range []float64{0.01, 0.05, 0.5, 0.99} {

@@ -7,9 +7,9 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// Run reads a source to its end through a new session. The error is how the
-// source ended, nil for a clean end: a *capture.CutError or *capture.DamageError
-// leaves a session that holds everything up to there.
+// Run reads a source to its end through a new session. The error is that of the
+// source, or nil for a clean end. After a *capture.CutError or
+// *capture.DamageError the session holds everything before that point.
 func Run(src capture.Source, o Options) (*Session, error) {
 	s := NewSession(o)
 	err := s.Drive(src, capture.NewDecoder(o.Decode))
@@ -17,7 +17,7 @@ func Run(src capture.Source, o Options) (*Session, error) {
 	return s, err
 }
 
-// Drive feeds the session all that a source gives. The error is Run's.
+// Drive feeds the session all frames of a source. The error is that of Run.
 func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 	var f capture.Frame
 	var p capture.Packet
@@ -35,26 +35,27 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 		d.Decode(&f, &p)
 		s.Feed(&f, &p)
 		if s.options.Fed != nil {
-			s.options.Fed(&f, &p, s.landed)
+			s.options.Fed(&f, &p, s.lastFlow)
 		}
 	}
 }
 
-// Dropper is a source that knows how many packets the capture lacks, at its end
-// for certain, and whether all that it lacks was counted; capture.Input is one.
+// Dropper is a source that knows how many packets the capture lacks, and
+// whether it counted all of them. The answers are final at the end of the
+// source. capture.Input is a Dropper.
 type Dropper interface {
 	Dropped() uint64
 	Counted() bool
 }
 
-// Rewinder is a source that can be read again; capture.Input is one.
+// Rewinder is a source that can be read again. capture.Input is a Rewinder.
 type Rewinder interface {
 	capture.Source
 	Rewind() error
 }
 
-// Until returns a source that is read until stop gives an error, which is then how it
-// ends: for a sink that has had enough.
+// Until returns a source that ends with the error of stop, as soon as stop
+// returns one. It serves a sink that needs no more records.
 func Until(src Rewinder, stop func() error) Rewinder { return &until{src, stop} }
 
 type until struct {
@@ -69,7 +70,7 @@ func (u *until) Next(f *capture.Frame) error {
 	return u.Rewinder.Next(f)
 }
 
-// Dropped and Counted make it a Dropper where the source is one.
+// Dropped and Counted make it a Dropper if the source is one.
 func (u *until) Dropped() uint64 {
 	d, ok := u.Rewinder.(Dropper)
 	if !ok {
@@ -83,9 +84,10 @@ func (u *until) Counted() bool {
 	return ok && d.Counted()
 }
 
-// RunTwice reads a source once to learn what only the whole capture teaches,
-// and again with that known: every flow has its protocol from its first packet
-// on, and every event its final grade. The options' sink sees the second run.
+// RunTwice reads a source twice. The first run learns what only the whole
+// capture shows. The second run starts with it: every flow has its protocol
+// from its first packet on, and every event its final grade. The sink of o
+// receives the second run.
 func RunTwice(src Rewinder, o Options) (*Session, error) {
 	s, err := Learn(src, o)
 	if err != nil {
@@ -95,9 +97,9 @@ func RunTwice(src Rewinder, o Options) (*Session, error) {
 	return Run(src, o)
 }
 
-// Learn is the first run of RunTwice, for those who want to know the flows before
-// the second: it leaves the source at its begin. A capture that is cut or damaged
-// is no error here, since the second run meets the same.
+// Learn does the first run of RunTwice, for callers that need the flows before
+// the second. It rewinds the source. It returns no error for a capture that is
+// cut or damaged, because the second run returns the same one.
 func Learn(src Rewinder, o Options) (*Session, error) {
 	o.Sink, o.Survey, o.Fed, o.Gone = nil, nil, nil, nil
 	s, err := Run(src, o)

@@ -10,15 +10,17 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// State has three scopes: a flow has its tracker, an endpoint its machine.Scope
-// where the protocol has one, and the rest is the session's own.
+// State has three scopes. A flow has its tracker. An endpoint has its
+// machine.Scope, if the protocol has one. Everything else belongs to the
+// session.
 //
-// A tracker never sees the scopes themselves, only what they say of a datagram
-// (machine.Place). So a flow can be stepped again without the other flows of its
-// endpoints: the timeline writes the places down. What an endpoint as a whole was
-// at a frame is stepped from checkpoints of its own.
+// A tracker never sees the scopes themselves, only what they say of a datagram:
+// its machine.Place. So a flow can be stepped again without the other flows of
+// its endpoints, because the timeline stores the places. The state of a whole
+// endpoint at a frame has checkpoints of its own.
 
-// scope is the machine.Scope of one endpoint, and how many followed flows it has.
+// scope is the machine.Scope of one endpoint, and the number of its flows with
+// a tracker.
 type scope struct {
 	machine.Scope
 	key   scopeKey
@@ -30,27 +32,28 @@ type scopeKey struct {
 	protocol *dissect.Protocol
 }
 
-// scopeKeys returns the keys of a flow's endpoints; false where its protocol has
-// no scopes. Those of streams have none: a stream is numbered for itself.
+// scopeKeys returns the keys of a flow's endpoints. It returns false if the
+// protocol has no scopes, and for TCP, where each stream has its own numbers.
 func (f *Flow) scopeKeys() (keys [2]scopeKey, ok bool) {
 	if f.Protocol == nil || f.Protocol.NewScope == nil || f.Transport != capture.UDP {
 		return keys, false
 	}
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		keys[side] = scopeKey{f.half(side), f.Protocol}
+		keys[side] = scopeKey{f.endpoint(side), f.Protocol}
 	}
 	return keys, true
 }
 
-// half returns the key of one of a flow's endpoints.
-func (f *Flow) half(side machine.Side) endpointKey {
+// endpoint returns the key of one of a flow's endpoints.
+func (f *Flow) endpoint(side machine.Side) endpointKey {
 	if side == machine.A {
 		return f.origin
 	}
 	return f.answer
 }
 
-// enterScopes gives a flow that is now followed the scopes of its endpoints.
+// enterScopes assigns the scopes of its endpoints to a flow that has a tracker
+// now.
 func (s *Session) enterScopes(f *Flow) {
 	keys, ok := f.scopeKeys()
 	if !ok || f.scopes[machine.A] != nil {
@@ -70,8 +73,8 @@ func (s *Session) enterScopes(f *Flow) {
 	}
 }
 
-// leaveScopes lets go of them. An endpoint none of whose flows is followed is
-// forgotten, so that there are never more than two scopes a tracker.
+// leaveScopes releases the scopes of a flow. The session forgets an endpoint
+// without tracked flows. So there are never more than two scopes per tracker.
 func (s *Session) leaveScopes(f *Flow) {
 	for side, x := range f.scopes {
 		if x == nil {
@@ -84,20 +87,20 @@ func (s *Session) leaveScopes(f *Flow) {
 	}
 }
 
-// scopeTrack is what the timeline knows of one endpoint.
+// scopeTrack holds the checkpoints of one endpoint.
 type scopeTrack struct {
-	live        *scope // the one that checkpoints were last taken of
-	since       int    // datagrams of the endpoint since the last checkpoint
+	live        *scope // the scope of the last checkpoint
+	since       int    // datagrams of the endpoint since that checkpoint
 	checkpoints []scopeCheckpoint
 }
 
 type scopeCheckpoint struct {
 	entries int           // how many entries of the timeline it has seen
-	scope   machine.Scope // nil: one that is new
+	scope   machine.Scope // nil for a new scope
 }
 
-// noteScope writes down what the sender's scope said of a record's datagram, and
-// takes a checkpoint of the scope from time to time.
+// noteScope stores what the sender's scope said of a record's datagram. From
+// time to time it takes a checkpoint of the scope.
 func (t *Timeline) noteScope(r *Record, k *track) {
 	x := r.Flow.scopes[r.Datagram.From]
 	if x == nil {
@@ -125,7 +128,7 @@ func (t *Timeline) noteScope(r *Record, k *track) {
 	}
 }
 
-// scopesAt returns the scopes of a flow's endpoints as they were after entry at.
+// scopesAt returns the scopes of a flow's endpoints after entry at.
 func (t *Timeline) scopesAt(f *Flow, at uint32) (scopes [2]machine.Scope, err error) {
 	keys, ok := f.scopeKeys()
 	if !ok {
@@ -139,7 +142,7 @@ func (t *Timeline) scopesAt(f *Flow, at uint32) (scopes [2]machine.Scope, err er
 	return scopes, nil
 }
 
-// scopeAt returns an endpoint's scope after so many entries.
+// scopeAt returns an endpoint's scope after the given number of entries.
 func (t *Timeline) scopeAt(f *Flow, k scopeKey, entries int) (machine.Scope, error) {
 	next, x := 0, machine.Scope(nil)
 	if c := t.scopes[k]; c != nil {
@@ -174,13 +177,14 @@ func (t *Timeline) scopeAt(f *Flow, k scopeKey, entries int) (machine.Scope, err
 	return x, nil
 }
 
-// inScope is a tracker with the scopes of its endpoints, to be drawn together.
+// inScope is a tracker with the scopes of its endpoints, so that they are drawn
+// together.
 type inScope struct {
 	machine.Tracker
 	scopes [2]machine.Scope
 }
 
-// Inspect draws a side with what is known of its endpoint.
+// Inspect draws a side with the state of its endpoint.
 func (t inScope) Inspect(s machine.Side, v *machine.View) {
 	t.Tracker.Inspect(s, v)
 	t.scopes[s].Inspect(v)

@@ -12,7 +12,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// countScope numbers what an endpoint sends, and folds it into one number.
+// countScope numbers the datagrams of an endpoint, and hashes them.
 type countScope struct {
 	n, fold uint64
 	flows   map[int]bool
@@ -41,7 +41,7 @@ func (x *countScope) Clone() machine.Scope {
 
 func (x *countScope) Size() int { return 4000 }
 
-// placeTracker folds the places of its datagrams too.
+// placeTracker also hashes the places of its datagrams.
 type placeTracker struct{ foldTracker }
 
 func (t *placeTracker) Observe(d *machine.Datagram, out *machine.Effects) {
@@ -53,8 +53,9 @@ func (t *placeTracker) Inspect(_ machine.Side, v *machine.View) {
 	v.Gauges = append(v.Gauges, machine.Gauge{Name: "tracker", Value: float64(t.fold >> 12)})
 }
 
-// What an endpoint sends is counted over all its flows, and the state at any
-// frame, the endpoint's included, is that of a fold over all packets up to there.
+// TestScopeSpansAnEndpointsFlows: the datagrams of an endpoint are counted over
+// all its flows. The state at any frame, with that of the endpoint, equals a
+// hash over all packets up to there.
 func TestScopeSpansAnEndpointsFlows(t *testing.T) {
 	seed := maphash.MakeSeed()
 	counted := &dissect.Protocol{

@@ -1,16 +1,14 @@
-// Package analyze turns a capture into flows, records and findings: it keys
-// datagrams by conversation, finds out each one's protocol, drives its tracker,
-// and hands every packet with what it brought about to whoever asks.
-//
-// Ring 3 of the house: it knows no protocol by name.
+// Package analyze splits a capture into flows, follows each one with the
+// tracker of its protocol, and produces records and findings:
 //
 //	capture.Source -> Session.Feed -> flow table -> classifiers (first datagrams)
 //	                                           `-> tracker -> events, anomalies
 //	                                                   `-> Record -> Sink
 //
-// A Session is one run over a capture. What only the whole capture teaches
-// (where the tap stood, that an endpoint lies) is learned by a first run and
-// given to a second one: see Survey.
+// It knows no protocol by name. A Session is one run over a capture. Some facts
+// show only in the whole capture: where the tap stood, or that an endpoint
+// sends false acks. A first run learns them, and a second run starts with them;
+// see Survey.
 package analyze
 
 import (
@@ -22,14 +20,14 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Record is one packet of the capture and what the step over it brought about.
-// Everything in it is valid during the sink's call only.
+// Record is one packet of the capture and the effects of its step. All of it is
+// valid only during the call of the sink.
 type Record struct {
-	N      uint64         // running number over all files, from 0
-	Frame  *capture.Frame // nil, as Packet is, for a datagram that was held while its flow was worked out
+	N      uint64         // position among the packets of all files, from 0
+	Frame  *capture.Frame // nil, as Packet is, for a datagram that was held while its flow was pending
 	Packet *capture.Packet
-	Flow   *Flow // nil for frames that carry no UDP or TCP payload
-	// Datagram is the UDP payload; or, where Message is set, the Index-th message
+	Flow   *Flow // nil for frames without a UDP or TCP payload
+	// Datagram is the UDP payload. If Message is set, it is the Index-th message
 	// that a TCP segment completed, whose bytes came in Spans.
 	Datagram machine.Datagram
 	Message  bool
@@ -37,40 +35,43 @@ type Record struct {
 	Spans    []capture.Span
 	More     bool // further messages of the same segment follow
 
-	// Events and Anomalies were settled at this packet; they may be about earlier ones.
+	// Events and Anomalies were settled at this packet. They may concern earlier
+	// packets.
 	Events    []machine.Event
 	Anomalies []machine.Anomaly
-	Messages  []machine.Message // whose lives ended here
+	Messages  []machine.Message // messages whose lives ended here
 }
 
-// Sink takes records in order.
+// Sink receives records in order.
 type Sink func(*Record)
 
-// Options set up a session.
+// Options configure a session.
 type Options struct {
 	Registry *dissect.Registry
-	DecodeAs []DecodeAs       // the user's overrides: the first that matches decides
-	Vantage  *machine.Vantage // the user's word on where the tap stood; nil to infer it
-	Survey   *Survey          // what an earlier run over the same capture learned; nil for none
-	Sink     Sink             // nil where only flows and findings are wanted
+	DecodeAs []DecodeAs       // the user's overrides; the first match applies
+	Vantage  *machine.Vantage // the user's statement of where the tap stood; nil to infer it
+	Survey   *Survey          // what an earlier run over the same capture learned; nil if none
+	Sink     Sink             // nil if only flows and findings are needed
 	Decode   capture.DecodeOptions
-	// NoEvents spares the sink the events: for one that looks at datagrams only.
+	// NoEvents omits events, for a sink that reads only datagrams.
 	NoEvents bool
-	// Untracked gives flows no tracker where the survey knows them to be one session
-	// only: for a sink that wants datagrams, by flow, and nothing of what they mean.
+	// Untracked omits the tracker of a flow that the survey knows to be one
+	// session. It serves a sink that needs only the datagrams of each flow.
 	Untracked bool
-	// MaxTrackers bounds the flows that are followed at one time; beyond it the
-	// one that was idle longest ends and keeps its summary. 0: 262,144.
+	// MaxTrackers bounds the flows with a tracker at one time (default 262,144).
+	// Beyond it the flow that was idle longest ends and keeps its summary.
 	MaxTrackers int
 	Limits      Limits
-	// Fed is told of each frame of Drive when its records were told, with the flow that
-	// its datagram went to; nil for none. The sink has the frame of a datagram only
-	// where none was held: in a second run, of the flows that the survey knows.
+	// Fed, if not nil, is called for each frame of Drive after its records, with
+	// the flow of its datagram. The sink sees the frame of a datagram only if the
+	// datagram was not held. That is so in a second run, for the flows that the
+	// survey knows.
 	Fed func(*capture.Frame, *capture.Packet, *Flow)
-	// Gone is told of each flow that is let go for the sake of the limits, when its
-	// figures are final.
+	// Gone is called for each flow that a limit removes, when its figures are
+	// final.
 	Gone func(*Flow, Reason)
-	// Found is told of each occurrence of a rule, with the finding that it now is part of.
+	// Found is called for each occurrence of a rule, with the finding that it
+	// belongs to.
 	Found func(*Finding)
 }
 
@@ -84,38 +85,39 @@ type Session struct {
 
 	table table
 	flows []*Flow
-	begun int // flows ever
-	// streams counts the conversations that there were, of UDP and of all else.
+	begun int // all flows so far
+	// streams counts the conversations of UDP and of other transports.
 	streams [2]int
 
-	lists     [classes]list // of flows, where limits are asked for
+	lists     [classes]list // of flows, if there are limits
 	gone      Totals
 	reasons   [len(reasonWords)]uint64
-	forgotten int // flows that were let go and stand in flows still
+	forgotten int // removed flows that are still in flows
 
 	candidates []candidate // one for each protocol of the registry
-	trial      []candidate // those that the flow being weighed may be of
+	trial      []candidate // those that the flow being weighed may belong to
 
-	// Flows whose protocol is being worked out: those that nobody answers, and the others.
+	// Flows whose protocol is being determined: those without an answer, and the
+	// others.
 	waiting [2]waiting
-	// Bytes that they may hold: datagrams of the first, of the others, and all that
-	// is held whole.
-	aloneRoom, answeredRoom, wholeRoom int
-	free                               *pending
-	freeCount                          int
+	// Bytes that they may hold: flows without an answer, answered flows, and flows
+	// whose datagrams are held whole.
+	unansweredRoom, answeredRoom, wholeRoom int
+	free                                    *pending
+	freeCount                               int
 
-	trackers int // flows that are followed now
+	trackers int // flows that have a tracker now
 	scopes   map[scopeKey]*scope
 	texts    map[string]string // reasons that flows share
 
 	n          uint64 // packets fed
 	dropped    uint64 // packets that the capture is known to lack
-	counted    bool   // it says how many it lacks
+	counted    bool   // the capture says how many it lacks
 	duplicates uint64
 	first      machine.Instant
 	last       machine.Instant
 
-	formats []stream.Format // how protocols stand in TCP streams
+	formats []stream.Format // how protocols frame messages in TCP streams
 	stream  struct {
 		out      stream.Output
 		datagram machine.Datagram
@@ -125,23 +127,23 @@ type Session struct {
 	}
 
 	relays   relays
-	landed   *Flow            // where the last frame's datagram went
-	frame    *capture.Frame   // the one being fed
-	datagram machine.Datagram // what it carries
+	lastFlow *Flow            // the flow of the last frame's datagram
+	frame    *capture.Frame   // the current frame
+	datagram machine.Datagram // its datagram
 	out      machine.Effects
-	noted    []machine.Anomaly // found of the present frame by the session itself
+	noted    []machine.Anomaly // findings of the session itself about the current frame
 	record   Record
 }
 
-// NewSession prepares a run.
+// NewSession returns a session that has read nothing yet.
 func NewSession(o Options) *Session {
 	if o.MaxTrackers == 0 {
 		o.MaxTrackers = defaultMaxTrackers
 	}
 	s := &Session{
 		registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{},
-		dropped:   o.Survey.captureDropped(),
-		aloneRoom: o.Limits.hold(holdAlone, 8), answeredRoom: o.Limits.hold(holdBytes, 4),
+		dropped:        o.Survey.captureDropped(),
+		unansweredRoom: o.Limits.hold(holdUnanswered, 8), answeredRoom: o.Limits.hold(holdBytes, 4),
 		wholeRoom: o.Limits.hold(holdWhole, 8),
 	}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
@@ -151,8 +153,8 @@ func NewSession(o Options) *Session {
 	return s
 }
 
-// Flows returns all flows by number, but for those that limits let go; the slice
-// grows with the run.
+// Flows returns all flows by number, except those that limits removed. The
+// slice grows during the run.
 func (s *Session) Flows() []*Flow {
 	if s.forgotten > 0 {
 		s.compact()
@@ -160,8 +162,8 @@ func (s *Session) Flows() []*Flow {
 	return s.flows
 }
 
-// Flow returns a flow by its number; nil for one that there is not, or that limits
-// let go.
+// Flow returns a flow by its number. It returns nil if there is none, or if a
+// limit removed it.
 func (s *Session) Flow(id int) *Flow {
 	flows := s.Flows()
 	if id >= 1 && id <= len(flows) && flows[id-1].ID == id {
@@ -182,9 +184,9 @@ func (s *Session) Duplicates() uint64 { return s.duplicates }
 // Span returns the times of the first and the last frame.
 func (s *Session) Span() (first, last machine.Instant) { return s.first, s.last }
 
-// Feed takes the next frame, decoded as p.
+// Feed processes the next frame, decoded as p.
 func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
-	s.frame, s.landed, s.noted = frame, nil, s.noted[:0]
+	s.frame, s.lastFlow, s.noted = frame, nil, s.noted[:0]
 	if s.n == 0 {
 		s.first = p.At
 	}
@@ -202,18 +204,18 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	if f == nil {
 		f = s.begin(p, src, dst)
 	}
-	// The session's own, since the tracker's interface lets it escape: one on the
-	// stack would cost an allocation a packet.
+	// The session's own datagram, because the tracker's interface lets it escape:
+	// one on the stack would cost an allocation per packet.
 	d := &s.datagram
 	d.At, d.Ref, d.From, d.Bytes, d.Length = p.At, p.Ref, side, p.Payload, p.Length
 	if p.Duplicate {
 		s.duplicates++
 		f.Duplicates++
 		s.noteDuplicate(f, d)
-		s.landed = f
+		s.lastFlow = f
 		if s.sink != nil {
 			s.out.Reset()
-			s.tell(f, d, p)
+			s.emit(f, d, p)
 		}
 		if s.options.Limits.any() {
 			s.bound(f)
@@ -230,18 +232,18 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		f = s.observe(f, d, p)
 	case f.pending != nil && p.Length > 0:
 		s.hold(f, d)
-	case f.hasty && d.From == machine.B && p.Length > 0:
-		f.hasty = false
+	case f.decidedEarly && d.From == machine.B && p.Length > 0:
+		f.decidedEarly = false
 		s.admit(f)
 		s.hold(f, d)
 	case s.sink != nil:
 		s.out.Reset()
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	f.Packets[d.From]++
 	f.Bytes[d.From] += uint64(d.Length)
 	f.Last, f.LastRef = d.At, d.Ref
-	s.landed = f
+	s.lastFlow = f
 	if s.options.Limits.any() {
 		s.bound(f)
 		if s.forgotten > compactLeast && s.forgotten > len(s.flows)/2 {
@@ -250,20 +252,20 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	}
 }
 
-// CaptureDropped tells the session how many packets the capture is known to lack:
-// what is not there was then not lost by the network for certain.
+// CaptureDropped sets how many packets the capture is known to lack. A missing
+// packet may then be one of them, so its loss in the network is not certain.
 func (s *Session) CaptureDropped(n uint64) { s.dropped = max(s.dropped, n) }
 
 // Dropped returns how many packets the capture is known to lack.
 func (s *Session) Dropped() uint64 { return s.dropped }
 
-// Counted reports whether the capture says how many packets it lacks: it then
+// Counted reports whether the capture says how many packets it lacks. If so, it
 // lacks no others.
 func (s *Session) Counted() bool { return s.counted }
 
-// Landed returns the flow that the last frame's datagram was put to; nil for a
-// frame that carried none.
-func (s *Session) Landed() *Flow { return s.landed }
+// LastFlow returns the flow of the last frame's datagram. It returns nil for a
+// frame without one.
+func (s *Session) LastFlow() *Flow { return s.lastFlow }
 
 // Finish settles what is open when the capture ends.
 func (s *Session) Finish() {
@@ -276,7 +278,7 @@ func (s *Session) Finish() {
 			w.oldest.round = holdRounds
 			s.decide(f, true)
 			if f.tracker != nil && f.scopes == [2]*scope{} {
-				s.end(f) // very many flows can be so short that they all wait: one tracker at a time
+				s.end(f) // a capture may have very many pending short flows: keep one tracker at a time
 			}
 		}
 	}
@@ -287,8 +289,8 @@ func (s *Session) Finish() {
 	}
 }
 
-// observe steps f's tracker over d and gives the flow that d belongs to, which
-// is a new one where d opens another session.
+// observe steps f's tracker over d and returns the flow of d. That is a new
+// flow if d opens another session.
 func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow {
 	s.out.Reset()
 	if x := f.scopes[d.From]; x != nil {
@@ -307,13 +309,13 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		s.relays.note(f, s.out.Contents)
 	}
 	if s.sink != nil {
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	return f
 }
 
-// tell hands d with the effects of the last step to the sink.
-func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
+// emit passes d and the effects of the last step to the sink.
+func (s *Session) emit(f *Flow, d *machine.Datagram, p *capture.Packet) {
 	if len(s.noted) > 0 {
 		s.out.Anomalies = append(s.out.Anomalies, s.noted...)
 		s.noted = s.noted[:0]
@@ -329,8 +331,8 @@ func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
 	s.sink(&s.record)
 }
 
-// intern returns one copy of equal texts: the reasons of short flows read alike,
-// and there can be very many short flows.
+// intern returns one copy of equal texts. Short flows share their reasons, and
+// there can be very many short flows.
 func (s *Session) intern(text string) string {
 	if t, ok := s.texts[text]; ok {
 		return t

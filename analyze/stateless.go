@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// stateless stands in for the tracker of a protocol that is dissected and
-// brings none: it counts what passed the tap and claims nothing else.
+// stateless replaces the tracker of a protocol that has a dissector only. It
+// counts what passed the tap and claims nothing else.
 type stateless struct {
 	packets, bytes [2]uint64
 	facts          machine.Facts

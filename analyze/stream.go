@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// framings returns how any of the protocols stands in TCP streams.
+// framings returns the framings of all protocols in TCP streams.
 func framings(r *dissect.Registry) (out []stream.Format) {
 	for _, p := range r.Protocols() {
 		for _, f := range p.Framings {
@@ -22,21 +22,21 @@ func speaks(p *dissect.Protocol, t capture.Transport) bool {
 	return t == capture.UDP || len(p.Framings) > 0
 }
 
-// segment takes a TCP segment of f: each message that it completes is a
-// datagram of its own. It gives the flow that the segment belongs to, which is
-// a new one where it opens another connection.
+// segment processes a TCP segment of f. Each message that it completes is a
+// datagram of its own. The result is the flow of the segment: a new one if it
+// opens another connection.
 func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow {
 	if f.conn == nil {
 		if s.sink != nil {
 			s.out.Reset()
-			s.tell(f, d, p)
+			s.emit(f, d, p)
 		}
 		return f
 	}
 	f.conn.Feed(d.From, p, &s.stream.out)
 	s.noteFraming(f, d)
 	out := &s.stream.out
-	told := false // the segment's own frame
+	emitted := false // the segment's own frame was passed to the sink
 	for i := range out.Messages {
 		if out.Restarted && i == out.Before {
 			f = s.reconnect(f, d)
@@ -44,7 +44,7 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		m := &out.Messages[i]
 		s.stream.more = i+1 < len(out.Messages)
 		if m.Ref == p.Ref {
-			told = true
+			emitted = true
 			f = s.message(f, m, p)
 		} else {
 			f = s.message(f, m, nil)
@@ -54,15 +54,15 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	if out.Restarted && out.Before == len(out.Messages) {
 		f = s.reconnect(f, d)
 	}
-	if !told && s.sink != nil {
+	if !emitted && s.sink != nil {
 		s.out.Reset()
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	return f
 }
 
-// message takes one message of a stream; p is the segment that completed it,
-// nil for one that an earlier segment did.
+// message processes one message of a stream. p is the segment that completed
+// it, or nil if an earlier segment did.
 func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
 	d := &s.stream.datagram
 	*d = machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length, Behind: m.Behind}
@@ -74,13 +74,13 @@ func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
 		s.hold(f, d)
 	case s.sink != nil:
 		s.out.Reset()
-		s.tell(f, d, p)
+		s.emit(f, d, p)
 	}
 	s.stream.index, s.stream.spans = 0, nil
 	return f
 }
 
-// finishStream tells what a connection still holds when it or the capture ends.
+// finishStream emits what a connection still holds when it or the capture ends.
 func (s *Session) finishStream(f *Flow) {
 	if f.conn == nil {
 		return
@@ -92,8 +92,8 @@ func (s *Session) finishStream(f *Flow) {
 	}
 }
 
-// reconnect begins a new flow for another connection on f's addresses. The
-// reassembler has begun anew by itself and goes with it.
+// reconnect starts a new flow for another connection on f's addresses. The
+// reassembler has restarted by itself, and moves to the new flow.
 func (s *Session) reconnect(f *Flow, d *machine.Datagram) *Flow {
 	if f.pending != nil {
 		f.pending.round = holdRounds

@@ -8,12 +8,13 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Survey is what one run over a capture learned, for the next run over the
-// same capture: which protocol each flow is, where the tap stood, who lies. The
-// second run then grades every fact rightly from the first packet on.
+// Survey is what one run over a capture learned: the protocol of each flow,
+// where the tap stood, and which endpoints send false acks. The next run over
+// the same capture starts with it, and so grades every fact correctly from the
+// first packet on.
 type Survey struct {
 	flows   []surveyed          // by number
-	begun   map[machine.Ref]int // first frame to index in flows, where limits let flows go; else nil
+	begun   map[machine.Ref]int // first frame to index in flows, if limits removed flows; otherwise nil
 	dropped uint64
 }
 
@@ -54,11 +55,11 @@ func (s *Session) Survey() *Survey {
 			v.continueBefore(i)
 		}
 	}
-	v.lendVantage()
+	v.shareVantage()
 	return v
 }
 
-// continueBefore notes that flow i continues an earlier one of its addresses.
+// continueBefore records that flow i continues an earlier one on its addresses.
 func (v *Survey) continueBefore(i int) {
 	k := &v.flows[i]
 	for e := i - 1; e >= 0; e-- {
@@ -69,15 +70,16 @@ func (v *Survey) continueBefore(i int) {
 	}
 }
 
-// once reports whether f is known to be the only session on its addresses.
-func (v *Survey) once(f *Flow) bool {
+// onlySession reports whether f is known to be the only session on its
+// addresses.
+func (v *Survey) onlySession(f *Flow) bool {
 	k := v.flow(f)
 	return k != nil && k.session == 1 && !k.continued
 }
 
-// lendVantage gives flows whose own packets do not show the vantage that of
-// another flow of the same host: a tap stands in one place.
-func (v *Survey) lendVantage() {
+// shareVantage copies the vantage of a flow to the other flows of its host whose
+// own packets do not show one. A tap stands in one place.
+func (v *Survey) shareVantage() {
 	near := map[netip.Addr]machine.Facts{}
 	for _, f := range v.flows {
 		switch f.facts.Vantage {
@@ -105,17 +107,18 @@ func (v *Survey) lendVantage() {
 	}
 }
 
-// flow returns what is known of f beforehand; nil for nothing. Flows are numbered
-// by appearance, so the second run meets them in the same order; one that does
-// not fit (the two runs split sessions differently) is not guessed at.
+// flow returns what the survey knows of f, or nil. Flows are numbered by
+// appearance, so the second run meets them in the same order. If the two runs
+// split sessions differently, a flow may not fit; the survey then does not
+// guess.
 func (v *Survey) flow(f *Flow) *surveyed {
 	if v == nil {
 		return nil
 	}
 	i := f.ID - 1
 	if v.begun != nil {
-		// The two runs let go of flows at different times, so numbers can differ: the
-		// frame with which a flow begins is the same.
+		// The two runs remove flows at different times, so numbers can differ. The
+		// first frame of a flow is the same.
 		var ok bool
 		if i, ok = v.begun[f.FirstRef]; !ok || v.flows[i].session != f.Session {
 			return nil

@@ -9,42 +9,43 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Timeline gives the state of any flow at any packet, forward and back. It
-// keeps no packets: 24 bytes for each frame, and copies of the trackers
-// (checkpoints) from which the few packets in between are stepped again.
+// Timeline returns the state of any flow at any packet, forwards and backwards.
+// It stores no packets. It stores 24 bytes for each frame, and copies of the
+// trackers (checkpoints). From a checkpoint it steps over the few packets up to
+// the wanted one.
 //
-// It is filled as a session's sink (Record), in capture order. A session holds
-// datagrams back of flows that its Survey does not know: Note must follow every
-// Feed (Options.Fed), so that their frames have entries too.
+// A session fills it in capture order, as a sink (Record). A session holds back
+// datagrams of flows that its Survey does not know. So Note must follow every
+// Feed (Options.Fed), to give their frames entries too.
 //
-// A first run may enter the frames alone (Note), to be shown while it goes on;
-// Again then has the second run fill in the same entries.
+// A first run may enter only the frames (Note), so that they can be shown
+// meanwhile. Refill then lets the second run fill in the same entries.
 type Timeline struct {
-	frames  *capture.Near
+	frames  *capture.RangeReader
 	session *Session
 	decoder *capture.Decoder
 	frame   capture.Frame
 	packet  capture.Packet
 	buf     []byte
-	spacing int // bytes of checkpoints a packet
-	spare   int // bytes of checkpoints beyond that, once the length of the capture is known
-	dense   int // bytes of checkpoints a packet in this run
+	spacing int // bytes of checkpoints per packet
+	spare   int // additional bytes of checkpoints, once the length of the capture is known
+	dense   int // bytes of checkpoints per packet in this run
 
 	newest  machine.Ref // the frame of the last entry
 	filled  int         // entries that this run has filled in
-	entries book
-	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil while frames of one file come in order
-	parts   map[uint32][]uint32 // frames of a datagram that IP had cut, by the entry that completed it
-	tracks  []*track            // by the number of the flow; nil for one that was let go
-	held    int                 // bytes of what is kept of flows and endpoints, and of parts
+	entries frameIndex
+	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil as long as the frames of one file come in order
+	parts   map[uint32][]uint32 // frames of a fragmented datagram, by the entry that completed it
+	tracks  []*track            // by the number of the flow; nil for a flow that a limit removed
+	held    int                 // bytes stored for flows and endpoints, and in parts
 	indexed int                 // bytes of files
-	// keptFlow is the flow that has the checkpoint of Walk.Keep; 0 for none.
+	// keptFlow is the flow that has the checkpoint of Walk.Keep; 0 if none.
 	keptFlow int
 	scratch  []byte
 	scopes   map[scopeKey]*scopeTrack
 }
 
-// kept is a tracker that cannot be packed: a clone.
+// kept is a clone of a tracker that cannot be packed.
 type kept struct{ machine.Tracker }
 
 func (k kept) Unpack() machine.Tracker { return k.Clone() }
@@ -56,30 +57,33 @@ func (t *Timeline) pack(tracker machine.Tracker) machine.Packed {
 	return kept{tracker.Clone()}
 }
 
-// packedShare is how much smaller a packed tracker is than a clone, about: until
-// the first one of a flow has shown it.
+// packedShare is about how much smaller a packed tracker is than a clone. It is
+// an estimate until the first one of a flow shows the size.
 const packedShare = 4
 
-// Checkpoints are spaced so that they cost about this many bytes a packet,
+// Checkpoints are spaced so that they cost about this many bytes per packet,
 // whatever the size of the state, but never closer than minSpacing.
 const (
 	checkpointBytesPerPacket = 16
 	minSpacing               = 256
 )
 
-// NewTimeline makes an empty timeline over an input that can be read at random.
+// NewTimeline returns an empty timeline over an input that can be read at
+// random.
 func NewTimeline(in *capture.Input) *Timeline {
-	return &Timeline{frames: in.Near(), decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{},
+	return &Timeline{frames: in.RangeReader(), decoder: capture.NewDecoder(capture.DecodeOptions{}),
+		parts:   map[uint32][]uint32{},
 		spacing: checkpointBytesPerPacket, dense: checkpointBytesPerPacket}
 }
 
-// Spacing sets how many bytes a packet checkpoints may take, and how many beyond
-// that in all: a second run over a short capture (Again) has them closer together.
+// Spacing sets how many bytes checkpoints may take per packet, and how many in
+// addition to that in all. A second run over a short capture (Refill) then has
+// them closer together.
 func (t *Timeline) Spacing(bytes, beyond int) { t.spacing, t.spare, t.dense = bytes, beyond, bytes }
 
-// Again begins another run over the same capture: its session fills in the
-// entries that there are. States are told up to where it has come.
-func (t *Timeline) Again(s *Session) {
+// Refill starts another run over the same capture. Its session fills in the
+// existing entries. States are available up to the entry that it has reached.
+func (t *Timeline) Refill(s *Session) {
 	t.session, t.newest, t.filled = s, 0, 0
 	if n := t.entries.len(); n > 0 {
 		t.dense = t.spacing + t.spare/n
@@ -87,13 +91,14 @@ func (t *Timeline) Again(s *Session) {
 	t.tracks, t.held, t.keptFlow, t.scopes, t.parts = nil, 0, 0, nil, map[uint32][]uint32{}
 }
 
-// Attach names the session whose records will be fed: trackers are copied from its flows.
+// Attach sets the session whose records will come. Trackers are copied from its
+// flows.
 func (t *Timeline) Attach(s *Session) { t.session = s }
 
-// Record takes the session's next record.
+// Record processes the session's next record.
 func (t *Timeline) Record(r *Record) {
 	if r.Frame != nil {
-		// A TCP segment is told once for each of its messages.
+		// A TCP segment has one record for each of its messages.
 		t.Note(r.Frame, r.Packet, r.Flow)
 	}
 	t.mark(r)
@@ -108,7 +113,7 @@ func (t *Timeline) Record(r *Record) {
 	}
 	t.noteScope(r, k)
 	if r.Frame == nil {
-		return // it was held back: a checkpoint here would not know which came before it
+		return // it was held back: a checkpoint here would not know which datagrams came before it
 	}
 	if f.tracker != nil && k.since >= minSpacing && k.since*t.dense >= t.nextSize(k, f.tracker) {
 		c := checkpoint{entry: uint32(t.filled) - 1, tracker: t.pack(f.tracker), places: len(k.places)}
@@ -121,19 +126,19 @@ func (t *Timeline) Record(r *Record) {
 	}
 }
 
-// nextSize returns what the next checkpoint of a flow will take, about.
+// nextSize returns the estimated size of a flow's next checkpoint in bytes.
 func (t *Timeline) nextSize(k *track, tracker machine.Tracker) int {
 	if _, ok := tracker.(machine.Packer); !ok {
 		return tracker.Size()
 	}
 	if k.size > 0 {
-		return k.size // as much as the last one
+		return k.size // the size of the last one
 	}
 	return tracker.Size() / packedShare
 }
 
-// Note enters a frame, if it has no entry yet, as one of the flow that the
-// session put its datagram to (Session.Landed); nil for none.
+// Note enters a frame, unless it has an entry already. f is the flow of its
+// datagram (Session.LastFlow), or nil.
 func (t *Timeline) Note(frame *capture.Frame, p *capture.Packet, f *Flow) {
 	if ref := frame.Ref; ref != t.newest {
 		t.newest = ref
@@ -141,7 +146,7 @@ func (t *Timeline) Note(frame *capture.Frame, p *capture.Packet, f *Flow) {
 	}
 }
 
-// enter adds the entry of a frame, or fills it in anew.
+// enter adds the entry of a frame, or fills in the existing one.
 func (t *Timeline) enter(frame *capture.Frame, p *capture.Packet, f *Flow) {
 	n := uint32(t.filled)
 	e := entry{offset: frame.Offset}
@@ -187,8 +192,8 @@ func (t *Timeline) enter(frame *capture.Frame, p *capture.Packet, f *Flow) {
 	t.filled++
 }
 
-// enterFile notes which entry a frame has. Frames of one file are numbered like
-// their entries; only those of several need a table.
+// enterFile records the entry of a frame. Frames of one file have the numbers
+// of their entries. Only several files need a table.
 func (t *Timeline) enterFile(ref machine.Ref, n uint32) {
 	if t.files == nil {
 		if ref == machine.MakeRef(0, uint64(n)+1) {
@@ -213,7 +218,7 @@ func (t *Timeline) enterFile(ref machine.Ref, n uint32) {
 	t.indexed += (cap(list) - before) * int(unsafe.Sizeof(n))
 }
 
-// mark notes at the frames what a record settled.
+// mark records at the frames what a record settled.
 func (t *Timeline) mark(r *Record) {
 	if t.filled == 0 {
 		return
@@ -257,8 +262,8 @@ func (t *Timeline) mark(r *Record) {
 // Len returns the number of frames.
 func (t *Timeline) Len() int { return t.entries.len() }
 
-// FlowAt returns the flow that a frame belongs to; false for a frame without one
-// or outside of the capture.
+// FlowAt returns the flow of a frame. It returns false for a frame without one,
+// and for a frame outside the capture.
 func (t *Timeline) FlowAt(ref machine.Ref) (*Flow, bool) {
 	n, err := t.entry(ref)
 	if err != nil {
@@ -289,7 +294,8 @@ func (t *Timeline) entry(ref machine.Ref) (uint32, error) {
 	return t.files[ref.File()][ref.Frame()-1], nil
 }
 
-// ref returns the file and frame number of an entry: the file whose list holds it.
+// ref returns the file and frame number of an entry: the file whose list
+// contains it.
 func (t *Timeline) ref(n uint32) machine.Ref {
 	if t.files == nil {
 		return machine.MakeRef(0, uint64(n)+1)

@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// foldTracker folds every byte, time and frame that it observes into one
-// number: any datagram left out, doubled, moved or changed shows.
+// foldTracker hashes every byte, time and frame that it observes. Any omitted,
+// repeated, moved or changed datagram shows.
 type foldTracker struct {
 	testTracker
 	seed maphash.Seed
@@ -52,7 +52,7 @@ func TestStateAtEqualsAFoldFromTheStart(t *testing.T) {
 			timeline := NewTimeline(in)
 			type kept struct {
 				flow int
-				at   int // place of the frame after which it was known
+				at   int // index of the frame after which it was known
 				d    machine.Datagram
 			}
 			var all []kept
@@ -108,7 +108,7 @@ func TestStateAtEqualsAFoldFromTheStart(t *testing.T) {
 	}
 }
 
-// everything claims every flow at its first look.
+// everything claims every flow at its first datagram.
 type everything struct{}
 
 func (everything) Reset()                 {}

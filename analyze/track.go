@@ -8,32 +8,33 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// track is what the timeline knows of one flow.
+// track is what the timeline stores of one flow.
 type track struct {
 	last        uint32 // 1 + its newest entry
-	since       int    // its datagrams since the last checkpoint
-	size        int    // bytes that the next one will take, about; 0 unknown
+	since       int    // datagrams of the flow since the last checkpoint
+	size        int    // estimated bytes of the next checkpoint; 0 if unknown
 	checkpoints []checkpoint
-	places      []machine.Place // of its datagrams, in order, where its endpoints have scopes
+	places      []machine.Place // of its datagrams, in order, if its endpoints have scopes
 }
 
 type checkpoint struct {
 	entry   uint32 // the last one that was observed
 	tracker machine.Packed
 	conn    *stream.Conn // of a TCP flow
-	places  int          // how many of the flow's places are behind it
-	extra   bool         // Walk.Keep left it: there is one at most
+	places  int          // how many of the flow's places come before it
+	extra   bool         // from Walk.Keep; there is at most one
 }
 
-// What the maps of the timeline take for a key beside its values, in bytes: a map's
-// groups of eight are filled by seven eighths at most and by less than half after
-// they were split (internal/runtime/maps), and each value is an allocation.
+// Estimates of the bytes that the timeline's maps take per key, in addition to
+// the values. A map's groups of eight are at most seven eighths full, and less
+// than half full after a split (internal/runtime/maps). Each value is an
+// allocation.
 const (
 	partsCost      = 2 * int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof([]uint32{}))
 	scopeTrackCost = 2*int(unsafe.Sizeof(scopeKey{})+unsafe.Sizeof(uintptr(0))) + int(unsafe.Sizeof(scopeTrack{}))
 )
 
-// bytes returns what the checkpoint takes, about.
+// bytes returns the approximate size of the checkpoint.
 func (c *checkpoint) bytes() int {
 	n := int(unsafe.Sizeof(*c)) + c.tracker.Size()
 	if c.conn != nil {
@@ -42,7 +43,7 @@ func (c *checkpoint) bytes() int {
 	return n
 }
 
-// bytes returns what the track takes, about.
+// bytes returns the approximate size of the track.
 func (k *track) bytes() int {
 	n := int(unsafe.Sizeof(*k)) + cap(k.places)*int(unsafe.Sizeof(machine.Place{}))
 	for i := range k.checkpoints {
@@ -51,8 +52,8 @@ func (k *track) bytes() int {
 	return n
 }
 
-// track returns what is known of a flow; nil for one without a frame so far, and for
-// one that was let go.
+// track returns the track of a flow. It returns nil for a flow without a frame
+// so far, and for one that a limit removed.
 func (t *Timeline) track(f *Flow) *track {
 	if f.ID > len(t.tracks) {
 		return nil
@@ -60,7 +61,8 @@ func (t *Timeline) track(f *Flow) *track {
 	return t.tracks[f.ID-1]
 }
 
-// beginTrack returns the track of a flow, which it makes for the first frame of one.
+// beginTrack returns the track of a flow, and creates it at the flow's first
+// frame.
 func (t *Timeline) beginTrack(f *Flow) *track {
 	if n := f.ID - len(t.tracks); n > 0 {
 		t.tracks = append(t.tracks, slices.Repeat([]*track{nil}, n)...)
@@ -74,15 +76,15 @@ func (t *Timeline) beginTrack(f *Flow) *track {
 	return k
 }
 
-// addPlace notes what a scope said of the flow's next datagram.
+// addPlace stores what a scope said of the flow's next datagram.
 func (t *Timeline) addPlace(k *track, x machine.Place) {
 	before := cap(k.places)
 	k.places = append(k.places, x)
 	t.held += (cap(k.places) - before) * int(unsafe.Sizeof(x))
 }
 
-// Forget gives back what is kept for the states of a flow that the session let
-// go: its entries stay.
+// Forget frees what is stored for the states of a flow that the session
+// removed. Its entries remain.
 func (t *Timeline) Forget(f *Flow) {
 	if k := t.track(f); k != nil {
 		t.held -= k.bytes()
@@ -90,7 +92,7 @@ func (t *Timeline) Forget(f *Flow) {
 	}
 }
 
-// Size returns the bytes that the timeline takes, about.
+// Size returns the approximate size of the timeline in bytes.
 func (t *Timeline) Size() int {
 	return len(t.entries.pages)*pageSize*int(unsafe.Sizeof(entry{})) + cap(t.tracks)*int(unsafe.Sizeof(&track{})) +
 		t.indexed + t.held

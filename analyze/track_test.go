@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 )
 
-// strangers writes a capture of so many datagrams, each of a flow of its own.
+// strangers writes a capture of n datagrams, each of its own flow.
 func strangers(t *testing.T, n int) string {
 	t.Helper()
 	const linkRaw = 101
@@ -33,9 +33,9 @@ func strangers(t *testing.T, n int) string {
 	return path
 }
 
-// TestTimelineForgets: flows that are let go leave their entries, which name them,
-// and nothing else. The second run holds their datagrams back, since the survey does
-// not know them: each frame has its own entry still.
+// TestTimelineForgets: flows that a limit removes leave only their entries,
+// which name them. The second run holds back their datagrams, because the
+// survey does not know them. Each frame still has its own entry.
 func TestTimelineForgets(t *testing.T) {
 	const flows, most = 5000, 64
 	in, err := capture.Open([]string{strangers(t, flows)}, capture.Options{Keep: capture.KeepAll})

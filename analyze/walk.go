@@ -11,32 +11,32 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// ErrNotReached says that the run that fills the timeline has not come to the
+// ErrNotReached says that the run that fills the timeline has not reached the
 // frame yet.
 var ErrNotReached = errors.New("not reached yet: the capture is being read")
 
-// Walk steps one flow again, datagram by datagram, with all that each brings
-// about. It begins at the last checkpoint that lies before the place asked for,
-// and costs what is stepped.
+// Walk steps over one flow again, datagram by datagram, with all effects of
+// each. It starts at the last checkpoint before the wanted place. Its cost
+// grows with the number of steps.
 type Walk struct {
 	timeline *Timeline
 	flow     *Flow
 	tracker  machine.Tracker
 	conn     *stream.Conn
 	places   []machine.Place
-	passed   uint32   // 1 + the last entry that was stepped
-	queue    []uint32 // entries to come, the next one last
+	passed   uint32   // 1 + the last entry that was stepped over
+	queue    []uint32 // next entries, the first one last
 	out      machine.Effects
 	stream   stream.Output
-	message  int // of stream, the next one
+	message  int // index of the next message in stream
 	segment  machine.Datagram
 	datagram machine.Datagram
 	record   Record
 	err      error
 }
 
-// Walk begins so that the flow's first datagram at or after the entry from is
-// still to come; earlier ones may come before it.
+// Walk returns a walk for which the flow's first datagram at or after entry
+// from is still to come. Earlier ones may come before it.
 func (t *Timeline) Walk(f *Flow, from int) (*Walk, error) {
 	switch {
 	case f.Protocol == nil:
@@ -47,7 +47,7 @@ func (t *Timeline) Walk(f *Flow, from int) (*Walk, error) {
 	w := &Walk{timeline: t, flow: f}
 	k := t.track(f)
 	w.places = k.places
-	// The first checkpoint at or after the entry bounds where to begin.
+	// The walk starts before the first checkpoint at or after the entry.
 	after := sort.Search(len(k.checkpoints), func(i int) bool { return int(k.checkpoints[i].entry) >= from })
 	if after == 0 {
 		w.tracker = t.session.newTracker(f)
@@ -64,24 +64,27 @@ func (t *Timeline) Walk(f *Flow, from int) (*Walk, error) {
 	return w, nil
 }
 
-// Tracker is the flow's tracker after the last step; it is the walk's own.
+// Tracker returns the flow's tracker after the last step. It belongs to the
+// walk.
 func (w *Walk) Tracker() machine.Tracker { return w.tracker }
 
-// Flow is the flow that is walked.
+// Flow returns the flow of the walk.
 func (w *Walk) Flow() *Flow { return w.flow }
 
-// Err returns why the walk ended early; nil where the flow did, as far as it was read.
+// Err returns why the walk ended early. It returns nil if the walk ended where
+// the flow does, as far as it was read.
 func (w *Walk) Err() error { return w.err }
 
-// Passed returns the entry of the last step; -1 before the first.
+// Passed returns the entry of the last step. It returns -1 before the first
+// step.
 func (w *Walk) Passed() int { return int(w.passed) - 1 }
 
-// fill finds the next entries of the flow, at most up to its next checkpoint.
+// fill finds the next entries of the flow, up to its next checkpoint at most.
 func (w *Walk) fill() {
 	w.queue = w.queue[:0]
 	k := w.timeline.track(w.flow)
 	if k == nil {
-		return // the flow was let go since the walk began
+		return // the flow was removed since the walk began
 	}
 	last := k.last
 	next := sort.Search(len(k.checkpoints), func(i int) bool { return k.checkpoints[i].entry >= w.passed })
@@ -93,7 +96,7 @@ func (w *Walk) fill() {
 	}
 }
 
-// Peek returns the entry of the next step; false where there is none.
+// Peek returns the entry of the next step. It returns false if there is none.
 func (w *Walk) Peek() (int, bool) {
 	if w.err != nil {
 		return 0, false
@@ -109,9 +112,9 @@ func (w *Walk) Peek() (int, bool) {
 	return int(w.queue[len(w.queue)-1]), true
 }
 
-// Next takes a step. The record is the walk's own, valid until the next step;
-// its Frame and Packet are the timeline's. At the end it is nil; where the
-// capture grows, later calls may go on.
+// Next takes a step. The record belongs to the walk, and is valid until the
+// next step. Its Frame and Packet belong to the timeline. At the end Next
+// returns nil. If the capture grows, later calls may return more.
 func (w *Walk) Next() *Record {
 	if _, ok := w.Peek(); !ok {
 		return nil
@@ -149,7 +152,7 @@ func (w *Walk) Next() *Record {
 	return &w.record
 }
 
-// nextMessage steps over a message of the segment that was fed last.
+// nextMessage steps over a message of the last segment.
 func (w *Walk) nextMessage() *Record {
 	m := &w.stream.Messages[w.message]
 	w.message++
@@ -166,8 +169,8 @@ func (w *Walk) nextMessage() *Record {
 	return &w.record
 }
 
-// Finish settles what is open when the flow ends; nil for nothing. No step may
-// follow.
+// Finish settles what is open when the flow ends. It returns nil if nothing
+// was. No step may follow.
 func (w *Walk) Finish() *Record {
 	w.out.Reset()
 	w.tracker.Finish(&w.out)
@@ -181,8 +184,9 @@ func (w *Walk) Finish() *Record {
 }
 
 // StateAt returns a tracker that has observed the flow's packets up to and
-// including frame ref, which need not be one of the flow's own. It is the
-// caller's. It equals a tracker that was stepped from the flow's first packet.
+// including frame ref. The frame may belong to another flow. The tracker
+// belongs to the caller. It equals a tracker that was stepped from the flow's
+// first packet.
 func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
 	if f.Protocol == nil {
 		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
@@ -215,7 +219,8 @@ func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
 	return inScope{w.tracker, scopes}, nil
 }
 
-// datagram reads the datagram (of TCP: the segment) that entry n completed again.
+// datagram reads again the datagram that entry n completed, or for TCP the
+// segment.
 func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, *capture.Packet, error) {
 	p, err := t.read(n)
 	if err != nil {
@@ -231,17 +236,17 @@ func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, *capture.Packe
 	return d, p, nil
 }
 
-// A stretch of the file is read at a time where the entries to come lie within
-// so many bytes of each other: a system call costs as much as copying those.
+// Entries are read together if their frames lie within expectGap bytes of each
+// other. A system call costs as much as copying that many bytes.
 const (
 	expectGap  = 6 << 10
 	expectMost = 128
-	expectTail = 2048     // for the last one's own bytes
-	readAhead  = 16 << 10 // who looks at one frame often looks at those behind it
+	expectTail = 2048     // for the bytes of the last frame
+	readAhead  = 16 << 10 // a caller that reads one frame often reads the next ones too
 )
 
-// expect prepares for reading entries again, the next one last: so many of them
-// at once as lie near each other in its file.
+// expect prepares to read entries again, the next one last. It requests as many
+// at once as lie near each other in the file.
 func (t *Timeline) expect(queue []uint32) {
 	n := queue[len(queue)-1]
 	ref, from := t.ref(n), t.entries.at(n).offset
@@ -254,7 +259,7 @@ func (t *Timeline) expect(queue []uint32) {
 		if t.files != nil && t.ref(queue[i]).File() != ref.File() {
 			continue
 		}
-		if at < to || at-to > expectGap || at+expectTail-from > capture.MostStretch {
+		if at < to || at-to > expectGap || at+expectTail-from > capture.MostRange {
 			break
 		}
 		to = at
@@ -262,8 +267,8 @@ func (t *Timeline) expect(queue []uint32) {
 	t.frames.Expect(to - from + expectTail)
 }
 
-// read reads entry n again, with the frames before it that hold the rest of its
-// datagram, into the timeline's frame and packet.
+// read reads entry n again into the timeline's frame and packet. It also reads
+// the earlier frames that hold the rest of its datagram.
 func (t *Timeline) read(n uint32) (*capture.Packet, error) {
 	parts := t.parts[n]
 	if parts == nil {
@@ -271,7 +276,7 @@ func (t *Timeline) read(n uint32) (*capture.Packet, error) {
 	}
 	decoder := t.decoder
 	if len(parts) > 1 {
-		// What it holds of other datagrams must not bear on these fragments.
+		// The fragments that t.decoder holds must not mix with these.
 		decoder = capture.NewDecoder(capture.DecodeOptions{})
 	}
 	for _, part := range parts {
@@ -286,13 +291,13 @@ func (t *Timeline) read(n uint32) (*capture.Packet, error) {
 	return &t.packet, nil
 }
 
-// Entry is what the timeline holds of a frame.
+// Entry is what the timeline stores of a frame.
 type Entry struct {
-	N       int // its place in the order of the capture, from 0
+	N       int // position in the order of the capture, from 0
 	Ref     machine.Ref
-	Flow    int // number of its flow, 0 for none
+	Flow    int // number of its flow; 0 if none
 	Marks   Marks
-	Settled int // the entry that settled what became of its packet; -1 while open
+	Settled int // the entry that settled the fate of its packet; -1 while open
 }
 
 // At returns the nth entry.
@@ -301,8 +306,8 @@ func (t *Timeline) At(n int) Entry {
 	return Entry{N: n, Ref: t.ref(uint32(n)), Flow: int(e.flow), Marks: e.marks, Settled: int(e.settled) - 1}
 }
 
-// FlowID returns the number of the nth entry's flow, 0 for none: for those that
-// look at very many.
+// FlowID returns the number of the nth entry's flow, or 0. It is cheaper than
+// At, for callers that check very many entries.
 func (t *Timeline) FlowID(n int) int { return int(t.entries.at(uint32(n)).flow) }
 
 // Find returns the entry of a frame.
@@ -311,12 +316,12 @@ func (t *Timeline) Find(ref machine.Ref) (int, bool) {
 	return int(n), err == nil
 }
 
-// Filled returns how many entries the present run has filled in: for those before
-// it states are known.
+// Filled returns how many entries the current run has filled in. States are
+// known for the entries before that number.
 func (t *Timeline) Filled() int { return t.filled }
 
-// Read reads the nth frame again, as a record without effects. It is valid until
-// the next call of any method that reads.
+// Read reads the nth frame again, as a record without effects. It is valid
+// until the next call of any method that reads.
 func (t *Timeline) Read(n int) (*Record, error) {
 	t.frames.Expect(readAhead)
 	p, err := t.read(uint32(n))
@@ -332,7 +337,7 @@ func (t *Timeline) Read(n int) (*Record, error) {
 	return r, nil
 }
 
-// Last returns the flow's last entry so far; false for none.
+// Last returns the flow's last entry so far. It returns false if there is none.
 func (t *Timeline) Last(f *Flow) (int, bool) {
 	k := t.track(f)
 	if k == nil || k.last == 0 {
@@ -341,13 +346,15 @@ func (t *Timeline) Last(f *Flow) (int, bool) {
 	return int(k.last) - 1, true
 }
 
-// Previous returns the flow's entry before n; false for none.
+// Previous returns the flow's entry before n. It returns false if there is
+// none.
 func (t *Timeline) Previous(n int) (int, bool) {
 	p := t.entries.at(uint32(n)).previous
 	return int(p) - 1, p > 0
 }
 
-// EntriesOf lists the flow's entries in [from, to), at most so many.
+// EntriesOf returns the flow's entries in [from, to), in order. If there are
+// more than most, it returns only the last ones.
 func (t *Timeline) EntriesOf(f *Flow, from, to, most int) []int {
 	k := t.track(f)
 	if k == nil {
@@ -368,7 +375,7 @@ func (t *Timeline) EntriesOf(f *Flow, from, to, most int) []int {
 	return out
 }
 
-// Where says where the nth frame is read again.
+// Where returns the reference and the file offset of the nth frame.
 func (t *Timeline) Where(n int) (machine.Ref, int64) {
 	return t.ref(uint32(n)), t.entries.at(uint32(n)).offset
 }

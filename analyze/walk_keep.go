@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// Distance returns how many datagrams a walk to an entry of the flow steps over,
-// from the checkpoint before it; most+1 where they are more than that. It costs a
-// look at each.
+// Distance returns how many datagrams a walk to an entry of the flow steps
+// over, from the checkpoint before it. It returns most+1 if there are more than
+// most. It visits each of them.
 func (t *Timeline) Distance(f *Flow, n, most int) int {
 	k := t.track(f)
 	if k == nil || n < 0 || n >= t.entries.len() {
@@ -31,9 +31,9 @@ func (t *Timeline) Distance(f *Flow, n, most int) int {
 	return steps
 }
 
-// Keep leaves a checkpoint where the walk stands, in place of the one that was
-// kept last: walks to what lies behind it are short then. It wants no message of
-// a segment to be left.
+// Keep stores a checkpoint at the walk's position, in place of the one that
+// Keep stored last. Walks to later entries are then short. It does nothing
+// while messages of a segment are left.
 func (w *Walk) Keep() {
 	t := w.timeline
 	k := t.track(w.flow)

@@ -11,7 +11,8 @@ import (
 	"github.com/ackscope/ackscope/internal/traffic"
 )
 
-// benchmarkFile makes 200,000 packets of 64 flows as pcap, or as pcapng.
+// benchmarkFile writes 200,000 packets of 64 flows as pcap or pcapng, and
+// returns the path.
 func benchmarkFile(b *testing.B, ng bool) string {
 	b.Helper()
 	var made bytes.Buffer
@@ -69,7 +70,7 @@ func benchmarkPass(b *testing.B, ng, merged bool, each func(*Frame)) {
 	}
 }
 
-// The unit of all these is one frame.
+// One iteration of these benchmarks is one frame.
 
 func BenchmarkRead(b *testing.B)       { benchmarkPass(b, false, false, func(*Frame) {}) }
 func BenchmarkReadPcapng(b *testing.B) { benchmarkPass(b, true, false, func(*Frame) {}) }
@@ -87,7 +88,7 @@ func BenchmarkReadDecodePcapng(b *testing.B) {
 	benchmarkPass(b, true, false, func(f *Frame) { d.Decode(f, &p) })
 }
 
-// BenchmarkDecodeAny decodes what the short way does not take.
+// BenchmarkDecodeAny decodes a shape that decodeCommon does not handle.
 func BenchmarkDecodeAny(b *testing.B) {
 	f := Frame{Ref: 1, LinkType: LinkSLL2,
 		Data: join(etherIPv6, 0, 0, 3, 1, "\x04\x06\x02\x00\x00\x00\x00\x01\x00\x00",

@@ -36,7 +36,7 @@ func zstdOf(t testing.TB, b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
-// TestUnreadable opens what is no capture.
+// TestUnreadable opens files that are not captures.
 func TestUnreadable(t *testing.T) {
 	for name, c := range map[string]struct {
 		file []byte
@@ -87,15 +87,15 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestBrokenInTheMiddle reads files that begin well: what is before the fault is
-// given, and the error says what and where.
+// TestBrokenInTheMiddle reads files that are broken after a sound beginning.
+// The frames before the fault must come, and the error must say what and where.
 func TestBrokenInTheMiddle(t *testing.T) {
 	pcap := func() *builder { return little().pcap(magicMicro, 65535, 1).record(1, 0, "abc") } // 43 bytes
 	ng := func() *builder { return little().section().iface(1, 0).enhanced(0, 1, "abc") }      // 28 + 20 + 36 = 84 bytes
 	for name, c := range map[string]struct {
 		file   []byte
 		frames int
-		want   string // the error, behind the file's name
+		want   string // the error, after the file's name
 	}{
 		"cut in a record header": {
 			pcap().put("12345").Bytes(), 1,
@@ -225,7 +225,7 @@ func TestBrokenInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestBrokenCompression cuts and damages packed captures at every byte.
+// TestBrokenCompression cuts and damages compressed captures at every byte.
 func TestBrokenCompression(t *testing.T) {
 	b := little().pcap(magicMicro, 65535, 1)
 	for i := range 50 {
@@ -261,7 +261,7 @@ func TestBrokenCompression(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			_, end := list(in) // must not panic or hang; some flips do no harm
+			_, end := list(in) // must not panic or hang; some flips have no effect
 			if end == nil {
 				t.Errorf("byte %d flipped: no error and no end", n)
 			}
@@ -270,8 +270,8 @@ func TestBrokenCompression(t *testing.T) {
 	}
 }
 
-// TestNoAllocationByClaim reads a file that claims the largest believable
-// record and does not hold it.
+// TestNoAllocationByClaim reads a file that claims the largest accepted record
+// but does not contain it.
 func TestNoAllocationByClaim(t *testing.T) {
 	for _, file := range [][]byte{
 		little().pcap(magicMicro, 0xffffffff, 1).put(uint32(2), uint32(0), uint32(64<<20), uint32(64<<20), "short").Bytes(),
@@ -293,7 +293,7 @@ func TestNoAllocationByClaim(t *testing.T) {
 	}
 }
 
-// TestReadError passes on what the source failed with.
+// TestReadError checks that the source's own error comes through.
 func TestReadError(t *testing.T) {
 	failure := errors.New("the disk is gone")
 	b := little().pcap(magicMicro, 65535, 1).record(1, 0, "abc").record(2, 0, "def")

@@ -5,10 +5,14 @@ import (
 	"net/netip"
 )
 
-// decodeCommon takes apart what nearly all frames of game traffic are: Ethernet
-// without tags, or none; IPv4 without options or fragments; a whole UDP datagram.
-// It is false, and p untouched, for every other shape. Its result is that of
-// decodeAny, at half the cost.
+// decodeCommon decodes the shape of nearly all frames of game traffic:
+//
+//   - Ethernet without tags, or no link layer;
+//   - IPv4 without options or fragments;
+//   - a whole UDP datagram.
+//
+// For every other shape it returns false and leaves p untouched. Its result
+// equals that of decodeAny, at half the cost.
 func (d *Decoder) decodeCommon(f *Frame, p *Packet) bool {
 	const (
 		ethernet = 14

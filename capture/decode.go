@@ -6,19 +6,21 @@ import (
 	"net/netip"
 )
 
-// DecodeOptions are how frames are decoded. The zero value has every default.
+// DecodeOptions say how frames are decoded. The zero value selects every
+// default.
 type DecodeOptions struct {
 	// Verify computes IPv4 header and UDP checksums for Packet.BadChecksum.
 	Verify bool
-	// FragmentBytes and FragmentDatagrams bound what is held of IP datagrams
-	// that are not yet whole (default 16 MiB and 1024); the oldest go first.
+	// FragmentBytes and FragmentDatagrams bound the memory for IP datagrams that
+	// are not yet whole (default 16 MiB and 1024 datagrams). Beyond them the
+	// decoder drops the oldest.
 	FragmentBytes     int
 	FragmentDatagrams int
 }
 
-// Decoder takes frames apart down to UDP or TCP and no further. It allocates
-// nothing per frame, and what one frame can cost is bounded whatever its bytes
-// are. It is not safe for concurrent use.
+// Decoder decodes frames down to UDP or TCP and no further. It allocates
+// nothing per frame. The cost of one frame is bounded, whatever its bytes are.
+// It is not safe for concurrent use.
 type Decoder struct {
 	verify     bool
 	defrag     defragmenter
@@ -26,10 +28,10 @@ type Decoder struct {
 	problem    DecodeError // what Packet.Problem points at
 }
 
-// maxHeaders bounds the VLAN tags, and the IPv6 extension headers, of a frame.
+// maxHeaders bounds the VLAN tags of a frame, and its IPv6 extension headers.
 const maxHeaders = 16
 
-// NewDecoder makes a decoder.
+// NewDecoder returns a decoder.
 func NewDecoder(o DecodeOptions) *Decoder {
 	d := &Decoder{verify: o.Verify}
 	d.defrag.init(o)
@@ -37,14 +39,14 @@ func NewDecoder(o DecodeOptions) *Decoder {
 	return d
 }
 
-// FragmentStats counts what became of IP fragments so far.
+// FragmentStats returns what has become of IP fragments so far.
 func (d *Decoder) FragmentStats() FragmentStats {
 	s := d.defrag.stats
 	s.Held, s.HeldBytes = len(d.defrag.held), d.defrag.bytes
 	return s
 }
 
-// Duplicates counts the datagrams and fragments so far that the tap had
+// Duplicates returns how many datagrams and fragments so far the tap had
 // captured before.
 func (d *Decoder) Duplicates() uint64 { return d.duplicates.count }
 
@@ -54,7 +56,7 @@ type DecodeError struct {
 	Offset   int // of that layer within the frame's data, or within a reassembled IP payload
 	Field    string
 	Expected string
-	Least    int // the smallest value expected, where Expected is empty
+	Least    int // the smallest value expected, if Expected is empty
 	Found    int
 }
 
@@ -74,31 +76,31 @@ var layerNames = [...]string{
 
 func (k LayerKind) String() string { return layerNames[k] }
 
-// cursor is where in a frame decoding stands.
+// cursor is the decoder's position in a frame.
 type cursor struct {
 	f      *Frame
 	p      *Packet
 	data   []byte // the frame's, or a reassembled IP payload
 	at     int
 	length int    // of data on the wire
-	kind   uint8  // SLL packet type plus one, so that 0 is none
+	kind   uint8  // SLL packet type plus one; 0 means none
 	device uint32 // SLL2 interface index
-	tag    uint32 // of the last VLAN tag, plus one; 0 without
-	spans  []Span // where data came from, once it is reassembled; nil before
+	tag    uint32 // of the last VLAN tag, plus one; 0 means none
+	spans  []Span // the frames that data came from, once it is reassembled; nil before
 
 	src, dst netip.Addr
-	mix      uint64 // of the IP header, for the search for duplicates
+	mix      uint64 // hash of the IP header, for the duplicate table
 	protocol uint8  // of a reassembled datagram
 }
 
-// Decode takes f apart into p.
+// Decode decodes f into p.
 func (d *Decoder) Decode(f *Frame, p *Packet) {
 	if !d.decodeCommon(f, p) {
 		d.decodeAny(f, p)
 	}
 }
 
-// decodeAny takes any frame apart.
+// decodeAny decodes a frame of any shape.
 func (d *Decoder) decodeAny(f *Frame, p *Packet) {
 	p.Ref, p.At = f.Ref, f.At
 	p.Transport = NoTransport
@@ -132,7 +134,8 @@ func (d *Decoder) decodeAny(f *Frame, p *Packet) {
 	}
 }
 
-// short notes that a layer has too few bytes, or a length field too small a value.
+// short records that a layer has too few bytes, or that a length field is too
+// small.
 func (d *Decoder) short(c *cursor, layer LayerKind, field string, least, found int) {
 	d.problem = DecodeError{Layer: layer, Offset: c.at, Field: field, Least: least, Found: found}
 	c.p.Problem = &d.problem
@@ -143,7 +146,7 @@ func (d *Decoder) wrong(c *cursor, layer LayerKind, field, expected string, foun
 	c.p.Problem = &d.problem
 }
 
-// layer notes a header of n bytes at the cursor and passes over it.
+// layer records a header of n bytes at the cursor and moves the cursor past it.
 func (c *cursor) layer(kind LayerKind, n int) {
 	if c.spans == nil {
 		c.p.Layers = append(c.p.Layers, Layer{Kind: kind, Offset: c.at, Length: n})
@@ -158,9 +161,9 @@ const (
 	etherIPv6  = 0x86dd
 	etherVLAN  = 0x8100
 	etherQinQ  = 0x88a8
-	etherQinQ9 = 0x9100 // before the standard
+	etherQinQ9 = 0x9100 // in use before IEEE 802.1ad
 	etherPPPoE = 0x8864
-	etherLeast = 0x0600 // below, the field is a length
+	etherLeast = 0x0600 // a smaller value is a length
 )
 
 func (d *Decoder) ethernet(c *cursor) {
@@ -173,7 +176,7 @@ func (d *Decoder) ethernet(c *cursor) {
 	d.etherType(c, kind)
 }
 
-// etherType goes on by an EtherType, through VLAN tags.
+// etherType decodes what an EtherType names, through any VLAN tags.
 func (d *Decoder) etherType(c *cursor, kind uint16) {
 	for tags := 0; ; tags++ {
 		rest := len(c.data) - c.at
@@ -200,7 +203,8 @@ func (d *Decoder) etherType(c *cursor, kind uint16) {
 			d.pppoe(c)
 			return
 		default:
-			// LLC with a SNAP header of the Ethernet or the bridge tunnel code carries an EtherType.
+			// LLC with a SNAP header carries an EtherType under the OUI of Ethernet or
+			// of bridge tunnels.
 			if kind >= etherLeast || rest < 8 || c.data[c.at] != 0xaa || c.data[c.at+1] != 0xaa || c.data[c.at+2] != 3 {
 				return
 			}
@@ -209,7 +213,7 @@ func (d *Decoder) etherType(c *cursor, kind uint16) {
 			}
 			kind = binary.BigEndian.Uint16(c.data[c.at+6:])
 			if kind < etherLeast {
-				return // no SNAP in SNAP
+				return // a SNAP header never holds another
 			}
 			c.layer(LayerSNAP, 8)
 		}
@@ -235,8 +239,8 @@ func (d *Decoder) pppoe(c *cursor) {
 	}
 }
 
-// Cooked captures name the protocol of a packet by an EtherType, but not where
-// the hardware type is one of these.
+// Cooked captures name the protocol of a packet by an EtherType, except for
+// these hardware types.
 const (
 	hardwareFrameRelay = 770
 	hardwareGRE        = 778
@@ -282,10 +286,10 @@ func (d *Decoder) cookedPayload(c *cursor, packetType, hardware, protocol uint16
 	}
 }
 
-// loopback reads the address family, whose numbers are those of the capturing
-// system: 2 is IPv4 everywhere, IPv6 has six numbers. Files with the family in
-// network byte order under the type that says host order do occur, so either
-// order is taken.
+// loopback reads the address family of a BSD loopback frame. Its numbers are
+// those of the capturing system: IPv4 is 2 everywhere, IPv6 has six numbers.
+// Some files have the family in network byte order under the link type for host
+// byte order. So loopback accepts both byte orders.
 func (d *Decoder) loopback(c *cursor) {
 	if len(c.data) < 4 {
 		d.short(c, LayerNull, "captured bytes", 4, len(c.data))

@@ -27,7 +27,7 @@ func udpPacket(t testing.TB, e Envelope, payload string) []byte {
 	return b
 }
 
-// join puts bytes, text and big-endian 16-bit numbers one after another.
+// join concatenates bytes, text and big-endian 16-bit numbers.
 func join(parts ...any) (b []byte) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -42,14 +42,15 @@ func join(parts ...any) (b []byte) {
 	return b
 }
 
-// with returns a copy of b with bytes replaced from at on.
+// with returns a copy of b with the bytes from at on replaced.
 func with(b []byte, at int, values ...byte) []byte {
 	b = bytes.Clone(b)
 	copy(b[at:], values)
 	return b
 }
 
-// extended puts extension headers into an IPv6 packet: the first's number, then the headers.
+// extended inserts extension headers into an IPv6 packet. first is the number
+// of the first.
 func extended(packet []byte, first byte, headers ...[]byte) []byte {
 	all := slices.Concat(headers...)
 	b := slices.Concat(packet[:40], all, packet[40:])
@@ -60,8 +61,8 @@ func extended(packet []byte, first byte, headers ...[]byte) []byte {
 
 const macs = "\x02\x00\x00\x00\x00\x02\x02\x00\x00\x00\x00\x01"
 
-// TestDecodeShapes decodes one datagram in every wrapping, and what is wrong
-// with it.
+// TestDecodeShapes decodes one datagram in every encapsulation, and every fault
+// of one.
 func TestDecodeShapes(t *testing.T) {
 	v4, v6 := udpPacket(t, four, "payload"), udpPacket(t, six, "payload")
 	ethernet := func(kind int, rest ...any) []byte { return join(append([]any{macs, kind}, rest...)...) }
@@ -207,7 +208,7 @@ func TestDecodeShapes(t *testing.T) {
 	}
 }
 
-// make6 makes an IPv6 extension header of 8 bytes and more.
+// make6 makes an IPv6 extension header of 8+8*more bytes.
 func make6(next, more, kind byte) []byte {
 	b := make([]byte, 8+8*int(more))
 	b[0], b[1], b[2] = next, more, kind
@@ -226,7 +227,7 @@ func describe(p *Packet) string {
 	return s
 }
 
-// checkInvariants checks what holds of every decoded frame.
+// checkInvariants checks what is true of every decoded frame.
 func checkInvariants(t testing.TB, f *Frame, p *Packet) {
 	t.Helper()
 	if len(p.Payload) > p.Length && p.Transport != NoTransport {
@@ -310,12 +311,12 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestCommonAsAny: the short way gives what the general way gives.
+// TestCommonAsAny checks that decodeCommon and decodeAny agree.
 func TestCommonAsAny(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seeds := seedFrames(t)
 	fast, general := NewDecoder(DecodeOptions{}), NewDecoder(DecodeOptions{})
-	general.duplicates.seed = fast.duplicates.seed // the same slots, so that both forget alike
+	general.duplicates.seed = fast.duplicates.seed // equal hashes, so that both tables forget the same datagrams
 	var p, q Packet
 	taken := 0
 	for i := range 30000 {
@@ -352,14 +353,15 @@ func TestCommonAsAny(t *testing.T) {
 	}
 }
 
-// TestSteadyStateAllocatesNothing reads and decodes shipped captures of several shapes.
+// TestSteadyStateAllocatesNothing reads and decodes shipped captures of several
+// shapes.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, path := range captures(t, "linktype-", "reliable-loss40.client", "ipv6.client", "snap60.client", "loss10.") {
 		in := mustOpen(t, Options{}, path)
 		d := NewDecoder(DecodeOptions{})
 		var f Frame
 		var p Packet
-		for range 50 { // slices of p grow to their size
+		for range 50 { // slices of p grow to their final size
 			if in.Next(&f) == nil {
 				d.Decode(&f, &p)
 			}

@@ -12,8 +12,8 @@ import (
 type FragmentStats struct {
 	Fragments   uint64 // seen
 	Reassembled uint64 // datagrams made whole
-	Expired     uint64 // datagrams given up after 30 s without all their fragments
-	Evicted     uint64 // datagrams given up for want of room
+	Expired     uint64 // datagrams dropped after 30 s without all their fragments
+	Evicted     uint64 // datagrams dropped because room was short
 	Overlaps    uint64 // fragments that repeated bytes of earlier ones
 	Held        int    // datagrams waiting now
 	HeldBytes   int
@@ -21,22 +21,23 @@ type FragmentStats struct {
 
 const (
 	fragmentTimeout = 30 * time.Second // by capture time
-	maxPieces       = 2048             // of one datagram: 65,535 bytes over the smallest IPv4 link make 1,366
-	pieceCost       = 64               // bytes accounted for each piece beside its data
+	maxPieces       = 2048             // of one datagram; 65,535 bytes over the smallest IPv4 link are 1,366 pieces
+	pieceCost       = 64               // bytes accounted for each piece on top of its data
 )
 
 type fragmentKey struct {
 	src, dst netip.Addr
 	id       uint32
-	protocol uint8 // IPv4 only: RFC 791 has it in the key, RFC 8200 does not
+	protocol uint8 // IPv4 only: the key of RFC 791 includes it, that of RFC 8200 does not
 	file     int
 }
 
-// piece is a stretch of a datagram that came in one fragment and in no earlier one.
+// piece is a range of a datagram that one fragment brought and no earlier one
+// had.
 type piece struct {
 	from, to int // in the datagram's IP payload
-	captured int // of to-from
-	at       int // of its bytes within assembly.data
+	captured int // how many of the to-from bytes were captured
+	at       int // where its bytes begin within assembly.data
 	span     Span
 }
 
@@ -44,14 +45,14 @@ type piece struct {
 type assembly struct {
 	key        fragmentKey
 	first      machine.Instant
-	data       []byte  // of all pieces, as they came
-	pieces     []piece // in the order of from; disjoint
-	total      int     // length of the IP payload; -1 until the last fragment is here
+	data       []byte  // of all pieces, in order of arrival
+	pieces     []piece // in order of from; disjoint
+	total      int     // length of the IP payload; -1 until the last fragment has arrived
 	covered    int     // bytes in pieces, captured or not
 	fragments  int
-	protocol   uint8 // as the fragment at offset 0 has it
+	protocol   uint8 // from the fragment at offset 0
 	overlap    bool
-	prev, next *assembly // by age
+	prev, next *assembly // neighbours in order of age
 }
 
 func (a *assembly) cost() int { return len(a.data) + pieceCost*len(a.pieces) + 4*pieceCost }
@@ -66,8 +67,8 @@ type defragmenter struct {
 	freeCount          int
 	stats              FragmentStats
 
-	payload []byte // the last whole one
-	spans   []Span // of it
+	payload []byte // the last reassembled payload
+	spans   []Span // of payload
 }
 
 func (d *defragmenter) init(o DecodeOptions) {
@@ -81,8 +82,8 @@ func (d *defragmenter) init(o DecodeOptions) {
 	d.held = make(map[fragmentKey]*assembly)
 }
 
-// fragment takes in an IP fragment. Where it makes its datagram whole, the
-// cursor goes over to the reassembled payload and fragment is true.
+// fragment adds an IP fragment to its datagram. If that completes the datagram,
+// it moves the cursor to the reassembled payload and returns true.
 func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset int, more bool, b []byte,
 	length int) bool {
 	p := c.p
@@ -103,7 +104,7 @@ func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset in
 		d.wrong(c, layer, "fragment end", "at most 65535", offset+length)
 		return false
 	}
-	// One captured twice must not begin its datagram anew.
+	// A fragment that was captured twice must not start a second datagram.
 	d.duplicates.check(p, c.route(), mix(c.mix, uint64(offset)<<32|uint64(length)), b)
 	if p.Duplicate {
 		return false
@@ -125,9 +126,9 @@ func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset in
 	return true
 }
 
-// add puts a fragment in its place. It gives the datagram once it is whole,
-// taken out and laid out in payload and spans; full tells that it was given up
-// for being in too many pieces.
+// add adds a fragment to its datagram. If that completes the datagram, add
+// takes it out of d, writes it to payload and spans, and returns it. The result
+// full is true if the datagram was dropped because it has too many pieces.
 func (d *defragmenter) add(key fragmentKey, now machine.Instant, protocol uint8, offset int, more bool, b []byte,
 	length int, span Span) (whole *assembly, full bool) {
 	d.stats.Fragments++
@@ -136,7 +137,7 @@ func (d *defragmenter) add(key fragmentKey, now machine.Instant, protocol uint8,
 		d.recycle(d.remove(d.oldest))
 	}
 	a := d.held[key]
-	if a != nil && now.Sub(a.first).Abs() > fragmentTimeout { // the clock went back
+	if a != nil && now.Sub(a.first).Abs() > fragmentTimeout { // capture time went back
 		d.stats.Expired++
 		d.recycle(d.remove(a))
 		a = nil
@@ -174,7 +175,8 @@ func (d *defragmenter) add(key fragmentKey, now machine.Instant, protocol uint8,
 	return nil, false
 }
 
-// insert adds what of a fragment no earlier piece holds; true where some did.
+// insert adds the bytes of a fragment that no earlier piece holds. It reports
+// whether an earlier piece held some of them.
 func (a *assembly) insert(offset int, b []byte, length int, span Span) (overlaps bool) {
 	end := offset + length
 	i := 0
@@ -200,7 +202,7 @@ func (a *assembly) insert(offset int, b []byte, length int, span Span) (overlaps
 	return overlaps
 }
 
-// place puts [from, to) of a fragment that begins at offset in as piece i.
+// place inserts [from, to) of a fragment that begins at offset as piece i.
 func (a *assembly) place(i, from, to, offset int, b []byte, span Span) {
 	begin, finish := min(from-offset, len(b)), min(to-offset, len(b))
 	span.Offset += begin
@@ -213,7 +215,7 @@ func (a *assembly) place(i, from, to, offset int, b []byte, span Span) {
 	a.covered += to - from
 }
 
-// compare notes where a fragment disagrees with the piece that it overlaps.
+// compare sets overlap if a fragment disagrees with the piece that it overlaps.
 func (a *assembly) compare(p *piece, offset int, b []byte) {
 	from := max(p.from, offset)
 	to := min(p.from+p.captured, offset+len(b))
@@ -236,7 +238,7 @@ func (a *assembly) contiguous() bool {
 	return false
 }
 
-// layOut joins the pieces, as far as they were captured without a gap.
+// layOut joins the pieces up to the first byte that was not captured.
 func (d *defragmenter) layOut(a *assembly) {
 	d.payload, d.spans = d.payload[:0], d.spans[:0]
 	for _, p := range a.pieces {
@@ -248,11 +250,11 @@ func (d *defragmenter) layOut(a *assembly) {
 		d.payload = append(d.payload, a.data[p.at:p.at+n]...)
 		d.spans = append(d.spans, p.span)
 		if n < p.to-p.from {
-			break // a snap length cut it
+			break // cut by a snap length
 		}
 	}
 	if len(d.spans) == 0 {
-		d.spans = append(d.spans, Span{}) // marks the cursor as on a reassembled payload
+		d.spans = append(d.spans, Span{}) // tells the cursor that it reads a reassembled payload
 	}
 }
 
@@ -276,7 +278,7 @@ func (d *defragmenter) create(key fragmentKey, now machine.Instant) *assembly {
 	return a
 }
 
-// remove takes a datagram out.
+// remove unlinks a datagram from the defragmenter and returns it.
 func (d *defragmenter) remove(a *assembly) *assembly {
 	delete(d.held, a.key)
 	d.bytes -= a.cost()

@@ -13,8 +13,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// fragmentOf makes the raw IP fragment of a UDP packet that holds [from, to) of
-// its IP payload.
+// fragmentOf makes the raw IP fragment that carries [from, to) of the IP
+// payload of a UDP packet.
 func fragmentOf(packet []byte, id uint32, from, to int, more bool) []byte {
 	if packet[0]>>4 == 4 {
 		b := append(bytes.Clone(packet[:20]), packet[20+from:20+to]...)
@@ -56,7 +56,7 @@ func TestReassembly(t *testing.T) {
 			d := NewDecoder(DecodeOptions{Verify: true})
 			var p Packet
 			for i, n := range order {
-				from, to := n*96, min(n*96+96, 208) // the last is of 16 bytes
+				from, to := n*96, min(n*96+96, 208) // the last has 16 bytes
 				feed(t, d, uint64(i+1), 0, fragmentOf(packet, 7, from, to, n < 2), 1<<20, &p)
 				if i < 2 && (p.Transport != Fragment || p.Length != to-from || p.Payload != nil || p.Src.Addr() != e.Src.Addr() ||
 					p.Src.Port() != 0) {
@@ -68,7 +68,7 @@ func TestReassembly(t *testing.T) {
 				p.Src != e.Src || p.Dst != e.Dst || p.BadChecksum || p.Overlap || p.Problem != nil || p.Ref != 3 {
 				t.Errorf("%v: %+v", order, p)
 			}
-			// The bytes are where the fragments were captured.
+			// The spans name the places where the fragments were captured.
 			head := len(fragmentOf(packet, 7, 0, 8, true)) - 8
 			var want []Span
 			for n, length := range []int{88, 96, 16} {
@@ -93,8 +93,8 @@ func TestReassembly(t *testing.T) {
 	}
 }
 
-// TestReassembledExtension: the part of an IPv6 packet that fragments may begin with
-// further extension headers.
+// TestReassembledExtension: the fragmented part of an IPv6 packet may begin
+// with more extension headers.
 func TestReassembledExtension(t *testing.T) {
 	packet := extended(udpPacket(t, six, strings.Repeat("x", 100)), 60, make6(17, 0, 1))
 	d := NewDecoder(DecodeOptions{})
@@ -117,8 +117,8 @@ func TestReassembledExtension(t *testing.T) {
 	}
 }
 
-// TestReassemblyByModel compares with a model that keeps one owner a byte, over
-// random fragments that repeat, overlap, disagree and are cut by a snap length.
+// TestReassemblyByModel compares with a model that keeps one owner per byte.
+// The random fragments repeat, overlap, disagree and are cut by a snap length.
 func TestReassemblyByModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	complete, overlapped, cut := 0, 0, 0
@@ -215,7 +215,8 @@ func TestFragmentFaults(t *testing.T) {
 			t.Errorf("%s: %+v, problem %v", name, p, p.Problem)
 		}
 	}
-	// Every other eight bytes of the longest datagram: more pieces than any link makes.
+	// Every other eight bytes of the longest datagram: more pieces than any link
+	// produces.
 	long := udpPacket(t, four, strings.Repeat("x", 65000))
 	d := NewDecoder(DecodeOptions{})
 	var p Packet
@@ -227,7 +228,7 @@ func TestFragmentFaults(t *testing.T) {
 	}
 }
 
-// TestFragmentsAreBounded sends first fragments that nothing follows.
+// TestFragmentsAreBounded sends first fragments without any that follow.
 func TestFragmentsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		o           DecodeOptions
@@ -261,8 +262,8 @@ func TestFragmentsAreBounded(t *testing.T) {
 	}
 }
 
-// TestFragmentTimeout: 30 s after its first fragment a datagram is given up, by
-// the capture's clock, forwards and backwards.
+// TestFragmentTimeout: a datagram is dropped 30 s after its first fragment, by
+// capture time, forwards and backwards.
 func TestFragmentTimeout(t *testing.T) {
 	packet := udpPacket(t, four, strings.Repeat("x", 100))
 	for _, c := range []struct {
@@ -282,8 +283,8 @@ func TestFragmentTimeout(t *testing.T) {
 	}
 }
 
-// TestFragmentsApart: datagrams that share an identification but not a protocol, an
-// address or a file do not mix.
+// TestFragmentsApart: datagrams with one identification do not mix if their
+// protocol, address or file differs.
 func TestFragmentsApart(t *testing.T) {
 	packet := udpPacket(t, four, strings.Repeat("x", 100))
 	first := fragmentOf(packet, 5, 0, 64, true)

@@ -9,17 +9,18 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// A tap that sees a path at two points (`-i any`, a bridge and its ports, a
-// mirror port) captures one datagram twice. Such a second capture is told from
-// a datagram that was really sent twice, as a duplicating path or an endpoint
-// does it, by what only the first can share: same addresses, IP identification
-// and bytes within a moment, and beyond that
+// A tap that sees a path at two points captures one datagram twice. Examples
+// are `-i any`, a bridge and its ports, and a mirror port. An endpoint or a
+// duplicating path may also really send a datagram twice. Both cases show the
+// same addresses, IP identification and bytes within a moment. A pair counts as
+// captured twice if, in addition,
 //
-//   - another TTL, interface, VLAN tag, direction or packet type of a cooked
-//     capture; or
-//   - an IP identification that is not zero, microseconds apart: a sender
-//     numbers each datagram anew, but 0 stands on all of those that must not be
-//     fragmented, and IPv6 has none.
+//   - the TTL, the interface, the VLAN tag, the direction or the packet type of
+//     a cooked capture differs; or
+//   - the IP identification is not zero, and the two are microseconds apart. A
+//     sender gives each datagram a new number, so two with one number are one.
+//     The number 0 proves nothing: all datagrams that must not be fragmented
+//     carry it. IPv6 has no number.
 const (
 	duplicateWindow = 5 * time.Millisecond
 	mirrorWindow    = 250 * time.Microsecond
@@ -30,11 +31,11 @@ const (
 type seen struct {
 	key   uint64
 	at    machine.Instant
-	route uint64 // TTL, packet type and interface: how it passed the tap
+	route uint64 // TTL, direction, packet type, VLAN tag and interface: how it passed the tap
 }
 
-// duplicateTable remembers recent datagrams, each in the one slot that its hash
-// chooses.
+// duplicateTable remembers recent datagrams. The hash of a datagram selects its
+// slot.
 type duplicateTable struct {
 	seed  uint64
 	slots *[duplicateSlots]seen
@@ -42,22 +43,22 @@ type duplicateTable struct {
 }
 
 func (t *duplicateTable) init() {
-	// Seeded at random, so that nobody can make datagrams that hash alike.
+	// A random seed, so that an attacker cannot make datagrams with equal hashes.
 	t.seed = maphash.Bytes(maphash.MakeSeed(), nil)
 	t.slots = new([duplicateSlots]seen)
 }
 
-// mix joins two words into one that depends on all bits of both.
+// mix hashes two words into one that depends on all bits of both.
 func mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
 	return hi ^ lo
 }
 
-// digest hashes a payload: all of it up to 32 bytes, of longer ones four
-// stretches of eight bytes spread over the length. Two that agree in those, and
-// in addresses, IP identification and length, and come together, are the same:
-// a protocol that could send two such has no way to tell them apart by their
-// heads either.
+// digest hashes a payload: all of it up to 32 bytes, and four spans of eight
+// bytes spread over a longer one. Two payloads that agree in those spans, come
+// close together, and agree in addresses, IP identification and length count as
+// the same datagram. A protocol that sent two different ones could not
+// distinguish them by their headers either.
 func (t *duplicateTable) digest(b []byte) uint64 {
 	n := len(b)
 	switch {
@@ -80,16 +81,16 @@ func (t *duplicateTable) digest(b []byte) uint64 {
 	return mix(t.seed^word, uint64(n))
 }
 
-// route is how the frame passed the tap: what two captures of one datagram
-// differ in.
+// route hashes how the frame passed the tap. Two captures of one datagram
+// differ in it.
 func (c *cursor) route() uint64 {
 	return uint64(c.p.TTL)<<56 | uint64(c.p.Direction)<<54 ^ uint64(c.kind)<<46 ^ uint64(c.tag)<<28 ^
 		uint64(uint32(c.f.Interface))<<12 ^ uint64(c.device)
 }
 
-// check looks for a datagram among the recent ones, and notes it. identity
-// stands for its headers; checksums are left out of it, since offloading fills
-// them in between two points of a path.
+// check looks for a datagram among the recent ones, and records it. identity is
+// the hash of its headers. It leaves out the checksums, because offloading
+// fills them in between two points of a path.
 func (t *duplicateTable) check(p *Packet, route, identity uint64, payload []byte) {
 	key := t.digest(payload) ^ identity ^ uint64(p.Ref.File())
 	slot := &t.slots[key%duplicateSlots]

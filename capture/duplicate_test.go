@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// sighting is one capture of a datagram.
-type sighting struct {
+// tapCopy is one capture of a datagram.
+type tapCopy struct {
 	at        time.Duration
 	envelope  Envelope
 	payload   string
@@ -20,7 +20,8 @@ type sighting struct {
 	truncated int
 }
 
-// TestDuplicates tells what one tap saw twice from what was sent twice.
+// TestDuplicates distinguishes a datagram that one tap captured twice from one
+// that was sent twice.
 func TestDuplicates(t *testing.T) {
 	const us, ms = time.Microsecond, time.Millisecond
 	long := strings.Repeat("a longer payload ", 10)
@@ -30,63 +31,63 @@ func TestDuplicates(t *testing.T) {
 	numbered := func(id uint16, e Envelope) Envelope { e.ID = id; return e }
 	reply := Envelope{Src: four.Dst, Dst: four.Src, TTL: four.TTL, ID: four.ID}
 	for name, c := range map[string]struct {
-		first, second sighting
+		first, second tapCopy
 		want          bool
 	}{
-		"mirror port": {sighting{0, four, "x", 2, 0, 0, 0, 0},
-			sighting{20 * us, four, "x", 2, 0, 0, 0, 0}, true},
-		"mirror port, long": {sighting{0, four, long, 2, 0, 0, 0, 0},
-			sighting{20 * us, four, long, 2, 0, 0, 0, 0}, true},
-		"mirror port, out of order": {sighting{20 * us, four, "x", 2, 0, 0, 0, 0},
-			sighting{0, four, "x", 2, 0, 0, 0, 0}, true},
-		"behind a router": {sighting{0, four, "x", 2, 0, 0, 0, 0},
-			sighting{ms, at(60, four), "x", 2, 0, 0, 0, 0}, true},
-		"behind a router, id 0": {sighting{0, zero, "x", 2, 0, 0, 0, 0},
-			sighting{ms, at(60, zero), "x", 2, 0, 0, 0, 0}, true},
-		"behind a router, IPv6": {sighting{0, six, "x", 2, 0, 0, 0, 0},
-			sighting{ms, at(60, six), "x", 2, 0, 0, 0, 0}, true},
-		"bridge and port": {sighting{0, zero, "x", 2, 0, 0, 0, 0},
-			sighting{5 * us, zero, "x", 3, 0, 0, 0, 0}, true},
-		"two interfaces of a file": {sighting{0, zero, "x", 2, 0, 0, 0, 0},
-			sighting{5 * us, zero, "x", 2, 0, 1, 0, 0}, true},
-		"loopback on any": {sighting{0, six, "x", 1, 4, 0, 0, 0},
-			sighting{5 * us, six, "x", 1, 0, 0, 0, 0}, true},
-		"empty payload": {sighting{0, four, "", 2, 0, 0, 0, 0},
-			sighting{20 * us, four, "", 2, 0, 0, 0, 0}, true},
-		"relay, numbered anew": {sighting{0, four, long, 2, 0, 0, 0, 0},
-			sighting{20 * us, numbered(78, four), long, 2, 0, 0, 0, 0}, false},
-		"relay, id 0": {sighting{0, zero, long, 2, 0, 0, 0, 0},
-			sighting{3 * us, zero, long, 2, 0, 0, 0, 0}, false},
-		"relay, IPv6": {sighting{0, six, long, 2, 0, 0, 0, 0},
-			sighting{3 * us, six, long, 2, 0, 0, 0, 0}, false},
-		"the id comes round": {sighting{0, four, long, 2, 0, 0, 0, 0},
-			sighting{time.Second, four, long, 2, 0, 0, 0, 0}, false},
-		"a path that duplicates": {sighting{0, four, long, 2, 0, 0, 0, 0},
-			sighting{2 * ms, four, long, 2, 0, 0, 0, 0}, false},
-		"another way round the world": {sighting{0, four, long, 2, 0, 0, 0, 0},
-			sighting{80 * ms, at(50, four), long, 2, 0, 0, 0, 0}, false},
-		"another payload": {sighting{0, four, "x", 2, 0, 0, 0, 0},
-			sighting{20 * us, four, "y", 3, 0, 0, 0, 0}, false},
-		"another payload of 20": {sighting{0, four, "abcdefgh.jklmnopqrst", 2, 0, 0, 0, 0},
-			sighting{20 * us, four, "abcdefgh!jklmnopqrst", 3, 0, 0, 0, 0}, false},
-		"another head of a long one": {sighting{0, four, "x" + long, 2, 0, 0, 0, 0},
-			sighting{20 * us, four, "y" + long, 3, 0, 0, 0, 0}, false},
-		"another end of a long one": {sighting{0, four, long + "x", 2, 0, 0, 0, 0},
-			sighting{20 * us, four, long + "y", 3, 0, 0, 0, 0}, false},
-		"another length": {sighting{0, four, "\x00", 2, 0, 0, 0, 0},
-			sighting{20 * us, four, "\x00\x00", 3, 0, 0, 0, 0}, false},
-		"the other direction": {sighting{0, four, "x", 2, 4, 0, 0, 0},
-			sighting{20 * us, reply, "x", 2, 0, 0, 0, 0}, false},
-		"another file": {sighting{0, four, "x", 2, 0, 0, 0, 0},
-			sighting{20 * us, four, "x", 3, 0, 0, 1, 0}, false},
-		"mirror port with a snap cut": {sighting{0, four, long, 2, 0, 0, 0, 100},
-			sighting{20 * us, four, long, 2, 0, 0, 0, 100}, true},
-		"another TTL, five ms and one": {sighting{0, four, "x", 2, 0, 0, 0, 0},
-			sighting{5*ms + 1, at(3, four), "x", 2, 0, 0, 0, 0}, false},
+		"mirror port": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "x", 2, 0, 0, 0, 0}, true},
+		"mirror port, long": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, long, 2, 0, 0, 0, 0}, true},
+		"mirror port, out of order": {tapCopy{20 * us, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{0, four, "x", 2, 0, 0, 0, 0}, true},
+		"behind a router": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{ms, at(60, four), "x", 2, 0, 0, 0, 0}, true},
+		"behind a router, id 0": {tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
+			tapCopy{ms, at(60, zero), "x", 2, 0, 0, 0, 0}, true},
+		"behind a router, IPv6": {tapCopy{0, six, "x", 2, 0, 0, 0, 0},
+			tapCopy{ms, at(60, six), "x", 2, 0, 0, 0, 0}, true},
+		"bridge and port": {tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
+			tapCopy{5 * us, zero, "x", 3, 0, 0, 0, 0}, true},
+		"two interfaces of a file": {tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
+			tapCopy{5 * us, zero, "x", 2, 0, 1, 0, 0}, true},
+		"loopback on any": {tapCopy{0, six, "x", 1, 4, 0, 0, 0},
+			tapCopy{5 * us, six, "x", 1, 0, 0, 0, 0}, true},
+		"empty payload": {tapCopy{0, four, "", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "", 2, 0, 0, 0, 0}, true},
+		"relay, numbered anew": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{20 * us, numbered(78, four), long, 2, 0, 0, 0, 0}, false},
+		"relay, id 0": {tapCopy{0, zero, long, 2, 0, 0, 0, 0},
+			tapCopy{3 * us, zero, long, 2, 0, 0, 0, 0}, false},
+		"relay, IPv6": {tapCopy{0, six, long, 2, 0, 0, 0, 0},
+			tapCopy{3 * us, six, long, 2, 0, 0, 0, 0}, false},
+		"the id comes round": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{time.Second, four, long, 2, 0, 0, 0, 0}, false},
+		"a path that duplicates": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{2 * ms, four, long, 2, 0, 0, 0, 0}, false},
+		"another way round the world": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{80 * ms, at(50, four), long, 2, 0, 0, 0, 0}, false},
+		"another payload": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "y", 3, 0, 0, 0, 0}, false},
+		"another payload of 20": {tapCopy{0, four, "abcdefgh.jklmnopqrst", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "abcdefgh!jklmnopqrst", 3, 0, 0, 0, 0}, false},
+		"another head of a long one": {tapCopy{0, four, "x" + long, 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "y" + long, 3, 0, 0, 0, 0}, false},
+		"another end of a long one": {tapCopy{0, four, long + "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, long + "y", 3, 0, 0, 0, 0}, false},
+		"another length": {tapCopy{0, four, "\x00", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "\x00\x00", 3, 0, 0, 0, 0}, false},
+		"the other direction": {tapCopy{0, four, "x", 2, 4, 0, 0, 0},
+			tapCopy{20 * us, reply, "x", 2, 0, 0, 0, 0}, false},
+		"another file": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "x", 3, 0, 0, 1, 0}, false},
+		"mirror port with a snap cut": {tapCopy{0, four, long, 2, 0, 0, 0, 100},
+			tapCopy{20 * us, four, long, 2, 0, 0, 0, 100}, true},
+		"another TTL, five ms and one": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{5*ms + 1, at(3, four), "x", 2, 0, 0, 0, 0}, false},
 	} {
 		d := NewDecoder(DecodeOptions{})
 		var p Packet
-		for i, s := range []sighting{c.first, c.second} {
+		for i, s := range []tapCopy{c.first, c.second} {
 			data := udpPacket(t, s.envelope, s.payload)
 			protocol := etherIPv4
 			if s.envelope.Src.Addr().Is6() {
@@ -109,8 +110,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestDuplicateFragments: a datagram whose every fragment is captured twice comes
-// once, in either order of the fragments.
+// TestDuplicateFragments: a datagram whose every fragment is captured twice is
+// returned once, in either order of the fragments.
 func TestDuplicateFragments(t *testing.T) {
 	packet := udpPacket(t, four, strings.Repeat("x", 100))
 	a, b := fragmentOf(packet, 5, 0, 64, true), fragmentOf(packet, 5, 64, 108, false)
@@ -133,7 +134,8 @@ func TestDuplicateFragments(t *testing.T) {
 	}
 }
 
-// TestDuplicateSegments: TCP too is captured twice; a retransmission is none.
+// TestDuplicateSegments: a TCP segment captured twice is a duplicate; a
+// retransmission is not.
 func TestDuplicateSegments(t *testing.T) {
 	d := NewDecoder(DecodeOptions{})
 	for i, c := range []struct {
@@ -153,8 +155,8 @@ func TestDuplicateSegments(t *testing.T) {
 	}
 }
 
-// TestDuplicateTags: a trunk's frame with and without its tag, and one that the
-// capturing host marks as sent and as received.
+// TestDuplicateTags: a trunk's frame with and without its tag, and a frame that
+// the capturing host marks once as sent and once as received.
 func TestDuplicateTags(t *testing.T) {
 	zero := four
 	zero.ID = 0

@@ -6,11 +6,12 @@ import (
 	"net/netip"
 )
 
-// Envelope is what stands around a payload in a made-up IP packet: the headers
-// of LinkRaw frames that simulations and rewritten captures consist of.
+// Envelope holds the headers around a payload in an IP packet that ackscope
+// makes. Simulations and rewritten captures consist of such packets in LinkRaw
+// frames.
 type Envelope struct {
 	Src, Dst netip.AddrPort // of one family; IPv4-mapped addresses count as IPv4
-	TTL      uint8          // or hop limit; 0 stands for 64
+	TTL      uint8          // or hop limit; 0 means 64
 	ID       uint16         // IPv4 identification
 }
 
@@ -22,9 +23,9 @@ const (
 	maxIP      = 0xffff
 )
 
-// AppendUDP appends an IP packet with a UDP datagram, all lengths and checksums
-// right. It fails where the addresses are not of one family or the payload does
-// not fit.
+// AppendUDP appends an IP packet with a UDP datagram, with correct lengths and
+// checksums. It fails if the addresses are not of one family, or if the payload
+// does not fit.
 func AppendUDP(to []byte, e Envelope, payload []byte) ([]byte, error) {
 	to, src, dst, err := appendIP(to, e, protocolUDP, udpHeader+len(payload))
 	if err != nil {
@@ -38,13 +39,13 @@ func AppendUDP(to []byte, e Envelope, payload []byte) ([]byte, error) {
 	to = append(to, payload...)
 	sum := ^onesComplement(pseudoHeader(src, dst, protocolUDP, len(to)-at), to[at:])
 	if sum == 0 {
-		sum = 0xffff // 0 would say that there is no checksum
+		sum = 0xffff // 0 would mean that there is no checksum
 	}
 	binary.BigEndian.PutUint16(to[at+6:], sum)
 	return to, nil
 }
 
-// TCP flags as Packet.TCPFlags and AppendTCP have them.
+// TCP flags of Packet.TCPFlags and AppendTCP.
 const (
 	FlagFIN = 1 << iota
 	FlagSYN
@@ -54,8 +55,8 @@ const (
 	FlagURG
 )
 
-// AppendTCP appends an IP packet with a TCP segment without options, all
-// lengths and checksums right. It fails as AppendUDP does.
+// AppendTCP appends an IP packet with a TCP segment without options, with
+// correct lengths and checksums. It fails in the same cases as AppendUDP.
 func AppendTCP(to []byte, e Envelope, seq, ack uint32, flags uint8, window uint16, payload []byte) ([]byte, error) {
 	to, src, dst, err := appendIP(to, e, protocolTCP, tcpHeader+len(payload))
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// FormatError says that a file cannot be read as a capture from its start:
-// nothing of it was given.
+// FormatError says that a file cannot be read as a capture from its start. No
+// frame of it was returned.
 type FormatError struct {
 	File     string
 	Offset   int64 // in the decompressed file
 	Expected string
 	Found    string
-	Err      error // the cause below, where there is one
+	Err      error // the underlying cause, if there is one
 }
 
 func (e *FormatError) Error() string {
@@ -27,15 +27,15 @@ func (e *FormatError) Error() string {
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // CutError says that a file ends in the middle of a record. Every whole record
-// before it has been given.
+// before it has been returned.
 type CutError struct {
 	File    string
 	What    string // the record that is cut: "packet record 12", "interface description block"
 	Offset  int64  // where that record begins, in the decompressed file
 	End     int64  // where the file ends
-	Missing int64  // bytes that the record lacks; -1 where a compressed stream is cut and the length is not known
-	Frames  uint64 // given before the cut
-	Err     error  // the decompressor's error, where the compressed stream is what is cut
+	Missing int64  // bytes that the record lacks; -1 if a compressed stream is cut and the length is not known
+	Frames  uint64 // returned before the cut
+	Err     error  // the decompressor's error, if the compressed stream itself is cut
 }
 
 func (e *CutError) Error() string {
@@ -57,18 +57,18 @@ func (e *CutError) Error() string {
 // Unwrap returns the cause, such as the decompressor's error.
 func (e *CutError) Unwrap() error { return e.Err }
 
-// DamageError says that a file cannot be read on from some record, though it
-// does not end there. Every whole record before it has been given; what follows
-// is lost, since nothing tells where the next record begins.
+// DamageError says that a file cannot be read beyond some record, though it
+// does not end there. Every whole record before it has been returned. The rest
+// is lost, because nothing shows where the next record begins.
 type DamageError struct {
 	File     string
 	What     string // the record that is damaged
 	Offset   int64  // where that record begins, in the decompressed file
 	Expected string
 	Found    string
-	Frames   uint64 // given before the damage
-	Lost     int64  // bytes from Offset to the end of the file; -1 where that is not known
-	Err      error  // the cause below, where there is one
+	Frames   uint64 // returned before the damage
+	Lost     int64  // bytes from Offset to the end of the file; -1 if that is not known
+	Err      error  // the underlying cause, if there is one
 }
 
 func (e *DamageError) Error() string {

@@ -10,8 +10,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// recordReader reads the records of one file format off f.stream. next returns
-// io.EOF at a clean end; after any error it is not called again.
+// recordReader reads the records of one file format from f.stream. next returns
+// io.EOF at a clean end. It is not called again after an error.
 type recordReader interface {
 	next(f *file, fr *Frame) error
 }
@@ -23,16 +23,16 @@ type file struct {
 	options *Options
 	source  *source
 	stream  *stream
-	count   uint64 // frames given in this pass
+	count   uint64 // frames returned in this pass
 	number  uint64 // of the last record that has a frame number
 
 	head Frame // the next frame to be merged
-	end  error // why no more frames come; nil while they do
+	end  error // why no more frames come; nil as long as they do
 
-	// What the first pass learns, later passes find again in the same places:
-	// the tables only grow, and seen tells how far this pass has come. They are
-	// written by the reading goroutine alone and read by ReadAt on any, hence
-	// the lock around writes and around reads elsewhere.
+	// The first pass fills these tables; later passes find the same entries in the
+	// same places. The tables only grow, and seen counts the entries that this
+	// pass has reached. Only the reading goroutine writes them. ReadAt reads them
+	// on any goroutine, so writes and the reads of other goroutines take the lock.
 	mu         sync.RWMutex
 	reader     recordReader
 	interfaces []Interface
@@ -44,7 +44,7 @@ type file struct {
 	described  int // bytes of descriptions in this pass
 }
 
-// begin recognises the format at the stream's start.
+// begin recognises the format from the first bytes of the stream.
 func (f *file) begin() error {
 	f.count, f.number, f.seen, f.opened, f.end, f.head = 0, 0, 0, 0, nil, Frame{}
 	f.namesSeen, f.described = 0, 0
@@ -86,7 +86,8 @@ func (f *file) setReader(r recordReader) {
 	f.mu.Unlock()
 }
 
-// next returns the file's next frame; at its end the reason, again and again.
+// next returns the file's next frame. After the last one every call returns the
+// same error.
 func (f *file) next(fr *Frame) error {
 	if f.end != nil {
 		return f.end
@@ -101,8 +102,8 @@ func (f *file) next(fr *Frame) error {
 	return nil
 }
 
-// limit is the longest captured length that is believed where a header gives
-// this snap length.
+// limit returns the longest captured length that ackscope accepts from a file
+// with this snap length.
 func (f *file) limit(snap uint32) uint32 {
 	limit := uint32(f.options.MaxRecord)
 	if snap > limit {
@@ -138,7 +139,7 @@ func (f *file) setStatistics(i int, st *Statistics) {
 	f.mu.Unlock()
 }
 
-// failure is what the source failed with; nil where it just ended.
+// failure returns the error of the source, or nil if the source just ended.
 func (f *file) failure() error {
 	if err := f.stream.err; err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -146,7 +147,7 @@ func (f *file) failure() error {
 	return nil
 }
 
-// endOrFailure tells why no byte follows the last whole record.
+// endOrFailure returns the reason why no byte follows the last whole record.
 func (f *file) endOrFailure(what string) error {
 	if errors.Is(f.stream.err, io.EOF) {
 		return io.EOF
@@ -154,8 +155,8 @@ func (f *file) endOrFailure(what string) error {
 	return f.cutAt(f.stream.offset(), what, -1)
 }
 
-// cut tells that the record at the stream's position should have n bytes and
-// that the source ends before.
+// cut returns the error for a source that ends inside the record at the
+// stream's position, which should have n bytes.
 func (f *file) cut(what string, n int64) error {
 	return f.cutAt(f.stream.offset(), what, n-int64(f.stream.have()))
 }
@@ -181,7 +182,8 @@ func (f *file) cutAt(offset int64, what string, missing int64) error {
 	}
 }
 
-// damage tells that the record at the stream's position cannot be read.
+// damage returns the error for a record at the stream's position that cannot be
+// read.
 func (f *file) damage(what, expected, found string) error {
 	return f.damageAt(f.stream.offset(), what, expected, found)
 }
@@ -195,7 +197,7 @@ func (f *file) damageAt(offset int64, what, expected, found string) error {
 		Frames: f.count, Lost: lost}
 }
 
-// unreadable turns an error in a file's first record into one that says that
+// unreadable converts an error in a file's first record to one that says that
 // nothing could be read.
 func (f *file) unreadable(err error) error {
 	var cut *CutError
@@ -215,7 +217,7 @@ func (f *file) unreadable(err error) error {
 	return err
 }
 
-// numbered says which frame a packet's record would have been.
+// numbered adds to what the frame number that the record would have had.
 func (f *file) numbered(what string) string {
 	switch what {
 	case "packet record", "the header of packet record", "packet block":

@@ -11,7 +11,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// builder writes capture files by hand, in either byte order, right or wrong.
+// builder writes capture files field by field, in either byte order, sound or
+// broken.
 type builder struct {
 	bytes.Buffer
 	order interface {
@@ -82,7 +83,7 @@ func (b *builder) enhanced(id uint32, at uint64, data string, options ...any) *b
 		append([]any{id, uint32(at >> 32), uint32(at), uint32(len(data)), uint32(len(data)), padded}, options...)...)
 }
 
-// list reads everything, one line a frame, and the error at the end.
+// list reads all frames, one line each, and returns the error at the end.
 func list(in *Input) (frames []string, end error) {
 	var f Frame
 	for {
@@ -94,7 +95,7 @@ func list(in *Input) (frames []string, end error) {
 	}
 }
 
-// steps gives a file by so many bytes a Read, as pipes do.
+// steps yields a file in n bytes per Read, as pipes do.
 type steps struct {
 	left []byte
 	n    int
@@ -131,7 +132,7 @@ func TestResolutionExtremes(t *testing.T) {
 			}
 		}
 	}
-	// 2^-20 s: 1048576 ticks a second.
+	// 2^-20 s: 1048576 ticks per second.
 	if at := Resolution(0x80|20).instant(1048576*3+1, 0); at != machine.Instant(3000000953) {
 		t.Errorf("3 s and a tick of 2^-20 s are %d ns", at)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// fileForms is one capture written in several forms, and what it holds.
+// fileForms is one capture written in several forms, and its frames.
 type fileForms struct {
 	files [][]byte
-	want  []string // as list gives it
+	want  []string // as list prints them
 }
 
-// formats returns small files of every kind that there is.
+// formats returns small files of every supported kind.
 func formats() map[string]fileForms {
 	both := func(make func(*builder) *builder) [][]byte {
 		return [][]byte{make(little()).Bytes(), make(big()).Bytes()}
@@ -89,7 +89,7 @@ func formats() map[string]fileForms {
 	}
 }
 
-// TestFormats reads them, in large pieces and byte by byte.
+// TestFormats reads each file in one piece, and byte by byte.
 func TestFormats(t *testing.T) {
 	for name, c := range formats() {
 		for i, file := range c.files {
@@ -108,18 +108,18 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestFormatsAsTshark reads them as tshark does, but for those that it refuses
-// or reads in a way of its own.
+// TestFormatsAsTshark compares with tshark, except for files that tshark
+// refuses or interprets differently.
 func TestFormatsAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark over every format")
 	tshark := testenv.Need(t, "tshark")
 	for name, c := range formats() {
 		switch name {
-		case "link type of 26 bits, with the length of the FCS above": // takes all 32 bits for the type
+		case "link type of 26 bits, with the length of the FCS above": // tshark uses all 32 bits as the type
 			continue
-		case "options that do not fit": // gives up
+		case "options that do not fit": // tshark stops there
 			continue
-		case "resolutions and offsets": // overflows at the extremes
+		case "resolutions and offsets": // tshark overflows at the extremes
 			continue
 		}
 		for i, file := range c.files[:1] {
@@ -136,7 +136,7 @@ func TestFormatsAsTshark(t *testing.T) {
 			}
 			var got []string
 			for _, line := range strings.Split(strings.TrimRight(string(out), "\n"), "\n") {
-				// The records that are no frames here: they have no packet time.
+				// Records without a packet time are no frames for ackscope.
 				if number, rest, _ := strings.Cut(line, "\t"); line != "" &&
 					!(strings.HasPrefix(name, "blocks") && (number == "1" || number == "5")) {
 					got = append(got, number+"\t"+rest)

@@ -11,9 +11,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// FuzzReader reads any bytes as a capture file: frames and then an error of a
-// kind that is promised, the same again after Rewind and by ReadAt, with memory
-// in proportion.
+// FuzzReader reads any bytes as a capture file. It expects frames and then an
+// error of a documented type, the same after Rewind and from ReadAt. Memory
+// must be in proportion.
 func FuzzReader(f *testing.F) {
 	f.Add(sample())
 	f.Add(big().pcap(magicNano, 65535, 1).record(1, 2, "abc").record(3, 4, "defgh").Bytes())
@@ -64,7 +64,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("%v, expected io.EOF, a *CutError or a *DamageError", end)
 		}
 		runtime.ReadMemStats(&after)
-		compressed := recognise(file) != plain // a decompressor has windows of its own
+		compressed := recognise(file) != plain // a decompressor allocates its own windows
 		if used := after.TotalAlloc - before.TotalAlloc; !compressed && used > 2<<20+uint64(len(file)+len(places)*64)*64 {
 			t.Fatalf("%d bytes were allocated for a file of %d", used, len(file))
 		}
@@ -95,7 +95,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzDecode decodes any bytes under any link type, the short way and the general.
+// FuzzDecode decodes any bytes under any link type, with Decode and with
+// decodeAny.
 func FuzzDecode(f *testing.F) {
 	for _, fr := range seedFrames(f) {
 		f.Add(fr.LinkType, fr.Data)
@@ -118,8 +119,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzDefrag sends a sequence of fragments that the input describes, six bytes
-// each: offset, length, flags, value, snap, time.
+// FuzzDefrag decodes a sequence of fragments that the input describes in six
+// bytes each: offset, length, flags, value, snap, time.
 func FuzzDefrag(f *testing.F) {
 	f.Add([]byte{0, 8, 1, 'a', 0, 0, 1, 8, 1, 'b', 0, 1, 2, 3, 0, 'c', 0, 1})
 	f.Add([]byte{2, 3, 0, 'c', 0, 0, 1, 8, 1, 'b', 0, 1, 0, 16, 1, 'a', 2, 1})

@@ -10,7 +10,7 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// seedFrames returns frames of every shape to mutate.
+// seedFrames returns frames of every shape, as seeds for mutation.
 func seedFrames(t testing.TB) (frames []Frame) {
 	v4, v6 := udpPacket(t, four, "some game payload"), udpPacket(t, six, "some game payload")
 	for _, b := range [][]byte{
@@ -42,8 +42,8 @@ func seedFrames(t testing.TB) (frames []Frame) {
 	return frames
 }
 
-// TestDecodeAsGopacket compares with gopacket's layers over mutated frames of
-// the kinds that it reads well.
+// TestDecodeAsGopacket compares with gopacket's layers, over mutated frames of
+// the kinds that gopacket reads well.
 func TestDecodeAsGopacket(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seeds := seedFrames(t)
@@ -78,14 +78,14 @@ func TestDecodeAsGopacket(t *testing.T) {
 	}
 }
 
-// compareGopacket holds p against gopacket's reading where that is sound; true
-// where a UDP datagram was compared.
+// compareGopacket compares p with gopacket's result where that is sound. It
+// reports whether it compared a UDP datagram.
 func compareGopacket(t *testing.T, g gopacket.Packet, f *Frame, p *Packet) bool {
 	for _, l := range g.Layers() {
 		switch l := l.(type) {
 		case *layers.Ethernet:
 			if l.EthernetType == layers.EthernetTypeLLC || l.Length > 0 {
-				return false // its payload is cut by a length that real frames pad
+				return false // gopacket cuts the payload by a length that real frames pad
 			}
 		case *layers.Dot1Q, *layers.IPv6HopByHop, *layers.IPv6Routing, *layers.IPv6Destination, *layers.Loopback:
 		case *layers.IPv4:
@@ -97,11 +97,11 @@ func compareGopacket(t *testing.T, g gopacket.Packet, f *Frame, p *Packet) bool 
 				return false
 			}
 			if l.HopByHop != nil && int(l.Length) < l.HopByHop.ActualLength {
-				return false // it takes that header from beyond the packet's end
+				return false // gopacket reads that header beyond the packet's end
 			}
 		case *layers.UDP:
 			if len(l.Contents) < 8 || l.Length > 0 && l.Length < 8 {
-				return false // it refused the header, but shows it
+				return false // gopacket refused the header, but still shows it
 			}
 			src, _ := netip.AddrFromSlice(g.NetworkLayer().NetworkFlow().Src().Raw())
 			dst, _ := netip.AddrFromSlice(g.NetworkLayer().NetworkFlow().Dst().Raw())

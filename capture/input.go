@@ -10,13 +10,14 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Keep says which inputs are kept in temporary files, for Rewind and ReadAt.
+// Keep selects the inputs that are kept in temporary files, for Rewind and
+// ReadAt.
 type Keep uint8
 
 const (
-	KeepNothing Keep = iota // only seekable files can be read again; of those, plain ones at random
-	KeepPipes               // what cannot be sought is kept: everything can be read again
-	KeepAll                 // compressed files are kept unpacked too: everything can be read at random
+	KeepNothing Keep = iota // only seekable files can be read again, and only plain ones at random
+	KeepPipes               // inputs that cannot seek are kept: everything can be read again
+	KeepAll                 // compressed files are kept decompressed too: everything can be read at random
 )
 
 const (
@@ -25,43 +26,46 @@ const (
 	defaultSpoolLimit = 4 << 30
 )
 
-// Options are how captures are opened. The zero value has every default.
+// Options say how captures are opened. The zero value selects every default.
 type Options struct {
-	// MaxRecord is the longest captured length of a frame that is believed, in
-	// bytes (default 256 KiB, at most 64 MiB); a file whose snap length is larger
-	// raises it for itself, up to 64 MiB.
+	// MaxRecord is the longest captured length of a frame that ackscope accepts,
+	// in bytes (default 256 KiB, at most 64 MiB). A file with a larger snap length
+	// raises the limit for itself, up to 64 MiB.
 	MaxRecord int
-	// Keep says what is kept for Rewind and ReadAt.
+	// Keep selects the inputs that are kept for Rewind and ReadAt.
 	Keep Keep
-	// SpoolLimit bounds what is kept of each input, in bytes (default 4 GiB).
+	// SpoolLimit bounds the bytes that are kept of each input (default 4 GiB).
 	SpoolLimit int64
-	// Stdin is what "-" names (default os.Stdin).
+	// Stdin is the input that "-" names (default os.Stdin).
 	Stdin io.Reader
 }
 
-// Input is a list of opened capture files, read as one: frames come in the
-// order of time, those of one time in the order of the files, and each file's
-// own order is kept. It is a Source.
+// Input reads a list of capture files as one capture. Frames come in the order
+// of time, and those of one time in the order of the files. Each file keeps its
+// own order. Input is a Source.
 //
-// A file that ends early or is damaged does not end the others: its error comes
-// in place of io.EOF when all are at their ends (joined, where there are
-// several).
+// A file that ends early or is damaged does not end the others. Next returns
+// its error in place of io.EOF when all files have ended; several errors are
+// joined.
 //
-// Next, Rewind and Close belong to one goroutine; the other methods may be
+// Next, Rewind and Close belong to one goroutine. The other methods may be
 // called on any.
 type Input struct {
 	files  []*file
 	paths  []string
-	single *file                                 // the only file, or nil
-	heads  agenda.Agenda[machine.Instant, *file] // files that have a head, by its time
-	given  bool                                  // the first head has been given: advance it before the next comparison
-	primed bool
-	end    error
+	single *file // the only file, or nil
+	// heads holds the files that have a next frame, by its time.
+	heads agenda.Agenda[machine.Instant, *file]
+	// returned is set once the first head was returned. That file's next frame is
+	// read before the next comparison.
+	returned bool
+	primed   bool
+	end      error
 }
 
-// Open opens captures: pcap or pcapng, plain, gzip or zstd, told apart by their
-// content; "-" is standard input. It reads their headers, so that a file that is
-// no capture fails here, with a *FormatError.
+// Open opens captures: pcap or pcapng, plain, gzip or zstd, recognised by their
+// content. The path "-" is standard input. Open reads the headers, so a file
+// that is not a capture fails here, with a *FormatError.
 func Open(paths []string, o Options) (*Input, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("no capture given: expected at least one file")
@@ -106,7 +110,8 @@ func openFile(path string, index int, o *Options, size int) (*file, error) {
 	return f, nil
 }
 
-// Next returns the next frame. Its Data is valid until the Next after it.
+// Next returns the next frame. Its Data is valid until the following call of
+// Next.
 func (in *Input) Next(f *Frame) error {
 	if in.single != nil {
 		return in.single.next(f)
@@ -122,7 +127,7 @@ func (in *Input) nextMerged(f *Frame) error {
 				in.heads.Add(file.head.At, file)
 			}
 		}
-	} else if in.given {
+	} else if in.returned {
 		if file := *in.heads.First(); file.next(&file.head) == nil {
 			in.heads.Advance(file.head.At)
 		} else {
@@ -130,14 +135,15 @@ func (in *Input) nextMerged(f *Frame) error {
 		}
 	}
 	first := in.heads.First()
-	if in.given = first != nil; !in.given {
+	if in.returned = first != nil; !in.returned {
 		return in.ends()
 	}
 	*f = (*first).head
 	return nil
 }
 
-// ends joins the files' errors; io.EOF where all ended cleanly.
+// ends returns the errors of all files, joined, or io.EOF if all files ended
+// cleanly.
 func (in *Input) ends() error {
 	if in.end == nil {
 		var errs []error
@@ -158,9 +164,9 @@ func (in *Input) ends() error {
 	return in.end
 }
 
-// Rewind makes the next frame the first one again. It fails where an input is
-// a pipe that was not kept, or outgrew what may be kept; the input is then of
-// no further use.
+// Rewind restarts the input at its first frame. It fails if an input is a pipe
+// that was not kept, or one that outgrew the limit. The input is then of no
+// further use.
 func (in *Input) Rewind() error {
 	for _, f := range in.files {
 		if err := f.source.rewind(); err != nil {
@@ -172,11 +178,11 @@ func (in *Input) Rewind() error {
 		}
 	}
 	in.heads.Clear()
-	in.given, in.primed, in.end = false, false, nil
+	in.returned, in.primed, in.end = false, false, nil
 	return nil
 }
 
-// Close closes the files and removes what was kept.
+// Close closes the files and removes their temporary copies.
 func (in *Input) Close() error {
 	var errs []error
 	for _, f := range in.files {
@@ -185,14 +191,15 @@ func (in *Input) Close() error {
 	return errors.Join(errs...)
 }
 
-// Files is how many files there are.
+// Files returns the number of files.
 func (in *Input) Files() int { return len(in.files) }
 
-// FileName returns the path of the i-th file as it was given; "-" for standard input.
+// FileName returns the path of the i-th file as Open received it: "-" for
+// standard input.
 func (in *Input) FileName(i int) string { return in.paths[i] }
 
-// Interfaces returns what the i-th file has said so far of its interfaces, in the
-// order of Frame.Interface.
+// Interfaces returns the interfaces that the i-th file has described so far, in
+// the order of Frame.Interface.
 func (in *Input) Interfaces(i int) []Interface {
 	f := in.files[i]
 	f.mu.RLock()
@@ -200,9 +207,9 @@ func (in *Input) Interfaces(i int) []Interface {
 	return append([]Interface(nil), f.interfaces...)
 }
 
-// Dropped returns how many packets the captures lack, as the statistics of their
-// interfaces say that were read so far: dropped by the capturing system, or by
-// the interface itself.
+// Dropped returns how many packets the captures lack, according to the
+// interface statistics read so far. It adds what the capturing system dropped
+// and what the interfaces dropped.
 func (in *Input) Dropped() (n uint64) {
 	for i := range in.files {
 		for _, x := range in.Interfaces(i) {
@@ -214,8 +221,9 @@ func (in *Input) Dropped() (n uint64) {
 	return n
 }
 
-// Counted reports whether the statistics of every interface that were read so far
-// say how many packets were dropped: then none is missing but those.
+// Counted reports whether the statistics read so far say for every interface
+// how many packets were dropped. If so, the captures lack exactly the packets
+// that Dropped counts.
 func (in *Input) Counted() bool {
 	for i := range in.files {
 		for _, x := range in.Interfaces(i) {
@@ -227,8 +235,8 @@ func (in *Input) Counted() bool {
 	return true
 }
 
-// Progress tells how many bytes have been read in this pass, of how many; total
-// is -1 where that is not known. Both count stored, not unpacked bytes.
+// Progress returns how many bytes this pass has read, and of how many. total is
+// -1 if it is not known. Both count bytes as stored, before decompression.
 func (in *Input) Progress() (read, total int64) {
 	for _, f := range in.files {
 		read += f.source.count.Load()
@@ -241,10 +249,10 @@ func (in *Input) Progress() (read, total int64) {
 	return read, total
 }
 
-// ReadAt reads the frame ref that begins at offset (Frame.Offset) once more,
-// into buf where that is large enough; it gives the buffer for the next call,
-// which f.Data and f.Options alias. It can be called on any goroutine, for
-// frames that Next has given. At of an untimed frame is zero.
+// ReadAt reads a frame again: the one with reference ref that begins at offset
+// (Frame.Offset). It reads into buf if that is large enough. It returns the
+// buffer for the next call; f.Data and f.Options alias it. Any goroutine may
+// call it, for frames that Next has returned. At of an untimed frame is zero.
 func (in *Input) ReadAt(ref machine.Ref, offset int64, f *Frame, buf []byte) ([]byte, error) {
 	if ref.File() >= len(in.files) || offset < 0 {
 		return buf, fmt.Errorf("frame %d of file %d at byte %d: expected one of %d files and an offset", ref.Frame(),

@@ -21,8 +21,8 @@ func writeFile(t testing.TB, name string, b []byte) string {
 	return path
 }
 
-// TestMerge merges three files by time: equal times in the order of the files,
-// each file's own order kept even where its times go back.
+// TestMerge merges three files by time. Equal times come in the order of the
+// files. Each file keeps its own order, even where its times go back.
 func TestMerge(t *testing.T) {
 	a := writeFile(t, "a",
 		little().pcap(magicMicro, 0, 1).record(1, 0, "a1").record(3, 0, "a2").record(2, 0, "a3").record(9, 0, "a4").Bytes())
@@ -41,7 +41,7 @@ func TestMerge(t *testing.T) {
 		`0:3@2000000000 i0 t1 2 "a3"`, `1:2@3000000000 i0 t113 2 "b2"`, `3:2@3000000000 i0 t101 2 "c2"`,
 		`0:4@9000000000 i0 t1 2 "a4"`,
 	}
-	for range 2 { // and once more after Rewind
+	for range 2 { // the second time after Rewind
 		got, end := list(in)
 		if !errors.Is(end, io.EOF) || !slices.Equal(got, want) {
 			t.Errorf("merged, then %v:\n%s\nexpected:\n%s", end, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -81,7 +81,7 @@ func TestMergeGoesOnPastFaults(t *testing.T) {
 	}
 }
 
-// pipe hides that a reader is more than that.
+// pipe hides the other methods of a reader.
 type pipe struct{ io.Reader }
 
 func sample() []byte {
@@ -95,7 +95,7 @@ func sample() []byte {
 	return b.Bytes()
 }
 
-// TestRewind reads half of an input, goes back, and reads it all, from every
+// TestRewind reads half of an input, rewinds, and reads all of it, from every
 // kind of source.
 func TestRewind(t *testing.T) {
 	file := sample()
@@ -168,7 +168,8 @@ func TestRewindRefused(t *testing.T) {
 	}
 }
 
-// TestSpoolIsUnlinked: nothing is left in the temporary folder, not even while open.
+// TestSpoolIsUnlinked: the temporary folder stays empty, even while the spool
+// is open.
 func TestSpoolIsUnlinked(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -185,7 +186,7 @@ func TestSpoolIsUnlinked(t *testing.T) {
 	}
 }
 
-// TestReadAt reads every frame once more, out of order, while the pass goes on.
+// TestReadAt reads every frame again, out of order, during a pass.
 func TestReadAt(t *testing.T) {
 	pcap := big().pcap(magicNano, 0, 1)
 	for i := range 300 {
@@ -237,8 +238,8 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
-// TestReadAtBeside reads frames at random on one goroutine while another goes
-// through the file, again and again.
+// TestReadAtBeside reads frames at random on one goroutine while another one
+// reads the file repeatedly.
 func TestReadAtBeside(t *testing.T) {
 	pcap := big().pcap(magicNano, 0, 1)
 	for i := range 100 {
@@ -293,7 +294,7 @@ func mustOpen(t testing.TB, o Options, paths ...string) *Input {
 	return in
 }
 
-// TestManyFiles opens more files than one chunk size is right for.
+// TestManyFiles opens so many files that the chunk size must shrink.
 func TestManyFiles(t *testing.T) {
 	var paths []string
 	dir := t.TempDir()

@@ -6,8 +6,9 @@ import (
 	"math/bits"
 )
 
-// Interface is what a capture file says of one interface that it was taken on.
-// Of a classic file, which has one without a name, only the numbers are known.
+// Interface is what a capture file says of one interface of the capture. A
+// classic pcap file has one interface without a name; only the numbers are
+// known.
 type Interface struct {
 	Name          string
 	Description   string
@@ -18,15 +19,15 @@ type Interface struct {
 	SnapLength    uint32 // bytes kept of each packet; 0 for no limit
 	Resolution    Resolution
 	OffsetSeconds int64       // added to every time stamp
-	Statistics    *Statistics // nil where the file gives none
+	Statistics    *Statistics // nil if the file has none
 	Section       int         // of the file, from 0
 	Other         []InterfaceOption
 
-	limit uint32 // longest captured length that is believed
+	limit uint32 // longest captured length that is accepted
 }
 
 // Statistics are the counts that the capturing system kept of an interface.
-// Known tells which of them were given.
+// Known is the set of counts that the file contains.
 type Statistics struct {
 	Received       uint64 // by the interface
 	Dropped        uint64 // by the interface, for lack of resources
@@ -48,7 +49,7 @@ const (
 	KnownDelivered
 )
 
-// Option codes; those of packets, interfaces and statistics overlap.
+// Option codes. Those of packets, interfaces and statistics overlap.
 const (
 	optionEnd     = 0
 	optionComment = 1
@@ -70,8 +71,8 @@ const (
 	statisticsDelivered      = 8
 )
 
-// options walks a list of pcapng options. A list that is cut or whose lengths
-// do not fit ends there.
+// options iterates over a list of pcapng options. It stops where the list is
+// cut or a length does not fit.
 func options(b []byte, big bool) iter.Seq2[uint16, []byte] {
 	return func(yield func(uint16, []byte) bool) {
 		o := section{big: big}
@@ -86,7 +87,7 @@ func options(b []byte, big bool) iter.Seq2[uint16, []byte] {
 	}
 }
 
-// Comments returns the comments that the file has on this frame.
+// Comments returns the comments that the file carries for this frame.
 func (f *Frame) Comments() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for code, value := range options(f.Options, f.BigEndian) {
@@ -97,9 +98,9 @@ func (f *Frame) Comments() iter.Seq[string] {
 	}
 }
 
-// KeepPassing leaves of the frame's options what tells how it passed the tap: the
-// direction, the kind of reception, and how many packets were lost before it. Of
-// these only values stay that can mean what they say.
+// KeepPassing drops the frame's options, except those that say how it passed
+// the tap: direction, kind of reception, and packets lost before it. It clears
+// the other bits of the flags, and caps the count at MostCounted.
 func (f *Frame) KeepPassing() {
 	const passing = 0x1f // bits of the flags: direction, kind of reception (draft-ietf-opsawg-pcapng, 4.3.1)
 	o := section{big: f.BigEndian}
@@ -115,11 +116,12 @@ func (f *Frame) KeepPassing() {
 	f.Options, f.BigEndian = kept, false
 }
 
-// MostCounted is the largest count of packets that KeepPassing and Statistics.Bounded
-// leave: nothing counts to 2^48 packets, so that a larger number could be anything.
+// MostCounted is the largest count of packets that KeepPassing and
+// Statistics.Bounded keep. No capture counts to 2^48 packets, so a larger
+// number could hide any data.
 const MostCounted = 1<<48 - 1
 
-// Bounded returns the counts, none of them larger than MostCounted.
+// Bounded returns a copy of the counts, each at most MostCounted.
 func (s *Statistics) Bounded() *Statistics {
 	if s == nil {
 		return nil
@@ -131,7 +133,7 @@ func (s *Statistics) Bounded() *Statistics {
 	return &b
 }
 
-// direction is what the frame's flags option says of it.
+// direction returns the direction in the frame's flags option.
 func (f *Frame) direction() Direction {
 	o := section{big: f.BigEndian}
 	for code, value := range options(f.Options, f.BigEndian) {
@@ -158,7 +160,7 @@ func parseInterface(o *section, b []byte) Interface {
 				in.Resolution = Resolution(value[0])
 			}
 		case interfaceFilter:
-			if len(value) > 1 && value[0] == 0 { // 0: text as libpcap compiles it; others are byte code
+			if len(value) > 1 && value[0] == 0 { // 0: text that libpcap compiles; other codes are byte code
 				in.Filter = string(value[1:])
 			}
 		case interfaceOS:

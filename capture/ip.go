@@ -36,7 +36,8 @@ func (d *Decoder) ipv4(c *cursor) {
 	}
 	total := int(binary.BigEndian.Uint16(b[2:]))
 	if total == 0 {
-		// Left to a segmenting network card: the frame's own length is all there is.
+		// A segmenting network card fills the length in later: the frame's own length
+		// is all there is.
 		total = max(c.length-c.at, len(b))
 	}
 	if total < head {
@@ -68,7 +69,8 @@ func (d *Decoder) ipv4(c *cursor) {
 	d.transport(c, protocol, b, length)
 }
 
-// ipv4Identity is what an IPv4 header b tells one packet from another by.
+// ipv4Identity hashes the fields that distinguish one IPv4 packet with header b
+// from another.
 func ipv4Identity(b []byte, id uint16, protocol uint8) uint64 {
 	return mix(binary.LittleEndian.Uint64(b[12:20]), uint64(id)<<32|uint64(protocol)<<24)
 }
@@ -92,7 +94,7 @@ func (d *Decoder) ipv6(c *cursor) {
 	c.mix = mix(mix(binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])),
 		mix(binary.LittleEndian.Uint64(b[24:]), binary.LittleEndian.Uint64(b[32:]))+1)
 	if length == 0 {
-		length = max(c.length-c.at, len(b)) - 40 // a jumbogram, or left to a segmenting network card
+		length = max(c.length-c.at, len(b)) - 40 // a jumbogram, or a length that a segmenting network card fills in later
 	}
 	c.layer(LayerIPv6, 40)
 	b = b[40:min(40+length, len(b))]
@@ -128,7 +130,7 @@ func (d *Decoder) ipv6(c *cursor) {
 		if kind != protocolFragment {
 			continue
 		}
-		offset := binary.BigEndian.Uint16(h[2:]) // in units of 8 bytes, times 8; more fragments in bit 0
+		offset := binary.BigEndian.Uint16(h[2:]) // bytes in the upper 13 bits; bit 0: more fragments follow
 		p.IPID = binary.BigEndian.Uint32(h[4:])
 		c.mix = mix(c.mix, uint64(p.IPID)<<16)
 		if offset&0xfff9 == 0 {

@@ -2,12 +2,12 @@ package capture
 
 import "strconv"
 
-// Link types that the Decoder takes apart, by their LINKTYPE_ numbers.
+// Link types that the Decoder decodes, by their LINKTYPE_ numbers.
 const (
 	LinkNull     = 0   // BSD loopback: address family in the byte order of the capturing host
 	LinkEthernet = 1   //
-	LinkRaw12    = 12  // raw IP, as some systems number it
-	LinkRaw14    = 14  // raw IP, as OpenBSD numbers it
+	LinkRaw12    = 12  // raw IP, the number of some systems
+	LinkRaw14    = 14  // raw IP, the number of OpenBSD
 	LinkRaw      = 101 // raw IP
 	LinkLoop     = 108 // OpenBSD loopback: address family in network byte order
 	LinkSLL      = 113 // Linux cooked capture
@@ -16,8 +16,8 @@ const (
 	LinkSLL2     = 276 // Linux cooked capture, version 2
 )
 
-// LinkTypeName names a link type in words; numbers that the Decoder does not
-// know read "link type N".
+// LinkTypeName returns the name of a link type: "Ethernet" for 1. For a number
+// that the Decoder does not know it returns "link type N".
 func LinkTypeName(t uint32) string {
 	switch t {
 	case LinkNull:

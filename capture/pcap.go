@@ -23,19 +23,19 @@ const (
 
 	magicMicro    = 0xa1b2c3d4
 	magicNano     = 0xa1b23c4d
-	magicModified = 0xa1b2cd34 // Kuznetsov's, of old Linux systems: longer record headers
+	magicModified = 0xa1b2cd34 // Kuznetsov's format of old Linux systems: longer record headers
 )
 
 // pcapReader reads the records of one classic file. It keeps no pointer to the
-// stream's bytes, so that a copy of it can read records at random.
+// stream's bytes, so a copy of it can read records at random.
 type pcapReader struct {
-	big      bool
-	swapped  bool   // versions before 2.3 have the two lengths the other way round
-	perhaps  bool   // version 2.3 may have
-	header   int    // bytes of a record's header
-	unit     uint32 // nanoseconds in a tick
-	limit    uint32 // longest captured length that is believed
-	linkType uint32
+	big         bool
+	swapped     bool   // versions before 2.3 have the two lengths in the other order
+	eitherOrder bool   // version 2.3 has them in either order
+	header      int    // bytes of a record's header
+	unit        uint32 // nanoseconds in a tick
+	limit       uint32 // longest captured length that is accepted
+	linkType    uint32
 }
 
 func pcapMagic(b []byte) (magic uint32, big, ok bool) {
@@ -75,13 +75,13 @@ func openPcap(f *file) (*pcapReader, *FormatError) {
 		return nil, &FormatError{File: f.name, Offset: 4, Expected: "pcap version 2.x",
 			Found: fmt.Sprintf("%d.%d", major, minor)}
 	}
-	r.swapped, r.perhaps = minor < 3, minor == 3
+	r.swapped, r.eitherOrder = minor < 3, minor == 3
 	snap := r.u32(h[16:])
 	r.limit = f.limit(snap)
 	r.linkType = r.u32(h[20:])
 	const fcsPresent = 1 << 26
 	if r.linkType&fcsPresent != 0 {
-		r.linkType &= fcsPresent - 1 // the bits above tell the length of the frame check sequence
+		r.linkType &= fcsPresent - 1 // the bits above hold the length of the frame check sequence
 	}
 	resolution := Microseconds
 	if r.unit == 1 {
@@ -131,12 +131,13 @@ func (r *pcapReader) next(f *file, fr *Frame) error {
 	return nil
 }
 
-// head reads a record's header; false where the captured length is impossible.
+// head reads a record's header. It returns false if the captured length is
+// impossible.
 func (r *pcapReader) head(h []byte, fr *Frame) (captured uint32, ok bool) {
 	_ = h[15]
 	seconds, ticks := r.u32(h), r.u32(h[4:])
 	captured, length := r.u32(h[8:]), r.u32(h[12:])
-	if r.swapped || r.perhaps && captured > length {
+	if r.swapped || r.eitherOrder && captured > length {
 		captured, length = length, captured
 	}
 	fr.At = machine.Instant(int64(seconds)*1e9 + int64(ticks)*int64(r.unit))

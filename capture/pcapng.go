@@ -15,8 +15,9 @@ import (
 //	8  body          Packet Block (2):            8  interface, drops (16 bits each), then the same
 //	.. total length  Simple Packet Block (3):     8  on the wire  12 data
 //
-// A Section Header Block sets the byte order; each section numbers its
-// interfaces anew. Frame.Interface counts on through the sections of a file.
+// A Section Header Block sets the byte order. Each section numbers its
+// interfaces from 0. Frame.Interface numbers them through all sections of a
+// file.
 const (
 	blockSection    = 0x0a0d0d0a
 	blockInterface  = 1
@@ -27,8 +28,8 @@ const (
 
 	byteOrderMagic = 0x1a2b3c4d
 
-	// Blocks of other events than packets. They are not given as frames, but
-	// take part in the numbering of frames, since Wireshark numbers them.
+	// Blocks of other events than packets. They yield no frames, but they take
+	// frame numbers, because Wireshark numbers them.
 	blockJournal        = 9
 	blockSystemCall     = 0x204
 	blockSystemCall2    = 0x216
@@ -40,14 +41,14 @@ const (
 	simpleHead    = 12
 
 	maxOptions    = 1 << 20  // bytes of options that a packet block may carry
-	maxBlock      = 64 << 20 // of a block that is skipped
-	maxInterfaces = 1 << 17  // and sections, of one file
+	maxBlock      = 64 << 20 // of a block that ackscope skips
+	maxInterfaces = 1 << 17  // of one file; also the limit of its sections
 )
 
-// section is where a section begins and how it is read.
+// section is the place of a section and how to read it.
 type section struct {
 	offset int64
-	first  int // index in the file of its interface 0
+	first  int // index of its interface 0 in the file
 	number int // of the section, from 0
 	big    bool
 	head   Section
@@ -56,7 +57,7 @@ type section struct {
 // ngReader reads the blocks of one pcapng file.
 type ngReader struct {
 	section    section
-	interfaces int // of the present section so far
+	interfaces int // of the current section so far
 	last       machine.Instant
 }
 
@@ -84,9 +85,9 @@ func (s *section) u32(b []byte) uint32 {
 	return v
 }
 
-// nextCommon reads what nearly all blocks of a capture are, whole in the buffer: an
-// Enhanced Packet Block without options, low byte first. It is false, and fr of no
-// use, for everything else.
+// nextCommon reads the block that makes up nearly all of a capture: an Enhanced
+// Packet Block without options, little-endian, whole in the buffer. For
+// everything else it returns false, and fr is then of no use.
 func (r *ngReader) nextCommon(f *file, fr *Frame) bool {
 	s := f.stream
 	b := s.buf[s.r:s.w]
@@ -157,7 +158,7 @@ func (r *ngReader) next(f *file, fr *Frame) error {
 	}
 }
 
-// padded rounds a length up to the four bytes that everything is aligned to.
+// padded rounds a length up to the four bytes that pcapng aligns everything to.
 func padded(n uint32) int { return int((int64(n) + 3) &^ 3) }
 
 func (r *ngReader) nextPacket(f *file, fr *Frame, kind, total uint32) error {
@@ -194,8 +195,8 @@ func (r *ngReader) nextPacket(f *file, fr *Frame, kind, total uint32) error {
 	return nil
 }
 
-// head reads the fixed part of a packet block into fr. Where it cannot be
-// believed, expected and found say why.
+// head reads the fixed part of a packet block into fr. If a value is
+// impossible, expected and found describe it.
 func (r *ngReader) head(interfaces []Interface, h []byte, fr *Frame, kind, total uint32) (captured uint32, expected,
 	found string) {
 	o := &r.section
@@ -242,7 +243,7 @@ func (r *ngReader) head(interfaces []Interface, h []byte, fr *Frame, kind, total
 	return captured, "", ""
 }
 
-// body points fr at the block's data and options.
+// body sets the data and options of fr to those of the block.
 func (r *ngReader) body(b []byte, fr *Frame, head int, captured uint32) {
 	end := head + int(captured)
 	fr.Data = b[head:end:end]
@@ -296,7 +297,7 @@ func (r *ngReader) readSection(f *file) error {
 	return nil
 }
 
-// skipBlock passes over a block, checking that its end repeats its length.
+// skipBlock skips a block. It checks that the block's end repeats its length.
 func (r *ngReader) skipBlock(f *file, what string, total uint32) error {
 	s := f.stream
 	if total < blockOverhead || total > maxBlock {

@@ -7,16 +7,16 @@ import (
 	"sort"
 )
 
-// readAt reads one record at a known offset, beside the pass that goes on; near,
-// where there is one, holds bytes of this file.
-func (f *file) readAt(near *stretch, offset int64, fr *Frame, buf []byte) ([]byte, error) {
+// readAt reads one record at a known offset, independently of the current pass.
+// loaded may be nil; otherwise it holds bytes of this file.
+func (f *file) readAt(loaded *byteRange, offset int64, fr *Frame, buf []byte) ([]byte, error) {
 	src, err := f.source.random()
 	if err != nil {
 		return buf, err
 	}
-	if near != nil {
-		near.src = src
-		src = near
+	if loaded != nil {
+		loaded.src = src
+		src = loaded
 	}
 	f.mu.RLock()
 	reader := f.reader
@@ -91,7 +91,7 @@ func (f *file) readBlockAt(src io.ReaderAt, offset int64, fr *Frame, buf []byte)
 	return buf, nil
 }
 
-// fetch reads n bytes at offset into buf, which grows where it must.
+// fetch reads n bytes at offset into buf, and grows it if necessary.
 func (f *file) fetch(src io.ReaderAt, offset int64, n int, buf []byte) ([]byte, error) {
 	if cap(buf) < n {
 		buf = make([]byte, n, n+n/2)

@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Resolution is the unit of an interface's timestamps as pcapng codes it: the
-// high bit chooses between 2^-n and 10^-n seconds.
+// Resolution is the unit of an interface's timestamps, coded as in pcapng. The
+// high bit selects 2^-n instead of 10^-n seconds.
 type Resolution uint8
 
 // The usual resolutions.
@@ -38,9 +38,9 @@ var powersOf10 = func() (p [20]uint64) {
 	return p
 }()
 
-// instant converts a count of r since the Unix epoch plus whole seconds of
-// offset to nanoseconds, rounding down. Values that nanoseconds in 63 bits
-// cannot hold (the year 2262 and after) become the greatest one.
+// instant converts a count of r since the Unix epoch, plus offset whole
+// seconds, to nanoseconds. It rounds down. Times from the year 2262 on do not
+// fit nanoseconds in 63 bits; they become the greatest instant.
 func (r Resolution) instant(count uint64, offset int64) machine.Instant {
 	var ns uint64
 	n := uint(r & 0x7f)
@@ -76,8 +76,8 @@ func (r Resolution) instant(count uint64, offset int64) machine.Instant {
 	return machine.Instant(at + shift) // at >= 0: no underflow
 }
 
-// Digits is how many decimals of a second times are shown with: 6, or 9 where the
-// clock is finer than a microsecond.
+// Digits returns how many decimals of a second are shown: 6, or 9 if the clock
+// is finer than a microsecond.
 func (r Resolution) Digits() int {
 	if r&0x80 == 0 && r > Microseconds || r&0x80 != 0 && r&0x7f > 20 {
 		return 9

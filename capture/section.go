@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Section is what a section of a pcapng file says of itself: the machine and the
-// program that wrote it. A classic file says nothing.
+// Section is what a section of a pcapng file says of itself: the machine and
+// the program that wrote it. For a classic pcap file all fields are empty.
 type Section struct {
 	Hardware    string
 	OS          string
@@ -14,8 +14,8 @@ type Section struct {
 	Comments    []string
 }
 
-// InterfaceOption is an option of an interface that ackscope makes nothing of. Its
-// numbers stand low byte first.
+// InterfaceOption is an option of an interface that ackscope does not
+// interpret. Numbers in Value are little-endian.
 type InterfaceOption struct {
 	Code  uint16
 	Value []byte
@@ -28,12 +28,13 @@ const (
 	sectionOS          = 3
 	sectionApplication = 4
 
-	// maxDescribed bounds what is kept of a file's sections, of its interfaces'
-	// other options and of its names: further ones are passed over.
+	// maxDescribed bounds the bytes that are kept of a file's sections, of its
+	// interfaces' other options and of its names. Later ones are skipped.
 	maxDescribed = 4 << 20
 )
 
-// keeps reports whether n more bytes of descriptions are kept.
+// keeps adds n bytes of descriptions, and reports whether the sum is within the
+// limit.
 func (f *file) keeps(n int) bool {
 	f.described += n
 	return f.described <= maxDescribed
@@ -56,7 +57,8 @@ func parseSection(o *section, b []byte) (s Section) {
 	return s
 }
 
-// portable returns an option of an interface with its numbers low byte first.
+// portable returns an option of an interface with its numbers converted to
+// little-endian.
 func portable(o *section, code uint16, value []byte) InterfaceOption {
 	value = append([]byte(nil), value...)
 	const speed, zone, sendSpeed, receiveSpeed = 8, 10, 16, 17
@@ -71,8 +73,8 @@ func portable(o *section, code uint16, value []byte) InterfaceOption {
 	return InterfaceOption{code, value}
 }
 
-// appendNames appends the records of a name resolution block, low byte first and
-// without their end.
+// appendNames appends the records of a name resolution block, little-endian and
+// without the end record.
 func appendNames(to []byte, o *section, b []byte) []byte {
 	for len(b) >= 4 {
 		kind, n := o.u16(b), int(o.u16(b[2:]))
@@ -88,7 +90,7 @@ func appendNames(to []byte, o *section, b []byte) []byte {
 	return to
 }
 
-// readNames keeps the records of a name resolution block.
+// readNames stores the records of a name resolution block.
 func (r *ngReader) readNames(f *file, total uint32) error {
 	const what = "name resolution block"
 	if total < blockOverhead || total > maxOptions || !f.keeps(int(total)) {
@@ -108,7 +110,7 @@ func (r *ngReader) readNames(f *file, total uint32) error {
 	return nil
 }
 
-// block reads a block that fits the buffer, and goes on behind it.
+// block returns a block that fits the buffer, and moves the stream past it.
 func (r *ngReader) block(f *file, what string, total uint32) ([]byte, error) {
 	s, n := f.stream, padded(total)
 	if !s.need(n) {
@@ -123,8 +125,8 @@ func (r *ngReader) block(f *file, what string, total uint32) ([]byte, error) {
 	return b, nil
 }
 
-// Sections returns what the i-th file has said so far of its sections; those of a
-// classic file say nothing.
+// Sections returns the sections that have been read so far of the i-th file.
+// Those of a classic file are empty.
 func (in *Input) Sections(i int) []Section {
 	f := in.files[i]
 	f.mu.RLock()
@@ -136,8 +138,8 @@ func (in *Input) Sections(i int) []Section {
 	return list
 }
 
-// Names returns the records of names that the i-th file has been read to hold so
-// far, from the given byte of them on, as Writer.WriteNames takes them.
+// Names returns the name records read so far of the i-th file, from byte from
+// on. Writer.WriteNames accepts them.
 func (in *Input) Names(i, from int) []byte {
 	f := in.files[i]
 	f.mu.RLock()

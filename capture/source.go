@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compression is how a file is packed, by its first bytes.
+// compression is how a file is compressed, recognised by its first bytes.
 type compression uint8
 
 const (
@@ -32,35 +32,35 @@ func recognise(b []byte) compression {
 	}
 	if len(b) >= 4 {
 		switch magic := binary.LittleEndian.Uint32(b); {
-		case magic == 0xfd2fb528, magic&^0xf == 0x184d2a50: // a frame, or a skippable one before it
+		case magic == 0xfd2fb528, magic&^0xf == 0x184d2a50: // a frame, or a skippable frame before one
 			return zstandard
 		}
 	}
 	return plain
 }
 
-// zstdWindow is the largest window that is unpacked (zstd --long=27): it bounds
-// what a hostile file can make us allocate.
+// zstdWindow is the largest window that is decompressed (zstd --long=27). It
+// bounds the memory that a hostile file can make us allocate.
 const zstdWindow = 128 << 20
 
-// source is the bytes of one capture file, unpacked. It can be read again from
-// the start where the file is seekable or was kept in a spool.
+// source is the decompressed bytes of one capture file. It can be read again
+// from the start if the file is seekable or was kept in a spool.
 type source struct {
 	name     string
-	file     *os.File // nil where in is not a file
+	file     *os.File // nil if in is not a file
 	in       io.Reader
 	seekable bool
 	format   compression
-	total    int64        // of the packed file; -1 where not known
-	count    atomic.Int64 // bytes read of the packed file in this pass
+	total    int64        // size of the compressed file; -1 if not known
+	count    atomic.Int64 // bytes read of the compressed file in this pass
 
-	packed *bufio.Reader // before unpacking; nil for plain seekable files
+	packed *bufio.Reader // before decompression; nil for plain seekable files
 	gz     *gzip.Reader
 	zs     *zstd.Decoder
-	spool  *spool // nil where nothing is kept
+	spool  *spool // nil if nothing is kept
 }
 
-// openSource opens path, or takes stdin for "-".
+// openSource opens path, or uses stdin for "-".
 func openSource(path string, o *Options) (*source, error) {
 	s := &source{name: path, total: -1}
 	switch {
@@ -80,7 +80,7 @@ func openSource(path string, o *Options) (*source, error) {
 		s.name = "standard input"
 	}
 	if err := s.recognise(o); err != nil {
-		_ = s.close() // the first error tells
+		_ = s.close() // the first error is the one to report
 		return nil, err
 	}
 	return s, nil
@@ -111,7 +111,7 @@ func (s *source) recognise(o *Options) error {
 		first = b[:n]
 	} else {
 		s.packed = bufio.NewReaderSize(&counter{s}, 64<<10)
-		first, _ = s.packed.Peek(4) // a failure comes back with the first Read
+		first, _ = s.packed.Peek(4) // the first Read returns a failure again
 	}
 	s.format = recognise(first)
 	if s.format != plain && s.packed == nil {
@@ -126,7 +126,8 @@ func (s *source) recognise(o *Options) error {
 	return nil
 }
 
-// unpack starts the decompressor at the present position of the packed file.
+// unpack starts the decompressor at the current position of the compressed
+// file.
 func (s *source) unpack() error {
 	var err error
 	switch {
@@ -158,7 +159,7 @@ func (s *source) unpacked() io.Reader {
 	return &counter{s}
 }
 
-// reader returns the unpacked bytes of this pass.
+// reader returns the decompressed bytes of this pass.
 func (s *source) reader() io.Reader {
 	if s.spool != nil {
 		return s.spool
@@ -166,7 +167,7 @@ func (s *source) reader() io.Reader {
 	return s.unpacked()
 }
 
-// rewind makes reader begin anew.
+// rewind makes reader start again at the first byte.
 func (s *source) rewind() error {
 	if s.spool != nil {
 		return s.spool.rewind()
@@ -185,7 +186,7 @@ func (s *source) rewind() error {
 	return s.unpack()
 }
 
-// random returns the unpacked bytes for reading at any offset.
+// random returns the decompressed bytes for reading at any offset.
 func (s *source) random() (io.ReaderAt, error) {
 	switch {
 	case s.spool != nil:
@@ -201,7 +202,8 @@ func (s *source) random() (io.ReaderAt, error) {
 		s.name)
 }
 
-// size returns the length of the file as it is stored.
+// size returns the length of the file as it is stored. The second result is
+// false if it is not known.
 func (s *source) size() (int64, bool) { return s.total, s.total >= 0 }
 
 func (s *source) close() error {
@@ -218,7 +220,7 @@ func (s *source) close() error {
 	return errors.Join(errs...)
 }
 
-// counter counts what is read of the packed file.
+// counter counts the bytes read of the compressed file.
 type counter struct{ s *source }
 
 func (c *counter) Read(p []byte) (int, error) {

@@ -7,10 +7,13 @@ import (
 	"sync"
 )
 
-// spool keeps what is read of a pipe in an unlinked temporary file, up to a
-// limit, so that it can be read again. Where the file cannot be written, reading
-// goes on and what was kept is dropped. Beyond the limit reading goes on too: what
-// was kept until then can be read at its places, but not all once more.
+// spool keeps the bytes read from a pipe in an unlinked temporary file, up to a
+// limit, so that they can be read again.
+//
+//   - If the file cannot be written, reading continues, and the kept bytes are
+//     dropped.
+//   - Beyond the limit, reading continues too. The bytes kept until then can be
+//     read at their offsets, but the whole pipe cannot be read again.
 type spool struct {
 	name  string
 	src   io.Reader
@@ -20,16 +23,16 @@ type spool struct {
 	tmp    *os.File   // nil before the first write, and after a failure
 	length int64      // kept so far
 	at     int64      // where the next Read continues
-	lost   error      // why nothing is kept any more
-	ended  error      // what src ended with
+	lost   error      // why nothing more is kept
+	ended  error      // the error that src ended with
 }
 
 func newSpool(name string, src io.Reader, o *Options) *spool {
 	return &spool{name: name, src: src, limit: o.SpoolLimit}
 }
 
-// Read returns what is kept beyond the present position, and after it what src
-// gives, keeping that.
+// Read returns the kept bytes beyond the current position. After them it reads
+// from src, and keeps what it reads.
 func (s *spool) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	if s.lost == nil && s.at < s.length {
@@ -43,7 +46,7 @@ func (s *spool) Read(p []byte) (int, error) {
 	if ended != nil {
 		return 0, ended
 	}
-	n, err := s.src.Read(p) // may block: ReadAt must go on meanwhile
+	n, err := s.src.Read(p) // may block: ReadAt must work meanwhile
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = err
@@ -65,7 +68,8 @@ func (s *spool) keep(p []byte) {
 			return
 		}
 		s.tmp = tmp
-		// Unlinked at once where the system lets open files go; elsewhere on close.
+		// Unlink it at once if the system allows that for open files; otherwise close
+		// removes it.
 		_ = os.Remove(tmp.Name())
 	}
 	if _, err := s.tmp.Write(p); err != nil {
@@ -94,7 +98,7 @@ func (s *spool) remove() error {
 	tmp := s.tmp
 	s.tmp = nil
 	err := tmp.Close()
-	_ = os.Remove(tmp.Name()) // fails where it is unlinked already
+	_ = os.Remove(tmp.Name()) // fails if it is unlinked already
 	return err
 }
 
@@ -105,7 +109,7 @@ func (s *spool) rewind() error {
 	return s.lost
 }
 
-// ReadAt reads what is kept.
+// ReadAt reads kept bytes.
 func (s *spool) ReadAt(p []byte, offset int64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

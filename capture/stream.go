@@ -4,15 +4,15 @@ import (
 	"io"
 )
 
-// stream reads a file in large chunks and lends out stretches of the chunk, so
-// that records need no copy. It never allocates by what a record claims: the
-// buffer doubles only when it is full of bytes that were really there.
+// stream reads a file in large chunks and lends out parts of the chunk, so that
+// records need no copy. It never allocates what a record merely claims. The
+// buffer doubles only when it is full of bytes that were really read.
 type stream struct {
 	src  io.Reader
 	buf  []byte
 	r, w int   // buf[r:w] is read and not yet consumed
 	base int64 // offset in the file of buf[0]
-	err  error // what src ended with; io.EOF at a clean end
+	err  error // the error that src ended with; io.EOF at a clean end
 }
 
 const (
@@ -24,19 +24,19 @@ func newStream(src io.Reader, size int) *stream {
 	return &stream{src: src, buf: make([]byte, size)}
 }
 
-// reset begins anew at offset 0 of src.
+// reset restarts at offset 0 of src.
 func (s *stream) reset(src io.Reader) {
 	s.src, s.r, s.w, s.base, s.err = src, 0, 0, 0, nil
 }
 
-// offset is that of the next byte.
+// offset returns the offset of the next byte.
 func (s *stream) offset() int64 { return s.base + int64(s.r) }
 
-// have is how many bytes can be had without reading.
+// have returns how many bytes are available without reading.
 func (s *stream) have() int { return s.w - s.r }
 
-// need makes the next n bytes present in buf[r:]; false where the source ends
-// or fails before (err says which). What was lent out before is overwritten.
+// need reads until buf[r:] holds n bytes. It returns false if the source ends
+// or fails before; err says which. It overwrites what was lent out before.
 func (s *stream) need(n int) bool {
 	if s.w-s.r >= n {
 		return true
@@ -59,8 +59,8 @@ func (s *stream) need(n int) bool {
 	return true
 }
 
-// read takes in what one Read gives: no waiting to fill the chunk, so that
-// a live pipe is followed frame by frame.
+// read does one Read. It does not wait to fill the chunk, so that a live pipe
+// is followed frame by frame.
 func (s *stream) read(into []byte) {
 	for range 100 {
 		n, err := s.src.Read(into)
@@ -75,7 +75,8 @@ func (s *stream) read(into []byte) {
 	s.err = io.ErrNoProgress
 }
 
-// skip passes over n bytes, present or not; it gives how many there were.
+// skip skips n bytes, whether read already or not. It returns how many there
+// were.
 func (s *stream) skip(n int64) (skipped int64) {
 	for skipped < n {
 		if s.r == s.w && !s.need(1) {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// transport reads the UDP or TCP header at the cursor. b is what was captured
+// transport decodes the UDP or TCP header at the cursor. b is the captured part
 // of the IP payload, length its length on the wire.
 func (d *Decoder) transport(c *cursor, protocol uint8, b []byte, length int) {
 	switch protocol {
@@ -19,7 +19,7 @@ func (d *Decoder) transport(c *cursor, protocol uint8, b []byte, length int) {
 	}
 }
 
-// ports notes the addresses; without ports where they were not captured.
+// ports sets the addresses. The ports are 0 if they were not captured.
 func (c *cursor) ports(b []byte) (ports uint32) {
 	if len(b) >= 4 {
 		ports = binary.BigEndian.Uint32(b)
@@ -34,12 +34,13 @@ func (d *Decoder) udp(c *cursor, b []byte, length int) {
 	ports := c.ports(b)
 	if len(b) < 8 {
 		d.short(c, LayerUDP, "captured bytes", 8, len(b))
-		if len(b) >= 4 && length >= 8 { // a snap length cut it: the flow is known, and how long it was
+		if len(b) >= 4 && length >= 8 { // cut by a snap length: the flow and the length are known
 			p.Transport, p.Length = UDP, length-8
 		}
 		return
 	}
-	// A length of 0 means all there is: a jumbogram, or a segmenting network card.
+	// A length of 0 means all of the IP payload: a jumbogram, or a segmenting
+	// network card.
 	switch claimed := int(binary.BigEndian.Uint16(b[4:])); {
 	case claimed > length:
 		d.wrong(c, LayerUDP, "length", "no more than the IP payload holds", claimed)
@@ -58,12 +59,13 @@ func (d *Decoder) udp(c *cursor, b []byte, length int) {
 	}
 	c.layer(LayerUDP, 8)
 	c.payloadSpans()
-	if c.spans == nil { // reassembled ones were compared fragment by fragment
+	if c.spans == nil { // the fragments of a reassembled one were compared already
 		d.duplicates.check(p, c.route(), mix(c.mix, udpIdentity(ports, length)), p.Payload)
 	}
 }
 
-// udpIdentity is what a UDP header tells one datagram from another by.
+// udpIdentity combines the fields that distinguish one UDP datagram from
+// another.
 func udpIdentity(ports uint32, length int) uint64 { return uint64(ports)<<16 | uint64(length) }
 
 func (d *Decoder) tcp(c *cursor, b []byte, length int) {
@@ -103,7 +105,8 @@ func (d *Decoder) tcp(c *cursor, b []byte, length int) {
 	}
 }
 
-// payloadSpans tells where the payload's bytes, which begin at the cursor, lie.
+// payloadSpans records the places of the payload's bytes, which begin at the
+// cursor.
 func (c *cursor) payloadSpans() {
 	p := c.p
 	if c.spans == nil {
@@ -143,7 +146,8 @@ func onesComplement(sum uint32, b []byte) uint16 {
 	return uint16(s)
 }
 
-// pseudoHeader adds up what UDP and TCP checksums cover of the IP header.
+// pseudoHeader adds up the fields of the IP header that UDP and TCP checksums
+// cover.
 func pseudoHeader(src, dst netip.Addr, protocol uint8, length int) uint32 {
 	sum := uint32(protocol) + uint32(length>>16) + uint32(length&0xffff)
 	if src.Is4() && dst.Is4() {
@@ -154,8 +158,8 @@ func pseudoHeader(src, dst netip.Addr, protocol uint8, length int) uint32 {
 	return sum + uint32(onesComplement(0, s[:])) + uint32(onesComplement(0, t[:]))
 }
 
-// udpChecksumHolds checks a whole UDP datagram; over IPv4 a checksum of 0 means
-// that there is none.
+// udpChecksumHolds checks the checksum of a whole UDP datagram. Over IPv4 a
+// checksum of 0 means that there is none.
 func udpChecksumHolds(c *cursor, b []byte) bool {
 	if b[6] == 0 && b[7] == 0 {
 		return c.src.Is4()

@@ -14,8 +14,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// captures returns the paths of the shipped captures whose names hold one of the
-// words; all of them without a word.
+// captures returns the paths of the shipped captures whose names contain one of
+// the words. Without words it returns all.
 func captures(t testing.TB, words ...string) (paths []string) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", "*.pcap*"))
@@ -34,7 +34,7 @@ func captures(t testing.TB, words ...string) (paths []string) {
 	return paths
 }
 
-// row is a frame as tshark tells it.
+// row formats a frame as tshark does.
 func row(f *Frame, p *Packet) string {
 	addresses := func(is func(netip.Addr) bool) string {
 		if p.Src.IsValid() && is(p.Src.Addr()) {
@@ -62,8 +62,8 @@ func row(f *Frame, p *Packet) string {
 	return s
 }
 
-// TestAsTshark reads captures of every format, link type and oddity as tshark
-// does: numbers, times, lengths, addresses, ports and payloads.
+// TestAsTshark compares captures of every format, link type and oddity with
+// tshark: numbers, times, lengths, addresses, ports and payloads.
 func TestAsTshark(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	paths := captures(t)
@@ -119,7 +119,8 @@ func TestAsTshark(t *testing.T) {
 	}
 }
 
-// datagrams returns what a capture carries, apart from how.
+// datagrams returns the payloads and addresses of a capture, without the link
+// layer.
 func datagrams(t testing.TB, path string, n int) (list []string) {
 	t.Helper()
 	in, err := Open([]string{path}, Options{})
@@ -157,9 +158,9 @@ func TestLinkTypesCarryTheSame(t *testing.T) {
 	}
 }
 
-// TestRealDuplicatesStay: in no shipped capture did the tap see a datagram
-// twice. What was sent twice, by a duplicating relay or by an endpoint, and the
-// two legs of a path through loopback, must not be taken for it.
+// TestRealDuplicatesStay: no shipped capture contains a datagram that the tap
+// captured twice. Datagrams that a relay or an endpoint sent twice must not be
+// mistaken for such. Nor must the two legs of a path through loopback.
 func TestRealDuplicatesStay(t *testing.T) {
 	for _, path := range captures(t) {
 		in, err := Open([]string{path}, Options{})

@@ -19,18 +19,19 @@ type WriterOptions struct {
 	OS          string
 	Hardware    string
 	Comments    []string
-	// FlushEvery flushes before the first frame that is later than the last flush
-	// by this much, by the frames' own times. Flush can be called besides.
+	// FlushEvery is an interval in capture time. The writer flushes before the
+	// first frame that is later than the last flush by this much. Flush can be
+	// called in addition.
 	FlushEvery time.Duration
 }
 
 // Writer writes a pcapng capture in little-endian sections. It is not safe for
-// concurrent use. After an error every further call gives that error.
+// concurrent use. After an error every further call returns that error.
 type Writer struct {
 	out        *bufio.Writer
 	block      []byte
 	written    int64
-	ticks      []uint64 // nanoseconds in a tick of each interface's time
+	ticks      []uint64 // nanoseconds in a tick of each interface's clock
 	statistics []pendingStatistics
 	every      time.Duration
 	flushed    machine.Instant
@@ -47,15 +48,15 @@ type pendingStatistics struct {
 
 var errWriterClosed = errors.New("capture writer is closed")
 
-// NewWriter begins a capture on w, which stays the caller's to close.
+// NewWriter starts a capture on w. The caller closes w.
 func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 	nw := &Writer{out: bufio.NewWriterSize(w, 64<<10), every: o.FlushEvery}
 	nw.section(Section{Hardware: o.Hardware, OS: o.OS, Application: o.Application, Comments: o.Comments})
 	return nw, nw.err
 }
 
-// BeginSection ends the present section and begins another, which numbers its
-// interfaces anew.
+// BeginSection ends the current section and starts another one. The new section
+// numbers its interfaces from 0.
 func (w *Writer) BeginSection(s Section) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (w *Writer) section(s Section) {
 	w.u32(byteOrderMagic)
 	w.u16(1) // version 1.0
 	w.u16(0)
-	w.u64(math.MaxUint64) // section length: not said
+	w.u64(math.MaxUint64) // section length: not specified
 	for _, comment := range s.Comments {
 		w.text(optionComment, comment)
 	}
@@ -82,21 +83,22 @@ func (w *Writer) section(s Section) {
 	w.finish()
 }
 
-// WriteNames writes names of addresses, in the form that Input.Names gives.
+// WriteNames writes names of addresses, in the form that Input.Names returns.
 func (w *Writer) WriteNames(records []byte) error {
 	if err := w.ready(); err != nil || len(records) == 0 {
 		return err
 	}
 	w.begin(blockNames)
 	w.block = append(w.block, records...)
-	w.u32(0) // the records' end
+	w.u32(0) // the end record
 	w.finish()
 	return w.err
 }
 
-// AddInterface describes an interface; frames name it by the id that comes back:
-// 0, 1, ... Times are written in its resolution, and in nanoseconds where it has
-// none that they fit. Of in, the offset and the statistics are not used.
+// AddInterface describes an interface and returns its id: 0, 1, ... Frames name
+// the interface by this id. Times are written in its resolution, or in
+// nanoseconds if the writer does not support that resolution. The offset and
+// the statistics of in are not used.
 func (w *Writer) AddInterface(in Interface) (id int, err error) {
 	if in.LinkType > math.MaxUint16 {
 		return 0, fmt.Errorf("pcapng interface: expected a link type below 65536, found %d", in.LinkType)
@@ -131,9 +133,9 @@ func (w *Writer) AddInterface(in Interface) (id int, err error) {
 	return len(w.ticks) - 1, w.err
 }
 
-// WriteFrame writes a frame: its time, lengths, data and options, on the
-// interface that f.Interface names among those added here. Comments are added to
-// those that f has.
+// WriteFrame writes a frame: its time, lengths, data and options. f.Interface
+// is the id of an interface that was added here. The comments follow those that
+// f already has.
 func (w *Writer) WriteFrame(f *Frame, comments ...string) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -176,7 +178,8 @@ func (w *Writer) WriteFrame(f *Frame, comments ...string) error {
 	return w.err
 }
 
-// copyOption writes a packet's option; numbers in it change to our byte order.
+// copyOption writes a packet's option, with its numbers converted to
+// little-endian.
 func (w *Writer) copyOption(code uint16, value []byte, big bool) {
 	if big {
 		switch {
@@ -189,7 +192,7 @@ func (w *Writer) copyOption(code uint16, value []byte, big bool) {
 	w.option(code, value)
 }
 
-// SetStatistics says what Close is to write of an interface's counts.
+// SetStatistics sets the counts of an interface that Close writes.
 func (w *Writer) SetStatistics(id int, st Statistics) {
 	for i := range w.statistics {
 		if w.statistics[i].id == id {
@@ -200,7 +203,7 @@ func (w *Writer) SetStatistics(id int, st Statistics) {
 	w.statistics = append(w.statistics, pendingStatistics{id, st})
 }
 
-// Flush hands everything written so far to the underlying writer.
+// Flush writes everything so far to the underlying writer.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.err = w.out.Flush()
@@ -221,7 +224,7 @@ func (w *Writer) Close() error {
 	return w.Flush()
 }
 
-// counts writes the statistics of the present section.
+// counts writes the statistics of the current section.
 func (w *Writer) counts() {
 	for _, s := range w.statistics {
 		if s.id < 0 || s.id >= len(w.ticks) {
@@ -294,7 +297,7 @@ func (w *Writer) option(code uint16, value []byte) {
 	w.pad()
 }
 
-// endOptions ends a list of options; one that is empty needs no end.
+// endOptions ends a list of options. An empty list needs no end.
 func (w *Writer) endOptions(list []byte) {
 	if len(list) > 0 {
 		w.u32(optionEnd)
@@ -311,6 +314,6 @@ func (w *Writer) finish() {
 	}
 }
 
-// Written returns the size of the capture so far, in bytes, with what is not
-// flushed yet.
+// Written returns the size of the capture so far in bytes, with the bytes that
+// are not flushed yet.
 func (w *Writer) Written() int64 { return w.written }

@@ -12,7 +12,7 @@ import (
 )
 
 // ClassicWriter writes a classic, little-endian pcap file. It is not safe for
-// concurrent use. After an error every further call gives that error.
+// concurrent use. After an error every further call returns that error.
 type ClassicWriter struct {
 	out     *bufio.Writer
 	record  []byte
@@ -25,9 +25,9 @@ type ClassicWriter struct {
 	err     error
 }
 
-// NewClassicWriter begins a file on w, which stays the caller's to close, of frames
-// of one link type, with times in micro- or nanoseconds. It flushes as WriterOptions
-// says of FlushEvery.
+// NewClassicWriter starts a file on w, for frames of one link type, with times
+// in micro- or nanoseconds. The caller closes w. flushEvery is
+// WriterOptions.FlushEvery.
 func NewClassicWriter(w io.Writer, link, snap uint32, resolution Resolution,
 	flushEvery time.Duration) (*ClassicWriter, error) {
 	c := &ClassicWriter{out: bufio.NewWriterSize(w, 64<<10), link: link, tick: powersOf10[Nanoseconds-Microseconds],
@@ -36,7 +36,7 @@ func NewClassicWriter(w io.Writer, link, snap uint32, resolution Resolution,
 	if resolution != Microseconds {
 		c.tick, magic = 1, magicNano
 	}
-	const usual = 262144 // what others write for no limit
+	const usual = 262144 // what other programs write for no limit
 	if snap == 0 {
 		snap = usual
 	}
@@ -58,8 +58,9 @@ func (w *ClassicWriter) write(b []byte) error {
 	return w.err
 }
 
-// WriteFrame writes a frame. Where its link type is another than the file's, or its
-// time does not fit the file's, it fails: a classic file has one of each.
+// WriteFrame writes a frame. A classic file has one link type and one time
+// format. WriteFrame fails if the frame's link type is another, or if its time
+// does not fit.
 func (w *ClassicWriter) WriteFrame(f *Frame) error {
 	at := uint64(max(f.At, 0))
 	switch {
@@ -92,7 +93,7 @@ func (w *ClassicWriter) WriteFrame(f *Frame) error {
 	return w.write(w.record)
 }
 
-// Flush hands everything written so far to the underlying writer.
+// Flush writes everything so far to the underlying writer.
 func (w *ClassicWriter) Flush() error {
 	if w.err == nil {
 		w.err = w.out.Flush()

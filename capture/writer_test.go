@@ -17,7 +17,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// written returns a capture with IPv4 and IPv6, UDP and TCP, comments and statistics.
+// written returns a capture with IPv4 and IPv6, UDP and TCP, comments and
+// statistics.
 func written(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -135,7 +136,8 @@ func TestWriterRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWriterByTshark has tshark read what was written: checksums, comments, times.
+// TestWriterByTshark checks with tshark what was written: checksums, comments,
+// times.
 func TestWriterByTshark(t *testing.T) {
 	testenv.Need(t, "tshark")
 	path := filepath.Join(t.TempDir(), "written.pcapng")
@@ -193,7 +195,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// flushCounter counts what has come through.
+// flushCounter counts the bytes that were flushed.
 type flushCounter struct{ n int }
 
 func (c *flushCounter) Write(p []byte) (int, error) { c.n += len(p); return len(p), nil }

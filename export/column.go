@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Type is what a column's values are.
+// Type is the type of a column's values.
 type Type uint8
 
 const (
@@ -18,23 +18,23 @@ const (
 	Uints              // a list of Uint
 	Floats             // a list of numbers
 	Texts              // a list of Text
-	JSON               // an object or a list of the shape that Column.Shape says, in JSON
+	JSON               // an object or a list with the structure of Column.Shape, in JSON
 )
 
 var typeWords = [...]string{"uint64", "int64", "double", "boolean", "text", "timestamp", "list of uint64",
 	"list of double", "list of text", "json"}
 
-// String returns the word of docs/tables.md.
+// String returns the name in docs/tables.md.
 func (t Type) String() string { return typeWords[t] }
 
-// Absence says what becomes of a column that a row has no value for.
+// Absence says how a missing value of a column is written.
 type Absence uint8
 
 const (
 	Never   Absence = iota // every row has a value
-	Null                   // null; in JSON too
-	Omitted                // null; in JSON its key is left out
-	Either                 // null; in JSON its key is left out where the row has no such thing at all
+	Null                   // null, in JSON too
+	Omitted                // null; in JSON the key is omitted
+	Either                 // null; in JSON the key is omitted if the column does not apply to the row at all
 )
 
 // Column declares one column of a table. Names, types and order are stable.
@@ -43,18 +43,18 @@ type Column struct {
 	Type   Type
 	Absent Absence
 	Digits int    // of a Float
-	Unit   string // "ms", "bytes"; empty for none
+	Unit   string // "ms", "bytes"; empty if there is none
 	Doc    string // one sentence
 	Words  []string
-	Shape  *Shape // of JSON; nil for any
+	Shape  *Shape // of JSON; nil for any structure
 }
 
-// Shape is what a value in JSON looks like: an object of the columns, a list of
-// such, or an object that has any keys.
+// Shape is the structure of a JSON value: an object with these columns, a list
+// of such objects, or an object with any keys.
 type Shape struct {
 	List    bool
 	Columns []Column // nil for any keys
-	Item    *Column  // of a list whose items are no objects
+	Item    *Column  // of a list whose items are not objects
 }
 
 // Schema is a table without its rows, or an object that a command prints.
@@ -62,11 +62,11 @@ type Schema struct {
 	Name    string
 	Doc     string
 	Columns []Column
-	OneOf   []*Schema // of a command whose lines are of several kinds; it has no Columns then
+	OneOf   []*Schema // for a command whose lines are of several kinds; Columns is then empty
 }
 
-// Cell is one value of a row. Rows are filled again and again into the same
-// cells, which keep their memory.
+// Cell is one value of a row. Cells are reused for all rows, so that they keep
+// their memory.
 type Cell struct {
 	Set   bool
 	Uint  uint64  // Uint, Bool
@@ -75,12 +75,12 @@ type Cell struct {
 	Bytes []byte  // Text, JSON, and all texts of Texts
 	Uints []uint64
 	Reals []float64
-	Ends  []int // of Texts: where each text ends in Bytes
+	Ends  []int // of Texts: the end of each text in Bytes
 
-	plain  bool  // of Text: nothing in it needs an escape
-	null   bool  // of Either: the row has such a thing, but it is not known
+	plain  bool  // of Text: no character needs an escape
+	null   bool  // of Either: the column applies to the row, but the value is not known
 	scaled int64 // of a Float: the value times 10^Digits
-	exact  bool  // scaled holds it
+	exact  bool  // scaled holds the value
 }
 
 func (c *Cell) reset() {
@@ -100,23 +100,24 @@ func (c *Cell) bool(v bool) {
 
 func (c *Cell) text(s string) { c.Set, c.Bytes = true, append(c.Bytes[:0], s...) }
 
-// own is text of ours that needs no escape.
+// own sets a text of the program, which needs no escape.
 func (c *Cell) own(s string) { c.Set, c.plain, c.Bytes = true, true, append(c.Bytes[:0], s...) }
 
-// addr is an address, with its port.
+// addr sets an address with its port.
 func (c *Cell) addr(a netip.AddrPort) { c.Set, c.plain, c.Bytes = true, true, a.AppendTo(c.Bytes[:0]) }
 
-// word is text, but nothing for the empty one.
+// word sets a text. It sets nothing if the text is empty.
 func (c *Cell) word(s string) {
 	if s != "" {
 		c.text(s)
 	}
 }
 
-// bytes takes what was appended to c.Bytes[:0].
+// bytes sets a text that was appended to c.Bytes[:0].
 func (c *Cell) bytes(b []byte) { c.Set, c.Bytes = true, b }
 
-// float sets a number, rounded to so many decimals; nothing where it is none.
+// float sets a number, rounded to digits decimals. It sets nothing for NaN and
+// infinities.
 func (c *Cell) float(v float64, digits int) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return
@@ -131,13 +132,13 @@ func (c *Cell) float(v float64, digits int) {
 	c.Float = v
 }
 
-// Table declares a table: rows of R.
+// Table declares a table with rows of type R.
 type Table[R any] struct {
 	Schema
 	get []func(row *R, to *Cell)
 }
 
-// column is a declaration with what fills it.
+// column is a declaration with the function that fills it.
 type column[R any] struct {
 	Column
 	get func(row *R, to *Cell)
@@ -152,10 +153,10 @@ func newTable[R any](name, doc string, columns ...column[R]) *Table[R] {
 	return t
 }
 
-// Cells returns the memory for a row.
+// Cells returns the cells for a row.
 func (s *Schema) Cells() []Cell { return make([]Cell, len(s.Columns)) }
 
-// Fill sets the cells of a row.
+// Fill sets the cells to the values of a row.
 func (t *Table[R]) Fill(row *R, cells []Cell) {
 	for i, get := range t.get {
 		cells[i].reset()
@@ -165,20 +166,20 @@ func (t *Table[R]) Fill(row *R, cells []Cell) {
 
 // Encoder writes the rows of one table.
 type Encoder interface {
-	// Encode writes a row. It keeps nothing of the cells.
+	// Encode writes a row. It does not retain the cells.
 	Encode(cells []Cell) error
-	// Close ends the table; what it is written to stays the caller's.
+	// Close ends the table. It does not close the underlying writer.
 	Close() error
 }
 
-// Rows fills and encodes rows.
+// Rows fills and encodes the rows of a table.
 type Rows[R any] struct {
 	table *Table[R]
 	cells []Cell
 	to    Encoder
 }
 
-// NewRows returns what takes rows of a table for an encoder of it.
+// NewRows returns a Rows for a table and an encoder of it.
 func NewRows[R any](t *Table[R], to Encoder) *Rows[R] {
 	return &Rows[R]{t, t.Cells(), to}
 }
@@ -189,7 +190,7 @@ func (r *Rows[R]) Add(row *R) error {
 	return r.to.Encode(r.cells)
 }
 
-// Tables lists the tables.
+// Tables returns all tables.
 func Tables() []*Schema {
 	return []*Schema{&Packets.Schema, &Events.Schema, &Messages.Schema, &Flows.Schema, &Findings.Schema}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// CSV writes a table as RFC 4180 has it, with the names of the columns in the
-// first line and lines that end in CR LF. A missing value is empty; an empty text
-// is "". Lists and objects are JSON.
+// CSV writes a table as RFC 4180 specifies. The first line has the names of the
+// columns, and lines end in CR LF. A missing value is empty; an empty text is
+// "". Lists and objects are JSON.
 type CSV struct {
 	w       io.Writer
 	columns []Column
@@ -19,7 +19,7 @@ type CSV struct {
 	clock   Clock
 }
 
-// NewCSV begins a table on w.
+// NewCSV starts a table on w.
 func NewCSV(w io.Writer, s *Schema) (*CSV, error) {
 	c := &CSV{w: w, columns: s.Columns}
 	for i := range s.Columns {
@@ -68,7 +68,7 @@ func (w *CSV) Encode(cells []Cell) error {
 // Close implements Encoder.
 func (w *CSV) Close() error { return nil }
 
-// appendQuoted writes a value, in quotes where it needs them.
+// appendQuoted appends a value, in quotes if it needs them.
 func appendQuoted(to, v []byte) []byte {
 	if len(v) > 0 && !bytes.ContainsAny(v, "\",\r\n") && v[0] != ' ' && v[len(v)-1] != ' ' {
 		return append(to, v...)

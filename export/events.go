@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Closed lists of words.
+// Words of the columns whose values are a closed list.
 var (
 	certainties = []string{"unknown", "possible", "likely", "certain"}
 	severities  = []string{"note", "warn", "error"}
@@ -21,13 +21,13 @@ var (
 type EventRow struct {
 	Flow        *analyze.Flow
 	Event       *machine.Event
-	File        string // empty where only one is read
-	Provisional bool   // told in one run, and not certain
+	File        string // empty if only one file is read
+	Provisional bool   // from a single run, and not certain
 }
 
 type eventColumn = column[EventRow]
 
-// Events is what happened to every packet.
+// Events has a row for each fact about a packet.
 var Events = newTable("events", "What happened to every packet, as the capture proves it of either endpoint: a row a "+
 	"fact, in the order in which facts are settled.",
 	eventColumn{Column{Name: "frame", Type: Uint, Doc: "Number of the frame that shows the fact, from 1, in its file."},

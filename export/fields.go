@@ -9,29 +9,31 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// dissection returns the packet's fields and how many are the datagram's own;
-// nil where it is of no protocol.
+// dissection returns the packet's fields, and how many of them belong to the
+// datagram itself. It returns nil for a packet of no protocol.
 func (r *PacketRow) dissection() (*dissect.Dissection, int) {
 	x := &r.Reading.Record
 	if x.Protocol == nil || x.Decode == nil {
 		return nil, 0
 	}
 	d := x.Dissection()
-	return d, r.Reading.Own // known once it is dissected
+	return d, r.Reading.Own // set by the dissection
 }
 
-// grouping gathers the fields of one name.
+// grouping groups fields by name.
 type grouping struct {
 	heads, tails []int
 	chain        []int32
 	byName       map[string]int
 }
 
-// fewFields is up to how many names looking through all of them beats a map.
+// fewFields is the largest number of names for which a linear search is faster
+// than a map.
 const fewFields = 24
 
-// group chains the fields of one name: heads are the first ones in their order,
-// chain leads from each to the next of its name, 0 at the last.
+// group links the fields of one name. The list heads has the first field of
+// each name, in order. The list chain leads from each field to the next of its
+// name; 0 marks the last.
 func (s *grouping) group(list []dissect.Field) {
 	s.heads, s.chain, s.tails = s.heads[:0], append(s.chain[:0], make([]int32, len(list))...), s.tails[:0]
 	clear(s.byName)
@@ -60,7 +62,7 @@ func (s *grouping) group(list []dissect.Field) {
 	}
 }
 
-// appendFields writes the decoded fields by name: a name that occurs several
+// appendFields appends the decoded fields by name. A name that occurs several
 // times has a list.
 func (s *grouping) appendFields(b []byte, list []dissect.Field) []byte {
 	s.group(list)
@@ -88,7 +90,7 @@ func (s *grouping) appendFields(b []byte, list []dissect.Field) []byte {
 	return append(b, '}')
 }
 
-// appendTree writes every field with its label and place.
+// appendTree appends every field with its label and position.
 func appendTree(b []byte, list []dissect.Field) []byte {
 	b = append(b, '[')
 	for i := range list {
@@ -114,8 +116,8 @@ func appendTree(b []byte, list []dissect.Field) []byte {
 	return append(b, ']')
 }
 
-// AppendValue writes a field's value as JSON: numbers in full, words of
-// enumerations, bytes as hexadecimal text, what is no number as text.
+// AppendValue appends a field's value as JSON: numbers in full, words of
+// enumerations, bytes as hexadecimal text, and NaN and infinities as text.
 func AppendValue(to []byte, f *dissect.Field) []byte {
 	switch f.Spec.Kind {
 	case dissect.KindUint:

@@ -8,13 +8,13 @@ import (
 // FindingRow is a row of Findings.
 type FindingRow struct {
 	*analyze.Finding
-	File        string // empty where only one is read
-	Provisional bool   // its flow goes on
+	File        string // empty if only one file is read
+	Provisional bool   // its flow has not ended
 }
 
 type findingColumn = column[FindingRow]
 
-// Findings is what is wrong.
+// Findings has a row for each finding.
 var Findings = newTable("findings", "What is wrong, how surely, and in which frames: a row for each rule, side and "+
 	"certainty of a flow, the gravest first.",
 	findingColumn{Column{Name: "frame", Type: Uint, Doc: "The first frame that shows it."},

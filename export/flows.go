@@ -12,14 +12,14 @@ import (
 // FlowRow is a row of Flows.
 type FlowRow struct {
 	*analyze.Flow
-	File        string // empty where only one is read
-	Ended       string // why the flow was let go; empty for one that was not
-	Provisional bool   // it goes on
+	File        string // empty if only one file is read
+	Ended       string // why a limit removed the flow; empty if none did
+	Provisional bool   // it has not ended
 }
 
 type flowColumn = column[FlowRow]
 
-// Flows is one row for each conversation.
+// Flows has a row for each conversation.
 var Flows = newTable("flows", "A row for each conversation of two endpoints, with what each side knew at its end, by "+
 	"order of first packets.", flowColumns()...)
 
@@ -102,7 +102,7 @@ func flowColumns() []flowColumn {
 			func(r *FlowRow, c *Cell) { c.word(r.File) }})
 }
 
-// sideColumns are the figures of one side.
+// sideColumns returns the columns for the figures of one side.
 func sideColumns(side machine.Side) []flowColumn {
 	x, who, peer := "_"+side.String(), side.String(), side.Other().String()
 	of := func(c Column, get func(s *machine.Summary, c *Cell)) flowColumn {
@@ -167,7 +167,7 @@ func sideColumns(side machine.Side) []flowColumn {
 	}
 }
 
-// endings are the words for why a flow was let go.
+// endings returns the words for the reasons why a flow was removed.
 func endings() (words []string) {
 	for _, r := range analyze.Reasons() {
 		words = append(words, r.String())
@@ -175,7 +175,8 @@ func endings() (words []string) {
 	return words
 }
 
-// provisionalCell says what may change; nothing of what will not.
+// provisionalCell sets the cell for a row that may change, and leaves it empty
+// for a final row.
 func provisionalCell(c *Cell, yes bool) {
 	if yes {
 		c.bool(true)

@@ -7,8 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Lines writes a table as JSON Lines: one object a row, its keys in the order of
-// the columns.
+// Lines writes a table as JSON Lines: one object per row, with its keys in the
+// order of the columns.
 type Lines struct {
 	w       io.Writer
 	columns []Column
@@ -17,7 +17,7 @@ type Lines struct {
 	clock   Clock
 }
 
-// NewLines begins a table on w.
+// NewLines starts a table on w.
 func NewLines(w io.Writer, s *Schema) *Lines {
 	l := &Lines{w: w, columns: s.Columns}
 	for i := range s.Columns {
@@ -52,7 +52,7 @@ func (l *Lines) Encode(cells []Cell) error {
 // Close implements Encoder.
 func (l *Lines) Close() error { return nil }
 
-// appendJSON writes a value that is set.
+// appendJSON appends a value that is set.
 func (c *Cell) appendJSON(b []byte, as *Column, clock *Clock) []byte {
 	switch as.Type {
 	case Uint:
@@ -99,7 +99,7 @@ func (c *Cell) one(i int) []byte {
 	return c.Bytes[from:c.Ends[i]]
 }
 
-// One returns the i-th text of a Texts, of len(c.Ends).
+// One returns the i-th of the len(c.Ends) texts of a Texts.
 func (c *Cell) One(i int) []byte { return c.one(i) }
 
 func appendList(b []byte, n int, item func(b []byte, i int) []byte) []byte {

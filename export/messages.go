@@ -10,12 +10,13 @@ import (
 type MessageRow struct {
 	Flow    *analyze.Flow
 	Message *machine.Message
-	Name    string         // of its type; empty where none is known
-	Values  dissect.Values // nil where no schema reads them
-	File    string         // empty where only one is read
+	Name    string         // of its type; empty if none is known
+	Values  dissect.Values // nil if no schema reads them
+	File    string         // empty if only one file is read
 }
 
-// NewMessageRow asks the protocol for the message's name and values.
+// NewMessageRow returns a row. It asks the protocol for the message's name and
+// values.
 func NewMessageRow(f *analyze.Flow, m *machine.Message, file string) MessageRow {
 	r := MessageRow{Flow: f, Message: m, File: file}
 	if say := f.Protocol.Message; say != nil {
@@ -29,7 +30,7 @@ func NewMessageRow(f *analyze.Flow, m *machine.Message, file string) MessageRow 
 
 type messageColumn = column[MessageRow]
 
-// Messages is the life of every message.
+// Messages has a row for the life of each message.
 var Messages = newTable("messages", "The life of every message that the packets carry: a row a message, in the order "+
 	"in which their lives end.",
 	messageColumn{Column{Name: "frame", Type: Uint, Doc: "Number of the frame that first carried it."},

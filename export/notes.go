@@ -11,40 +11,40 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Note is one inferred fact, at the frame that it is told of: most facts about a
-// packet are known only long after it.
+// Note is one inferred fact, attached to a frame. Most facts about a packet are
+// known only long after its frame.
 type Note struct {
-	Ref       machine.Ref // the frame that it is told of
+	Ref       machine.Ref // the frame that it is attached to
 	Kind      NoteKind
-	Side      machine.Side // whose fact it is; of a finding, whose doing
+	Side      machine.Side // whose fact it is; for a finding, who caused it
 	Certainty machine.Certainty
 	Sequence  int64       // unwrapped
-	Other     machine.Ref // the other frame of the fact; zero for none
-	RTT       int64       // of NoteAcked, in nanoseconds; negative where unknown
+	Other     machine.Ref // the other frame of the fact; zero if there is none
+	RTT       int64       // of NoteAcked, in nanoseconds; negative if unknown
 	Word      string      // of NoteEvent: what happened; of NoteFinding: the rule
 	Rule      *machine.Rule
 }
 
-// NoteKind says what a Note tells.
+// NoteKind is the kind of fact of a Note.
 type NoteKind uint8
 
 const (
 	NoteSent      NoteKind = iota // Side sent Sequence with this frame
-	NoteAcked                     // Side learned that it arrived, from Other
-	NoteAcks                      // this frame told Side that Sequence, of frame Other, arrived
-	NoteLost                      // it can no longer be acked, which Other shows
-	NoteReceived                  // Side accepted it, which Other shows
+	NoteAcked                     // Side learned from Other that it arrived
+	NoteAcks                      // this frame reported to Side that Sequence, of frame Other, arrived
+	NoteLost                      // it can no longer be acked, as Other shows
+	NoteReceived                  // Side accepted it, as Other shows
 	NoteDuplicate                 // Side refused it as already received
 	NoteStale                     // Side refused it as too old
 	NoteRejected                  // Side's application refused it
 	NoteResendOf                  // it is a copy of what Other carried
 	NoteResentIn                  // Other is a copy of what it carried
 	NoteEvent                     // anything else
-	NoteFinding                   // something is wrong here
+	NoteFinding                   // a finding
 )
 
-// Notes gathers the notes of a run over captures, in memory that is bounded: what
-// does not fit waits, sorted, in a temporary file.
+// Notes collects the notes of a run over captures in bounded memory. Notes that
+// do not fit are kept, sorted, in a temporary file.
 type Notes struct {
 	files []*sorter // by file
 	words []string
@@ -56,12 +56,12 @@ type Notes struct {
 	err   error
 }
 
-// NewNotes prepares a run.
+// NewNotes returns an empty collection.
 func NewNotes() *Notes {
 	return &Notes{index: map[string]uint32{}, rules: map[*machine.Rule]uint32{}, flows: map[int]*analyze.Flow{}}
 }
 
-// Record takes what was settled at a packet; it is an analyze.Sink.
+// Record adds what was settled at a packet. It is an analyze.Sink.
 func (n *Notes) Record(r *analyze.Record) {
 	if f := r.Flow; f != nil {
 		n.flows[f.ID] = f
@@ -84,15 +84,16 @@ func (n *Notes) finding(rule *machine.Rule, side machine.Side, c machine.Certain
 	n.add(note{ref: ref, other: about, kind: NoteFinding, side: side, certainty: c, word: k})
 }
 
-// ofFlows adds what the analysis itself found, which no record tells: the first
-// frames of each finding.
+// ofFlows adds the findings of the analysis itself, which no record contains:
+// the first frames of each finding.
 func (n *Notes) ofFlows() {
 	for _, id := range slices.Sorted(maps.Keys(n.flows)) {
 		n.ofFlow(n.flows[id])
 	}
 }
 
-// Forget takes what was found of a flow that the session let go.
+// Forget adds the findings of a flow that the session removed, and forgets the
+// flow.
 func (n *Notes) Forget(f *analyze.Flow) {
 	if n.flows[f.ID] == f {
 		n.ofFlow(f)
@@ -145,7 +146,7 @@ func (n *Notes) event(f *analyze.Flow, e *machine.Event) {
 	}
 }
 
-// maxWords bounds the words of events; they are few.
+// maxWords bounds the words of events, of which there are few.
 const maxWords = 1 << 12
 
 func (n *Notes) wordOf(s string) uint32 {
@@ -169,7 +170,7 @@ func (n *Notes) add(x note) {
 	n.err = n.files[x.ref.File()].add(x)
 }
 
-// Sort ends the gathering: At can then be asked.
+// Sort ends the collection. Call it before At.
 func (n *Notes) Sort() error {
 	n.ofFlows()
 	for _, s := range n.files {
@@ -180,8 +181,9 @@ func (n *Notes) Sort() error {
 	return n.err
 }
 
-// At returns the notes of a frame, in the order in which they were settled. Of each
-// file, frames are asked for in rising order. The slice is valid until the next call.
+// At returns the notes of a frame, in the order in which they were settled.
+// Within each file, frames must be requested in ascending order. The slice is
+// valid until the next call.
 func (n *Notes) At(ref machine.Ref, to []Note) ([]Note, error) {
 	to = to[:0]
 	if ref.File() >= len(n.files) {
@@ -208,7 +210,7 @@ func (n *Notes) At(ref machine.Ref, to []Note) ([]Note, error) {
 	return to, nil
 }
 
-// Close removes what was kept in files.
+// Close removes the temporary files.
 func (n *Notes) Close() error {
 	var err error
 	for _, s := range n.files {
@@ -219,8 +221,8 @@ func (n *Notes) Close() error {
 	return err
 }
 
-// Append writes a note as a sentence for people, such as
-// "a's 154 was acked in frame 294, RTT 66.729 ms (certain)".
+// Append appends a note as a sentence, such as "a's 154 was acked in frame 294,
+// RTT 66.729 ms (certain)".
 func (x *Note) Append(b []byte) []byte {
 	seq := func(b []byte) []byte {
 		b = append(append(b, x.Side.String()...), "'s "...)
@@ -274,7 +276,7 @@ func (x *Note) Append(b []byte) []byte {
 	return append(append(append(b, " ("...), x.Certainty.String()...), ')')
 }
 
-// shown names the frame that shows a far side's fact.
+// shown names the frame that shows a fact of a far side.
 func (x *Note) shown() string {
 	if x.Other == 0 || x.Other == x.Ref {
 		return ""

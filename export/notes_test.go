@@ -9,8 +9,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Notes come back by frame, in the order of their adding, whether they waited in
-// memory or in files.
+// TestNotesAreSorted: notes come back by frame, in the order in which they were
+// added, whether they were kept in memory or in files.
 func TestNotesAreSorted(t *testing.T) {
 	defer func(n int) { runNotes = n }(runNotes)
 	for _, runNotes = range []int{7, 1 << 18} {

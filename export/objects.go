@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Objects lists what commands print with --json that is no table: by the
-// command's name, what its lines may be.
+// Objects returns the schemas of what commands print with --json other than
+// tables. The name of a schema is that of the command.
 func Objects() []*Schema {
 	return []*Schema{
 		stateObject(), autopsyObject(), guessObject(), ledgerObject(), replayObject(),
@@ -16,10 +16,12 @@ func Objects() []*Schema {
 	}
 }
 
-// Schemas lists every object that --json prints: tables and others.
+// Schemas returns the schema of every object that --json prints: tables and
+// others.
 func Schemas() []*Schema { return append(Tables(), Objects()...) }
 
-// field declares a key of an object. What is said after it changes it.
+// field declares a key of an object. The functions after the description change
+// it.
 func field(name string, kind Type, doc string, with ...func(*Column)) Column {
 	c := Column{Name: name, Type: kind, Doc: doc}
 	for _, change := range with {
@@ -34,15 +36,15 @@ func either(c *Column)   { c.Absent = Either }
 
 func unit(u string) func(*Column) { return func(c *Column) { c.Unit = u } }
 
-// words closes the list of a field's values.
+// words makes a field's values a closed list.
 func words(list ...string) func(*Column) { return func(c *Column) { c.Words = list } }
 
-// of returns the shape of an object.
+// of makes the value an object.
 func of(columns ...Column) func(*Column) {
 	return func(c *Column) { c.Shape = &Shape{Columns: columns} }
 }
 
-// listOf returns the shape of the objects of a list.
+// listOf makes the value a list of objects.
 func listOf(columns ...Column) func(*Column) {
 	return func(c *Column) { c.Shape = &Shape{List: true, Columns: columns} }
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// PacketRow is a row of Packets. It is made once for a run and keeps the memory
-// of its columns.
+// PacketRow is a row of Packets. It is created once for a run, and keeps the
+// memory of its columns.
 type PacketRow struct {
-	Reading *filter.Reading // has taken Source
+	Reading *filter.Reading // its Take was called with Source
 	Source  *analyze.Record
-	File    string // empty where only one is read
-	Tree    bool   // every field with its place
-	Hex     bool   // the frame's bytes
+	File    string // empty if only one file is read
+	Tree    bool   // include every field with its position
+	Hex     bool   // include the frame's bytes
 
 	fields grouping
 }
@@ -37,7 +37,7 @@ var fieldShape = []Column{
 	{Name: "note", Type: Text, Absent: Omitted, Doc: "What is said beside the value."},
 }
 
-// Packets is one row for each packet.
+// Packets has a row for each packet.
 var Packets = newTable("packets", "A row for each frame, and for each message of a TCP stream, with its decoded "+
 	"fields and what was settled at it.",
 	packetColumn{Column{Name: "frame", Type: Uint, Doc: "Number of the frame, from 1, in its file."},
@@ -212,7 +212,7 @@ func spansCell(c *Cell, list []capture.Span) {
 	}
 }
 
-// joined writes the packet that the datagram completes.
+// joined sets the cell to the packet that the datagram completes.
 func (r *PacketRow) joined(c *Cell) {
 	d, own := r.dissection()
 	whole := r.Reading.Whole
@@ -231,7 +231,7 @@ func (r *PacketRow) joined(c *Cell) {
 	c.bytes(append(b, '}'))
 }
 
-// events writes what was settled at the packet, in short.
+// events sets the cell to a short form of what was settled at the packet.
 func (r *PacketRow) events(c *Cell) {
 	x := r.Source
 	if len(x.Events) == 0 {
@@ -257,7 +257,7 @@ func (r *PacketRow) events(c *Cell) {
 	c.bytes(append(b, ']'))
 }
 
-// findings writes what is wrong at the packet.
+// findings sets the cell to the findings at the packet.
 func (r *PacketRow) findings(c *Cell) {
 	x := r.Source
 	if len(x.Anomalies) == 0 {

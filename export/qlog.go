@@ -10,36 +10,36 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// QlogDialect is one of the two ways in which qlog is written.
+// QlogDialect is one of the two forms of qlog that ackscope writes.
 type QlogDialect uint8
 
 const (
-	// IETF is the header of draft-ietf-quic-qlog-main-schema, with events of
-	// schemas of our own: what happened, in our words.
+	// IETF has the header of draft-ietf-quic-qlog-main-schema. Its events follow
+	// our own schemas, and say in our terms what happened.
 	IETF QlogDialect = iota
-	// QVIS is what qvis loads: version 0.3, each side as an endpoint, its events
-	// under the names that qvis draws, which are QUIC's.
+	// QVIS is the form that qvis loads: version 0.3. Each side is an endpoint, and
+	// its events have the QUIC names that qvis draws.
 	QVIS
 )
 
-// qlogURI names the events of a protocol for the draft: private schemas carry a
-// domain and a date.
+// qlogURI identifies the events of a protocol for the draft. Private schemas
+// carry a domain and a date.
 const qlogURI = "https://github.com/ackscope/ackscope/112026/"
 
-// Qlog writes a capture's flows as qlog, two traces each: what side a knew, and
-// what side b knew, as the tap shows it. Numbers of packets are unwrapped. Events
-// are put in the order of time, for which they wait in a temporary file where they
-// are many.
+// Qlog writes a capture's flows as qlog. Each flow has two traces: what side a
+// knew and what side b knew, as the tap shows it. Packet numbers are unwrapped.
+// Qlog sorts events by time; if there are many, it keeps them in a temporary
+// file.
 type Qlog struct {
 	w       io.Writer
 	dialect QlogDialect
 	title   string
-	only    map[int]bool // numbers of flows; empty for all
-	file    string       // that the flows are of, where there are several
-	opened  bool         // what stands before the traces was written
-	traced  bool         // some trace was
+	only    map[int]bool // numbers of the wanted flows; empty for all
+	file    string       // the file of the flows, if there are several
+	opened  bool         // the part before the traces was written
+	traced  bool         // at least one trace was written
 	sorted  sorter
-	words   Notes // of its words only
+	words   Notes // used only for its words
 	order   uint64
 	start   machine.Instant
 	began   bool
@@ -48,14 +48,14 @@ type Qlog struct {
 	err     error
 }
 
-// NewQlog begins a file on w, of a title. Each capture then follows: Begin, its
-// records, End.
+// NewQlog starts a file on w with a title. For each capture, call Begin, then
+// Record for its records, then End.
 func NewQlog(w io.Writer, d QlogDialect, title string) *Qlog {
 	return &Qlog{w: w, dialect: d, title: title, words: *NewNotes()}
 }
 
-// Begin begins a capture. Its traces are named by file, where that is not empty.
-// flows names those that are wanted, none for all.
+// Begin starts a capture. file, if not empty, names its traces. flows are the
+// numbers of the wanted flows; without any, all are written.
 func (q *Qlog) Begin(file string, flows []int) {
 	q.file, q.only, q.began, q.start, q.order, q.sorted = file, map[int]bool{}, false, 0, 0, sorter{}
 	for _, n := range flows {
@@ -63,7 +63,7 @@ func (q *Qlog) Begin(file string, flows []int) {
 	}
 }
 
-// Record takes a packet and what was settled at it; it is an analyze.Sink.
+// Record adds a packet and what was settled at it. It is an analyze.Sink.
 func (q *Qlog) Record(r *analyze.Record) {
 	if !q.began {
 		q.began, q.start = true, r.Datagram.At
@@ -100,7 +100,7 @@ func (q *Qlog) Record(r *analyze.Record) {
 		}
 		q.add(f, x)
 	}
-	// What the protocol does not number was sent too.
+	// Datagrams without a sequence number were sent too.
 	if d := &r.Datagram; !sent && d.Length > 0 && (r.Packet == nil || !r.Packet.Duplicate) &&
 		(r.Message || r.Packet == nil || r.Packet.TCPFlags == 0) && r.Frame != nil {
 		q.add(f, note{at: d.At, side: d.From, certainty: machine.Certain, sequence: -1, number: -1, rtt: -1,
@@ -113,8 +113,8 @@ func (q *Qlog) Record(r *analyze.Record) {
 	}
 }
 
-// carrier returns the number of the packet that carried an ack, where its reader
-// accepted it at the same step; -1 where that is not known.
+// carrier returns the number of the packet that carried an ack, if its reader
+// accepted it at the same step. Otherwise it returns -1.
 func (q *Qlog) carrier(r *analyze.Record, e *machine.Event) int64 {
 	for i := range r.Events {
 		if x := &r.Events[i]; x.Kind == machine.EventReceived && x.Side == e.Side && x.About == e.By && e.By != 0 {
@@ -133,7 +133,7 @@ func (q *Qlog) add(f *analyze.Flow, x note) {
 	q.err = q.sorted.add(x)
 }
 
-// Abandon removes what is kept of a file that will not be closed.
+// Abandon removes the temporary file of an output that will not be closed.
 func (q *Qlog) Abandon() error { return q.sorted.close() }
 
 // End writes the traces of a capture's flows.
@@ -150,7 +150,7 @@ func (q *Qlog) End(flows []*analyze.Flow) error {
 		for _, side := range []machine.Side{machine.A, machine.B} {
 			key := machine.Ref(2*f.ID + int(side))
 			if q.dialect == QVIS && (!q.sorted.have || q.sorted.head.ref != key) {
-				continue // it cannot load a trace without events
+				continue // qvis cannot load a trace without events
 			}
 			if q.traced {
 				q.buf = append(q.buf, ',')
@@ -192,7 +192,7 @@ func (q *Qlog) flush(over int) {
 	}
 }
 
-// head writes what stands before the traces.
+// head writes the part before the traces.
 func (q *Qlog) head() {
 	if q.opened {
 		return
@@ -212,7 +212,7 @@ func (q *Qlog) head() {
 	q.buf = append(q.buf, `,"traces":[`...)
 }
 
-// trace begins what a side knew.
+// trace starts the trace of a side.
 func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 	role := [...]string{"client", "server"}[side]
 	group := fmt.Sprintf("flow %d", f.ID)
@@ -241,7 +241,7 @@ func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 	q.buf = append(AppendDecimal(q.buf, int64(q.start), 6), `},"events":[`...)
 }
 
-// event writes one event; false where the dialect has none for it.
+// event writes one event. It returns false if the dialect has no such event.
 func (q *Qlog) event(f *analyze.Flow, x *note) bool {
 	q.buf = AppendDecimal(append(q.buf, `{"time":`...), int64(x.at.Sub(q.start)), 6)
 	if q.dialect == QVIS {

@@ -1,7 +1,7 @@
 package export
 
-// JSONSchema returns the schema of a table's rows as `--json` and `export jsonl` print
-// them, in JSON Schema (draft 2020-12).
+// JSONSchema returns the JSON Schema (draft 2020-12) of a table's rows, as
+// `--json` and `export jsonl` print them.
 func (s *Schema) JSONSchema() map[string]any {
 	o := map[string]any{}
 	if s.OneOf == nil {
@@ -34,7 +34,7 @@ func objectSchema(columns []Column) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// jsonSchema returns what a column's value is in JSON.
+// jsonSchema returns the JSON Schema of a column's value.
 func (c *Column) jsonSchema() map[string]any {
 	o := map[string]any{}
 	kind := func(word string) {
@@ -84,7 +84,7 @@ func (c *Column) jsonSchema() map[string]any {
 		o["enum"] = words
 	}
 	if c.Doc == "" {
-		return o // of an item of a list
+		return o // the item of a list
 	}
 	doc := c.Doc
 	if c.Unit != "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// note is a Note as it is sorted: of one size.
+// note is a Note in the fixed-size form in which it is sorted.
 type note struct {
-	ref       machine.Ref // or any other number that comes first in the order
+	ref       machine.Ref // the first sort key: a frame or any other number
 	at        machine.Instant
 	order     uint64
 	other     machine.Ref
@@ -35,8 +35,8 @@ const (
 	runBuffer = 32 << 10
 )
 
-// runNotes is how many notes are sorted in memory, some 20 MB of them; a variable
-// for the tests.
+// runNotes is how many notes are sorted in memory, about 20 MB. It is a
+// variable so that tests can change it.
 var runNotes = 1 << 18
 
 func (x *note) put(b []byte) {
@@ -66,11 +66,11 @@ func compareNotes(x, y *note) int {
 	return cmp.Or(cmp.Compare(x.ref, y.ref), cmp.Compare(x.at, y.at), cmp.Compare(x.order, y.order))
 }
 
-// sorter puts the notes of one file in the order of its frames: runs of them are
-// sorted in memory and wait in a temporary file, from which they are merged.
+// sorter sorts the notes of one file by frame. It sorts runs of notes in
+// memory, writes them to a temporary file, and merges them from there.
 type sorter struct {
 	buffer []note
-	spool  *os.File // nil while all fits into the buffer
+	spool  *os.File // nil as long as all notes fit into the buffer
 	size   int64    // of the spool
 	runs   runs
 	lens   []int64 // bytes of each run in the spool
@@ -87,7 +87,7 @@ func (s *sorter) add(x note) error {
 	return s.spill()
 }
 
-// spill writes the buffer as one more run.
+// spill writes the buffer to the file as another run.
 func (s *sorter) spill() error {
 	s.order()
 	if s.spool == nil {
@@ -96,7 +96,8 @@ func (s *sorter) spill() error {
 			return fmt.Errorf("keeping notes on frames: %w", err)
 		}
 		s.spool = f
-		// Unlinked at once where the system lets open files go; elsewhere on close.
+		// Unlink it at once if the system allows that for open files; otherwise close
+		// removes it.
 		_ = os.Remove(f.Name())
 	}
 	w := bufio.NewWriterSize(s.spool, runBuffer)
@@ -121,7 +122,7 @@ func (s *sorter) order() {
 	slices.SortFunc(s.buffer, func(x, y note) int { return compareNotes(&x, &y) })
 }
 
-// sort ends the adding.
+// sort starts the merge. No note can be added after it.
 func (s *sorter) sort() error {
 	s.order()
 	at := int64(0)
@@ -145,7 +146,7 @@ func (s *sorter) sort() error {
 	return s.next()
 }
 
-// next sets the head.
+// next reads the next note into head.
 func (s *sorter) next() error {
 	if s.have = len(s.runs) > 0; !s.have {
 		return nil
@@ -168,11 +169,11 @@ func (s *sorter) close() error {
 		return nil
 	}
 	err := s.spool.Close()
-	_ = os.Remove(s.spool.Name()) // fails where it is unlinked already
+	_ = os.Remove(s.spool.Name()) // fails if it is unlinked already
 	return err
 }
 
-// notesRun is a run of sorted notes: read from the spool, or what was left in memory.
+// notesRun is a run of sorted notes: from the spool, or the rest in memory.
 type notesRun struct {
 	from *bufio.Reader
 	rest []note
@@ -198,7 +199,7 @@ func (r *notesRun) next() (bool, error) {
 	return true, nil
 }
 
-// runs is a heap of runs, by their heads.
+// runs is a heap of runs, ordered by their heads.
 type runs []*notesRun
 
 func (r runs) Len() int           { return len(r) }

@@ -11,12 +11,13 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString writes s as a JSON string. Characters that a terminal obeys, or that
-// mislead a reader, become \u escapes (see package printable), so the value is what
-// it was. Bytes that are no UTF-8 become U+FFFD, as encoding/json has it.
+// AppendString appends s as a JSON string. Control characters and characters
+// that mislead a reader become \u escapes (see package printable). So the
+// decoded value is s. Bytes that are not UTF-8 become U+FFFD, as in
+// encoding/json.
 func AppendString[T string | []byte](b []byte, s T) []byte {
 	b = append(b, '"')
-	from := 0 // of what needs no escape
+	from := 0 // start of the part that needs no escape
 	for i := 0; i < len(s); {
 		c := s[i]
 		if plain[c] {
@@ -48,7 +49,7 @@ func AppendString[T string | []byte](b []byte, s T) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// plain are the bytes that stand in JSON strings as they are.
+// plain are the bytes that need no escape in a JSON string.
 var plain = func() (t [256]bool) {
 	for c := byte(' '); c < 0x7f; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -56,7 +57,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// AppendHex writes bytes as a JSON string of hexadecimal digits.
+// AppendHex appends bytes as a JSON string of hexadecimal digits.
 func AppendHex(to, b []byte) []byte {
 	return append(appendHex(append(to, '"'), b), '"')
 }
@@ -68,12 +69,12 @@ func appendHex(to, b []byte) []byte {
 	return to
 }
 
-// AppendDecimal writes n / 10^digits without zeros at the end: much faster than
-// a float64 in full.
+// AppendDecimal appends n / 10^digits without zeros at the end. It is much
+// faster than formatting a float64.
 func AppendDecimal(b []byte, n int64, digits int) []byte {
 	left := uint64(n)
 	if n < 0 {
-		b, left = append(b, '-'), -left // of the least int64 too
+		b, left = append(b, '-'), -left // also right for the smallest int64
 	}
 	scale := uint64(1)
 	for range digits {
@@ -93,14 +94,14 @@ func AppendDecimal(b []byte, n int64, digits int) []byte {
 	return b
 }
 
-// Clock writes instants as 2006-01-02T15:04:05.000000000Z. Most share their
-// second with the one before, so it keeps what was worked out for that.
+// Clock formats instants as 2006-01-02T15:04:05.000000000Z. Most instants fall
+// into the same second as the one before, so it caches the text of that second.
 type Clock struct {
 	second int64
-	text   [20]byte // up to the point; empty at first
+	text   [20]byte // up to the decimal point; empty at first
 }
 
-// Append writes an instant.
+// Append appends an instant.
 func (c *Clock) Append(b []byte, t machine.Instant) []byte {
 	second, fraction := int64(t)/1e9, int64(t)%1e9
 	if fraction < 0 {
@@ -117,7 +118,8 @@ func (c *Clock) Append(b []byte, t machine.Instant) []byte {
 	return append(b, 'Z')
 }
 
-// AppendValid adds text, with U+FFFD for each byte that is no UTF-8.
+// AppendValid appends text, with U+FFFD in place of each byte that is not
+// UTF-8.
 func AppendValid(to, b []byte) []byte {
 	if utf8.Valid(b) {
 		return append(to, b...)

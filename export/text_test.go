@@ -10,7 +10,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Whatever the bytes of a text are, encoding/json reads what it would write.
+// TestJSONString: encoding/json reads AppendString's output and its own to the
+// same text, whatever the bytes are.
 func TestJSONString(t *testing.T) {
 	check := func(s string) bool {
 		var got string

@@ -14,16 +14,16 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// The script is a table `made` and a part that never changes. Lua bounds the
-// constants of a function, so the table is filled by functions of some frames each:
+// The script is a table `made` and a part that never changes. Lua limits the
+// constants of a function, so functions of a few frames each fill the table:
 //
 //	local made = {names = {{"gaffer.sequence", "Sequence", "u"}, …}, packets = {}, facts = {}}
 //	;(function(p) p(1,67,"flow\1 1\2…") … end)(made.packet)
 //	;(function(f) f[1]="fate\1acked\2…" … end)(made.facts)
 //	;(function(...) … end)(made)
 //
-// Within a text, \1 stands between a name and a value, \2 after the value, and \3
-// before a field of a protocol.
+// Within a text, \1 separates a name from its value, \2 ends the value, and \3
+// precedes a field of a protocol.
 
 //go:embed wireshark.lua
 var luaPart string
@@ -31,10 +31,10 @@ var luaPart string
 // luaFrames is how many entries one function fills in.
 const luaFrames = 500
 
-// luaBytes is how many of a field's bytes the script has.
+// luaBytes is how many bytes of a field the script contains.
 const luaBytes = 16
 
-// maxNotes bounds what is told of one frame.
+// maxNotes bounds the notes on one frame.
 const maxNotes = 64
 
 // Script writes a post-dissector for Wireshark that belongs to one capture.
@@ -42,14 +42,13 @@ type Script struct {
 	w       io.Writer
 	numbers map[*dissect.FieldSpec]int // from 1
 	notes   *Notes
-	open    int // entries in the function that is open; 0 for none
+	open    int // entries in the open function; 0 if none is open
 	buf     []byte
 	text    []byte
 	err     error
 }
 
-// NewScript begins a script on w for the protocols of a registry; specs are those
-// of the user's schemas.
+// NewScript starts a script on w for the protocols of a registry.
 func NewScript(w io.Writer, registry *dissect.Registry) *Script {
 	s := &Script{w: w, numbers: map[*dissect.FieldSpec]int{}, notes: NewNotes()}
 	s.buf = append(s.buf, "local made = {packets = {}, facts = {}, names = {\n"...)
@@ -92,7 +91,7 @@ end
 	return s
 }
 
-// luaKind is how the script holds a field's values.
+// luaKind returns the kind under which the script stores a field's values.
 func luaKind(f *dissect.FieldSpec) string {
 	switch f.Kind {
 	case dissect.KindUint:
@@ -116,7 +115,7 @@ func luaKind(f *dissect.FieldSpec) string {
 	return "s"
 }
 
-// Packet takes a packet that r has read: its fields, and what was settled at it.
+// Packet adds a packet that l has read: its fields, and what was settled at it.
 func (s *Script) Packet(l *filter.Reading, x *analyze.Record) error {
 	s.notes.Record(x)
 	r := &l.Record
@@ -132,13 +131,14 @@ func (s *Script) Packet(l *filter.Reading, x *analyze.Record) error {
 		s.pair("info", string(show.AppendClean(nil, show.AppendInfo(nil, l))))
 		s.fields(l, x)
 	}
-	// A message of a TCP stream may be told after later frames, while its flow is
-	// being worked out; the frame is gone then, and its length is not told.
+	// A message of a TCP stream may be recorded after later frames, while its flow
+	// is pending. Its frame is then no longer available, and its length is
+	// omitted.
 	length := 0
 	if r.Frame != nil {
 		length = r.Frame.Length
 	} else if r.Datagram.Bytes == nil {
-		return nil // what a flow's end settled is no packet
+		return nil // the end of a flow settles facts without a packet
 	}
 	s.begin("p")
 	s.buf = strconv.AppendUint(append(s.buf, "p("...), r.Datagram.Ref.Frame(), 10)
@@ -154,7 +154,7 @@ func (s *Script) pair(key, value string) {
 	s.text = append(append(append(append(s.text, key...), 1), value...), 2)
 }
 
-// fields adds the packet's decoded fields with their places in the frame.
+// fields adds the packet's decoded fields with their positions in the frame.
 func (s *Script) fields(l *filter.Reading, x *analyze.Record) {
 	if l.Record.Decode == nil {
 		return
@@ -200,7 +200,7 @@ func appendLuaValue(to []byte, f *dissect.Field) []byte {
 			return append(to, '0')
 		}
 	case dissect.KindBytes:
-		if len(f.Bytes) > luaBytes { // the frame has them
+		if len(f.Bytes) > luaBytes { // the frame has the rest
 			return append(appendHex(to, f.Bytes[:luaBytes]), "…"...)
 		}
 	case dissect.KindInt, dissect.KindBool, dissect.KindAddr:
@@ -208,7 +208,7 @@ func appendLuaValue(to []byte, f *dissect.Field) []byte {
 	return filter.AppendValue(to, f)
 }
 
-// begin opens a function where none has room.
+// begin opens a function if none is open.
 func (s *Script) begin(what string) {
 	if s.open == 0 {
 		s.buf = append(append(append(s.buf, ";(function("...), what...), ")\n"...)
@@ -216,7 +216,7 @@ func (s *Script) begin(what string) {
 	s.open++
 }
 
-// closeFunction ends the function that is open.
+// closeFunction ends the open function.
 func (s *Script) closeFunction(of string) {
 	if s.open > 0 {
 		s.buf = append(append(append(s.buf, "end)(made."...), of...), ")\n"...)
@@ -232,11 +232,11 @@ func (s *Script) spill() error {
 	return s.err
 }
 
-// Abandon removes what is kept of a script that will not be closed.
+// Abandon removes the temporary files of a script that will not be closed.
 func (s *Script) Abandon() error { return s.notes.Close() }
 
-// Close writes the facts, which were known only later, and the script's own part.
-// frames is how many the capture has.
+// Close writes the facts, which were known only later, and the constant part of
+// the script. frames is the number of frames in the capture.
 func (s *Script) Close(frames uint64) error {
 	defer s.notes.Close() //nolint:errcheck // a temporary file
 	s.closeFunction("packet")
@@ -259,8 +259,9 @@ func (s *Script) Close(frames uint64) error {
 	return s.err
 }
 
-// facts writes what is known of a frame. The fate is the last that was settled: lost
-// or acked as its sender has it, else how the receiver took it.
+// facts writes what is known about a frame. Its fate is the last one that was
+// settled: lost or acked from the sender's view, otherwise how the receiver
+// treated it.
 func (s *Script) facts(frame uint64, list []Note) {
 	s.begin("f")
 	s.text = s.text[:0]
@@ -316,8 +317,8 @@ func (s *Script) facts(frame uint64, list []Note) {
 	}
 }
 
-// AppendLua writes text as a Lua string: whatever stands in it, the script reads
-// as that text and nothing else.
+// AppendLua appends text as a Lua string. Whatever the text contains, the
+// script reads it back unchanged.
 func AppendLua[T string | []byte](to []byte, s T) []byte {
 	to = append(to, '"')
 	for i := range len(s) {

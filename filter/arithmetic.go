@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// numeric reports whether an operand's values can be reckoned with.
+// numeric reports whether an operand's values are numbers.
 func (o *operand) numeric() bool { return o.Uint != nil || o.Int != nil || o.Float != nil }
 
-// ints returns whole numbers and times as int64; larger ones are no value.
+// ints returns whole numbers and times as int64. Larger numbers have no value.
 func (o *operand) ints() Source[int64] {
 	if o.Int != nil {
 		return o.Int
@@ -17,8 +17,9 @@ func (o *operand) ints() Source[int64] {
 	return mapped(o.Uint, func(_ *Record, v uint64) (int64, bool) { return int64(v), v <= math.MaxInt64 })
 }
 
-// arithmetic compiles `l op r`. Of fields with several values each is taken with
-// each. A result that is no number, such as of a division by zero, is no value.
+// arithmetic compiles `l op r`. If fields have several values, each value of l
+// is combined with each of r. A result that is not a number, such as that of a
+// division by zero, has no value.
 func (c *compiler) arithmetic(n *arithmetic) *operand {
 	l, r := c.addend(n.l), c.addend(n.r)
 	if l == nil && r == nil {
@@ -40,13 +41,13 @@ func (c *compiler) arithmetic(n *arithmetic) *operand {
 	return out
 }
 
-// times reckons with durations and instants.
+// times compiles arithmetic with durations and instants.
 func (c *compiler) times(n *arithmetic, l, r, out *operand) *operand {
 	lKind, rKind := kindOf(l), kindOf(r)
 	out.kind, out.unit = Duration, "s"
 	additive := n.op == "+" || n.op == "-"
 	switch {
-	case additive && lKind == Time && rKind == Time && n.op == "-": // how long between
+	case additive && lKind == Time && rKind == Time && n.op == "-": // the time between them
 	case additive && (lKind == Time && rKind != Time || rKind == Time && n.op == "+" && lKind != Time):
 		out.kind = Time
 	case additive && lKind != Time && rKind != Time:
@@ -76,7 +77,7 @@ func (c *compiler) times(n *arithmetic, l, r, out *operand) *operand {
 	return out
 }
 
-// addend compiles a part of a sum; nil for a literal.
+// addend compiles a part of a sum. It returns nil for a literal.
 func (c *compiler) addend(x node) *operand {
 	if l, ok := x.(*literal); ok {
 		if l.quoted || l.char || c.looksLikeField(l.text) {
@@ -110,7 +111,7 @@ func firstLiteral(n *arithmetic) *literal {
 	return asLiteral(n.r)
 }
 
-// fraction reports whether a literal is no whole number: 0.5, 1e-3.
+// fraction reports whether a literal is not a whole number: 0.5, 1e-3.
 func (c *compiler) fraction(x node) bool {
 	l := asLiteral(x)
 	if l == nil {
@@ -131,7 +132,7 @@ func sameUnit(l, r *operand) string {
 	return ""
 }
 
-// term is one side of a sum: a source, or what stands in the filter.
+// term is one side of a sum: a source, or a constant of the filter.
 type term[T any] struct {
 	source   Source[T] // nil for a constant
 	constant T
@@ -151,7 +152,7 @@ func (c *compiler) floatTerm(o *operand, x node) term[float64] {
 	return term[float64]{constant: c.float(&operand{kind: Float, name: c.source(x.where())}, asLiteral(x))}
 }
 
-// joined makes the source of what two terms give together.
+// joined returns a source of the results of f over two terms.
 func joined[S, T int64 | float64](c *compiler, l, r term[S], f func(x, y S) (T, bool)) Source[T] {
 	switch {
 	case r.source == nil:
@@ -173,7 +174,7 @@ func joined[S, T int64 | float64](c *compiler, l, r term[S], f func(x, y S) (T, 
 	}
 }
 
-// toSlot and fromSlot keep numbers of either kind in a record's slots.
+// toSlot and fromSlot convert numbers to and from the bits of a record's slot.
 func toSlot[T int64 | float64](v T) uint64 {
 	if f, ok := any(v).(float64); ok {
 		return math.Float64bits(f)
@@ -218,7 +219,8 @@ var floatOps = map[string]func(x, y float64) (float64, bool){
 	"%": func(x, y float64) (float64, bool) { return math.Mod(x, y), y != 0 },
 }
 
-// extreme compiles max(…) and min(…): the one value of all those of the arguments.
+// extreme compiles max(…) and min(…): the largest or smallest of all values of
+// the arguments.
 func (c *compiler) extreme(n *call, out *operand) *operand {
 	var args []*operand
 	kind := Heading
@@ -250,7 +252,7 @@ func (c *compiler) extreme(n *call, out *operand) *operand {
 		for i, o := range args {
 			list[i] = c.floatTerm(o, n.args[i])
 		}
-		out.Float = outermost(c, list, float64(sign))
+		out.Float = largest(c, list, float64(sign))
 	case Duration, Time:
 		list := make([]term[int64], len(args))
 		for i, o := range args {
@@ -260,21 +262,21 @@ func (c *compiler) extreme(n *call, out *operand) *operand {
 				list[i] = term[int64]{constant: c.int(&operand{kind: kind, unit: "s", name: out.name}, asLiteral(n.args[i]))}
 			}
 		}
-		out.Int = outermost(c, list, int64(sign))
+		out.Int = largest(c, list, int64(sign))
 	default:
 		out.kind = Int
 		list := make([]term[int64], len(args))
 		for i, o := range args {
 			list[i] = c.intTerm(o, n.args[i], out.unit)
 		}
-		out.Int = outermost(c, list, int64(sign))
+		out.Int = largest(c, list, int64(sign))
 	}
 	return out
 }
 
-// outermost makes the source of the largest value of the terms; of the smallest
-// where sign is -1.
-func outermost[T int64 | float64](c *compiler, list []term[T], sign T) Source[T] {
+// largest returns a source of the largest value of the terms, or of the
+// smallest if sign is -1.
+func largest[T int64 | float64](c *compiler, list []term[T], sign T) Source[T] {
 	slot, some := c.slots, c.slots+1
 	c.slots += 2
 	note := func(x *Record, v T) bool {
@@ -300,8 +302,8 @@ func outermost[T int64 | float64](c *compiler, list []term[T], sign T) Source[T]
 	})
 }
 
-// fold joins two numbers that stand in the filter, so that 2*1024 is a value
-// like any other; nil where they are none.
+// fold computes the result of two numeric literals, so that 2*1024 is a literal
+// like any other. It returns nil if they are not both numbers.
 func fold(op string, l, r node) *literal {
 	x, y := asLiteral(l), asLiteral(r)
 	if x == nil || y == nil || x.quoted || y.quoted || x.char || y.char {

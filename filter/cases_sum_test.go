@@ -23,7 +23,7 @@ var sumCases = []filterCase{
 	{"(toy.sequence + 2) > 903 && toy", true},
 	{"(toy.sequence -2) in {900}", true},
 	{"toy.sequence in {900..910} && (toy.sequence & 1) == 0", true},
-	{"toy.sequence + 1 & 1 == 1", true}, // & binds less
+	{"toy.sequence + 1 & 1 == 1", true}, // & has the lower precedence
 	{"toy.item + 1 == 9", true},
 	{"all toy.item + 1 > 3", true},
 	{"all toy.item + 1 > 4", false},

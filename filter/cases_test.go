@@ -25,7 +25,7 @@ var syntaxCases = []filterCase{
 	{"ip", true},
 	{"ipv6", false},
 	{"toy.header", true},
-	{"toy.flag", true}, // false, but there
+	{"toy.flag", true}, // false, but present
 	{"toy.absent", false},
 	{"other.x", false},
 	{"!toy.absent", true},
@@ -55,7 +55,7 @@ var numberCases = []filterCase{
 	{"toy.sequence eq 902", true},
 	{"toy.sequence EQ 0x386", true},
 	{"toy.sequence == 0b1110000110", true},
-	{"toy.sequence == 01606", true}, // C's octal, as in Wireshark
+	{"toy.sequence == 01606", true}, // C's octal notation, as in Wireshark
 	{"toy.sequence == 903", false},
 	{"toy.sequence != 902", false},
 	{"toy.sequence ne 903", true},
@@ -119,7 +119,7 @@ var numberCases = []filterCase{
 	{"flow.rtt != 40ms", false},
 	{"flow.rtt == 0.04", true},
 	{"flow.loss == 2%", true},
-	{"flow.loss_b", false}, // unknown is no value
+	{"flow.loss_b", false}, // unknown means no value
 	{"flow.packets_b == 7", true},
 	// Times.
 	{"frame.time_epoch == 1700000000.5", true},
@@ -142,7 +142,7 @@ var valueCases = []filterCase{
 	{"toy.absent not in {1, 2}", true},
 	{"toy.sequence > toy.absent", false},
 	{"other.x != 5", false},
-	{"count(toy.absent) == 0", false}, // no value, no argument: as in Wireshark
+	{"count(toy.absent) == 0", false}, // no value means no argument, as in Wireshark
 	// Several values.
 	{"toy.item == 5", true},
 	{"toy.item != 5", false},
@@ -210,7 +210,7 @@ var headerCases = []filterCase{
 	{"ip.src == ip.dst", false},
 	{"ip.src != ip.dst", true},
 	{"ipv6.src == fe80::1", false},
-	{"ipv6.addr != ::1", false}, // no IPv6 here
+	{"ipv6.addr != ::1", false}, // the packet has no IPv6 header
 	{"eth.dst == 0a:0b:0c:0d:0e:0f", true},
 	{"eth.addr == 02-03-04-05-06-07", true},
 	{"eth.src[0:3] == 02:03:04", true},
@@ -257,7 +257,7 @@ var byteCases = []filterCase{
 	{"toy.body[0,4] == 01:fe", true},
 	{"toy.body[0:2,-1] == 01:02:fe", true},
 	{"toy.body[1:2][1] == 03", true},
-	{"toy.body[9] == 1", false}, // outside: as in tshark an empty byte string
+	{"toy.body[9] == 1", false}, // outside the bytes: an empty byte string, as in tshark
 	{"toy.body[9] != 1", true},
 	{"toy.body[9] < 00", true},
 	{"toy.body[4:2] != 1", true}, // partly outside: the same
@@ -265,14 +265,14 @@ var byteCases = []filterCase{
 	{"toy.body[9] matches \"^$\"", true},
 	{"chat.text[9] != 1", false},
 	{"toy.body[4,9] == fe", true},
-	{"toy.body[9]", false}, // but it is not there
+	{"toy.body[9]", false}, // but it does not exist
 	{"toy.body[3:3]", false},
 	{"toy.body[1:2][2]", false},
 	{"!toy.body[9]", true},
 	{"count(toy.body[9]) == 1", false},
 	{"len(toy.body[9]) == 0", true},
 	{"toy.body > 01:02", true},
-	{"toy.body < 01:02:04", false}, // longer, so greater: as in tshark
+	{"toy.body < 01:02:04", false}, // a longer one is greater, as in tshark
 	{"toy.body < 01:02:03:05:00", true},
 	{"udp.payload[0:2] == 01:02", true},
 	{"udp.payload == frame[46:]", true},

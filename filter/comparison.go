@@ -16,7 +16,7 @@ func (c *compiler) compare(n *compare) Predicate {
 	l, r, op := n.l, n.r, n.op
 	if lit, ok := l.(*literal); ok {
 		if other, ok := r.(*literal); ok {
-			// A word that could be a field is the likelier mistake.
+			// A word that could be a field is the more likely mistake.
 			for _, x := range []*literal{lit, other} {
 				if !x.quoted && !x.char && c.looksLikeField(x.text) {
 					c.unknown(x)
@@ -35,7 +35,8 @@ func (c *compiler) compare(n *compare) Predicate {
 		c.fail(l.where(), "", "%s has no value to compare: alone it asks whether it is there", o.name)
 	}
 	if word, ok := r.(*name); ok && o.kind == Text {
-		// A protocol's name is a word of flow.protocol, and a field without a value.
+		// A protocol's name is a value of flow.protocol, and also a field without a
+		// value.
 		if f, _ := c.table.Lookup(word.text); f.Kind == Heading {
 			r = &literal{at: word.at, text: word.text, quoted: true}
 		}
@@ -96,7 +97,7 @@ func (c *compiler) against(o *operand, op string, lit *literal, all bool) Predic
 	}
 }
 
-// plain refuses an order between values that have none.
+// plain refuses an order for values that have none.
 func (c *compiler) plain(o *operand, op string, lit *literal) {
 	if o.kind == Bool && op != "==" && op != "!=" {
 		c.fail(lit.at, "", "%s is true or false: compare it with == or !=", o.name)
@@ -120,8 +121,8 @@ func ordered[T uint64 | int64 | float64 | string](op string, x T) Test[T] {
 	}
 }
 
-// orderOf returns how values of a kind are ordered: text by its characters; of byte
-// strings, as in tshark, the shorter one is less.
+// orderOf returns the order of values of a kind. Text is ordered by its
+// characters. Of two byte strings the shorter one is less, as in tshark.
 func orderOf(k Kind) func(x, y []byte) int {
 	if k == Text {
 		return bytes.Compare
@@ -145,7 +146,8 @@ func byteTest(op string, x []byte, order func(x, y []byte) int) Test[[]byte] {
 	return func(_ *Record, v []byte) bool { return holds(order(v, x)) }
 }
 
-// holding says for an operator which results of a three-way comparison satisfy it.
+// holding returns a function that reports whether the result of a three-way
+// comparison satisfies op.
 func holding(op string) func(int) bool {
 	switch op {
 	case "==":
@@ -163,8 +165,8 @@ func holding(op string) func(int) bool {
 	}
 }
 
-// addressTest holds addresses against an address or a network. An order exists
-// between addresses of one family only.
+// addressTest compares addresses with an address or a network. An order exists
+// only between addresses of one family.
 func (c *compiler) addressTest(o *operand, op string, lit *literal) Test[netip.Addr] {
 	n := c.network(o, lit)
 	switch op {
@@ -198,7 +200,7 @@ func (c *compiler) fields(n *compare, l, r *operand, op string, all bool) Predic
 		inner := r.floats()(func(x *Record, w float64) bool { return holds(three(x.float, w)) }, all)
 		return l.floats()(func(x *Record, v float64) bool { x.float = v; return inner(x) }, all)
 	case l.Bytes != nil && r.Bytes != nil:
-		order := orderOf(max(l.kind, r.kind)) // Text stands behind Bytes
+		order := orderOf(max(l.kind, r.kind)) // Text is the greater kind
 		inner := r.Bytes(func(x *Record, w []byte) bool { return holds(order(x.bytes, w)) }, all)
 		return l.Bytes(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
 	case l.Address != nil && r.Address != nil:
@@ -230,14 +232,14 @@ func (o *operand) floats() Source[float64] {
 	return o.Float
 }
 
-// search is contains and matches with a literal.
+// search compiles contains and matches with a literal.
 func (c *compiler) search(n *compare, o *operand, lit *literal) Predicate {
 	all := n.quantifier == "all"
 	if o.Bytes == nil {
 		c.fail(n.opAt, "string("+o.name+") "+n.op+" …", "%s is %s: %s is for bytes and text", o.name, article(o.kind), n.op)
 	}
 	if n.op == "contains" {
-		o.words = nil // a part of a word is no word
+		o.words = nil // contains accepts a part of a word
 		x := c.bytes(o, lit)
 		return o.Bytes(func(_ *Record, v []byte) bool { return bytes.Contains(v, x) }, all)
 	}
@@ -251,12 +253,12 @@ func (c *compiler) search(n *compare, o *operand, lit *literal) Predicate {
 	if o.kind == Text {
 		return o.Bytes(func(_ *Record, v []byte) bool { return re.Match(v) }, all)
 	}
-	return o.Bytes(func(r *Record, v []byte) bool { return re.Match(r.latin(v)) }, all)
+	return o.Bytes(func(r *Record, v []byte) bool { return re.Match(r.asLatin1(v)) }, all)
 }
 
-// latin returns bytes as a regular expression sees them: each is one character, so
-// that \xff stands for itself.
-func (r *Record) latin(v []byte) []byte {
+// asLatin1 converts bytes to the form that regular expressions match: each byte
+// becomes one character, so that \xff matches the byte 0xff.
+func (r *Record) asLatin1(v []byte) []byte {
 	if !slices.ContainsFunc(v, func(b byte) bool { return b >= utf8.RuneSelf }) {
 		return v
 	}

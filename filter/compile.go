@@ -4,23 +4,22 @@ import (
 	"strings"
 )
 
-// Filter is a compiled display filter. It is immutable and may be used by
-// several goroutines, each with records of its own.
+// Filter is a compiled display filter. It is immutable. Several goroutines may
+// use it, each with its own records.
 type Filter struct {
 	text  string
 	needs Needs
 	scope Scope
-	asked []asked
-	slots int // that sums need in the record
+	uses  []fieldUse
+	slots int // that sums use in the record
 	match Predicate
 }
 
 // maxText bounds a filter's length in bytes.
 const maxText = 64 << 10
 
-// Compile reads a filter of at most 64 KiB against the table. A blank text matches
-// everything.
-// The error is an *Error.
+// Compile compiles a filter of at most 64 KiB against the table. A blank text
+// matches everything. The error is an *Error.
 func (t *Table) Compile(text string) (f *Filter, err error) {
 	defer func() {
 		switch x := recover().(type) {
@@ -41,8 +40,8 @@ func (t *Table) Compile(text string) (f *Filter, err error) {
 	p := parser{text: text, tokens: lex(text), field: func(s string) bool { _, ok := t.Lookup(s); return ok }}
 	c := compiler{table: t, text: text}
 	f.match = c.test(p.parse())
-	f.needs, f.asked, f.slots = c.needs, c.asked, c.slots
-	for _, x := range c.asked {
+	f.needs, f.uses, f.slots = c.needs, c.uses, c.slots
+	for _, x := range c.uses {
 		f.scope |= x.scope
 	}
 	return f, nil
@@ -57,7 +56,7 @@ func (f *Filter) Match(r *Record) bool {
 	return f.match(r)
 }
 
-// Needs says what the filter asks of the reader of the capture.
+// Needs returns what the filter requires of the reader of the capture.
 func (f *Filter) Needs() Needs { return f.needs }
 
 // String returns the filter's text.
@@ -67,8 +66,8 @@ type compiler struct {
 	table *Table
 	text  string
 	needs Needs
-	asked []asked
-	slots int // of the record that are taken
+	uses  []fieldUse
+	slots int // slots of the record that are in use
 }
 
 func (c *compiler) fail(at span, suggestion, format string, args ...any) {

@@ -1,14 +1,16 @@
 // Package filter is the display-filter language: Wireshark's syntax and
-// meaning over the fields of ackscope's protocols, of frames and their headers,
-// and over what was inferred (flows, events, findings).
+// semantics over the fields of ackscope. For example,
 //
-// Package filter/fields makes the table of the fields; the language knows none of
-// them by name.
+//	flow.rtt > 80ms and gaffer.sequence in {1..9}
+//
+// There are fields of protocols, of frames and their headers, and of inferred
+// facts: flows, events and findings. Package filter/fields builds the table of
+// the fields. The language knows none of them by name.
 //
 //	text -> lexer -> Pratt parser -> tree -> typed against the field table -> closures -> Match(*Record)
 //
-// What it means, shortly (Wireshark's filter manual, wireshark-filter(4), is the
-// source of truth; the tests hold both against each other):
+// A summary of the semantics follows. Wireshark's manual page
+// wireshark-filter(4) defines them, and the tests compare both programs:
 //
 //	gaffer.sequence                     the field is there
 //	== eq   !== any_ne                  some value is equal, some differs
@@ -24,16 +26,24 @@
 //	len() count() upper() lower() string() abs() max() min()
 //
 // A comparison with a field that a packet does not have is false, whatever the
-// operator; so `!(a == 1)` also passes packets without a, and `a != 1` does not.
-// A slice that lies outside of the bytes is not there, but is compared as an
-// empty byte string; of byte strings the shorter one is less. Both are tshark's.
-// Headers within an ICMP error are not looked at, as they are in tshark.
+// operator. So `!(a == 1)` passes packets without a, and `a != 1` does not. A
+// slice outside the bytes does not exist, but in comparisons it is an empty
+// byte string. Of two byte strings the shorter one is less. Both rules are
+// tshark's. Unlike tshark, ackscope does not examine headers inside an ICMP
+// error.
 //
-// Literals: 10 0x1f 0b101 017 'A', 80ms 2.5s 500us, 1kB 64KiB, 3% (of a share),
-// 10.0.0.1 10.0.0.0/8 fe80::1, 0a:1b:2c, "text" with \n \t \" \\ \x00, r"raw",
-// true false, and the words of fields that have some. What a literal is follows
-// from the field that it is compared with.
+// The type of the field decides what a literal means. These are the literals:
+//
+//	10 0x1f 0b101 017 'A'        integers
+//	80ms 2.5s 500us              durations
+//	1kB 64KiB                    sizes
+//	3%                           a share
+//	10.0.0.1 10.0.0.0/8 fe80::1  addresses and networks
+//	0a:1b:2c                     bytes
+//	"text" r"raw"                text, with \n \t \" \\ \x00; text without escapes
+//	true false                   booleans
+//	regular fragment             words of a field that has a list of them
 //
 // A compiled Filter keeps no state and allocates nothing per packet. It decodes
-// a packet only where a field of that packet's protocol is asked for.
+// a packet only for fields of that packet's protocol.
 package filter

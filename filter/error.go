@@ -11,10 +11,10 @@ import (
 // Error says what is wrong with a filter, and where.
 type Error struct {
 	Filter     string
-	Offset     int // byte in Filter where it begins
-	Length     int // bytes that are meant; at least 1 for the pointer
+	Offset     int // byte in Filter where the faulty part begins
+	Length     int // bytes of the faulty part; Pointer marks at least 1
 	Message    string
-	Suggestion string // what was likely meant; empty for none
+	Suggestion string // a likely correction; empty if there is none
 }
 
 // Column returns the position in characters, from 1.
@@ -28,8 +28,8 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Pointer returns the filter's text and, below it, a line that points at the place.
-// What a terminal would obey is escaped.
+// Pointer returns the filter's text and, below it, a line that marks the faulty
+// part. Control characters are escaped, so that they cannot affect a terminal.
 func (e *Error) Pointer() string {
 	from, to := e.Offset, min(e.Offset+e.Length, len(e.Filter))
 	blanks := utf8.RuneCountInString(printable.String(e.Filter[:from]))
@@ -37,13 +37,13 @@ func (e *Error) Pointer() string {
 	return printable.String(e.Filter) + "\n" + strings.Repeat(" ", blanks) + strings.Repeat("^", max(marks, 1))
 }
 
-// span is a stretch of the filter's text.
+// span is a range of the filter's text.
 type span struct{ from, to int }
 
 func (s span) with(o span) span { return span{min(s.from, o.from), max(s.to, o.to)} }
 
-// fault ends lexing, parsing or compiling from any depth; Compile turns it
-// into its Error.
+// fault is the panic value that ends lexing, parsing or compiling from any
+// depth. Compile converts it to its Error.
 type fault struct{ *Error }
 
 func fail(text string, at span, suggestion, format string, args ...any) {

@@ -13,7 +13,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		filter  string
 		column  int
-		message string // part of it, suggestion included
+		message string // part of it, including the suggestion
 	}{
 		{"toy.sequnce == 1", 1, "did you mean toy.sequence?"},
 		{"toy.sequnce", 1, "did you mean toy.sequence?"},
@@ -135,7 +135,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s:\n%s\n%v\nexpected column %d and %q", c.filter, e.Pointer(), err, c.column, c.message)
 		}
 	}
-	const longest = 64 << 10 // bytes of a filter, as Compile documents it
+	const longest = 64 << 10 // bytes of a filter, as Compile documents
 	deep := strings.Repeat("(", 10000) + "toy" + strings.Repeat(")", 10000)
 	for _, bad := range []string{deep, strings.Repeat("!", 10000) + "toy", strings.Repeat("len(", 1000),
 		strings.Repeat("x", longest+1)} {

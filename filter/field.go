@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 )
 
-// Needs says what a filter or a field asks of the reader of the capture.
+// Needs is what a filter or a field requires of the reader of the capture.
 type Needs uint8
 
 const (
@@ -20,51 +20,53 @@ const (
 	NeedState                      // the sides' figures at the packet
 )
 
-// Field is a name that filters know, with its documentation and its values.
+// Field is a name in the filter language, with its documentation and its
+// values.
 type Field struct {
 	Name  string
 	Kind  Kind
-	Unit  string // "bytes", "ms"; empty for none
+	Unit  string // "bytes", "ms"; empty if there is none
 	Doc   string // one sentence
 	Hex   bool
-	Words []string          // the closed list of its values; nil for none
-	Of    *dissect.Protocol // whose decoded field it is; nil for the fields of every capture
+	Words []string          // all possible values; nil if they are not a closed list
+	Of    *dissect.Protocol // the protocol of a decoded field; nil for fields of every capture
 
-	Needs   Needs                // what it asks of the reader of the capture
-	Scope   Scope                // what it is about
-	Enum    map[uint64]string    // words that a filter may write for numbers; nil for none
-	Present Predicate            // whether a heading is there; nil for fields with values
-	Specs   []*dissect.FieldSpec // the decoded fields that go by this name; nil for all others
+	Needs   Needs                // what it requires of the reader of the capture
+	Scope   Scope                // what it describes
+	Enum    map[uint64]string    // words that filters may use for numbers; nil if there are none
+	Present Predicate            // whether a heading exists; nil for fields with values
+	Specs   []*dissect.FieldSpec // the decoded fields with this name; nil for all other fields
 	Values
 	Bits    int  // width of a number in hexadecimal
-	Seconds bool // a Time that is shown in seconds since 1970
-	Colons  bool // bytes that are shown as aa:bb:cc
+	Seconds bool // a Time that is printed in seconds since 1970
+	Colons  bool // bytes that are printed as aa:bb:cc
 }
 
-// Values holds the one source that fits the field's kind, such as Uint for Uint and
-// Bool, and Int for Int, Duration and Time. Bytes holds Text too.
+// Values holds the source that fits the field's kind. Uint serves the kinds
+// Uint and Bool. Int serves Int, Duration and Time. Bytes serves Bytes and
+// Text.
 type Values struct {
 	Uint    Source[uint64]
 	Int     Source[int64]
 	Float   Source[float64]
 	Bytes   Source[[]byte]
 	Address Source[netip.Addr]
-	// Strings is a quicker way to ask for texts that are the program's own words, and
-	// Bare one to ask whether there is a value; nil for none.
+	// Strings is a faster source for texts that are constants of the program. Bare
+	// is a faster test for the existence of a value. Both may be nil.
 	Strings Source[string]
 	Bare    Predicate
-	// In4 is a quicker way to ask an IPv4 field for a network, since that is what
-	// most filters do; nil for others.
+	// In4 is a faster test of an IPv4 field against a network, which is what most
+	// filters do. It is nil for other fields.
 	In4 func(Network4, bool) Predicate
 }
 
-// Network4 is a test for an IPv4 address: whether it lies in a network, or not.
+// Network4 is a test of an IPv4 address: inside a network, or outside it.
 type Network4 struct {
 	mask, want uint32
 	outside    bool
 }
 
-// Passes reports whether an address, its first byte the highest, passes the test.
+// Passes reports whether an address, in big-endian order, passes the test.
 func (n Network4) Passes(a uint32) bool { return (a&n.mask == n.want) != n.outside }
 
 func (v *Values) exist() Predicate {
@@ -86,13 +88,13 @@ func (v *Values) exist() Predicate {
 	}
 }
 
-// Column prepares a field for Append: what `-T fields -e NAME` prints.
+// Column is a field as a column of a listing: what `-T fields -e NAME` prints.
 type Column struct {
 	Field *Field
 	run   Predicate
 }
 
-// Column returns the field as a column of a listing.
+// Column returns the field as a column.
 func (f *Field) Column() *Column {
 	c := &Column{Field: f}
 	switch {
@@ -127,15 +129,15 @@ func (f *Field) Column() *Column {
 	return c
 }
 
-// sep puts the separator before every value but the first.
+// sep adds the separator before every value except the first.
 func (r *Record) sep() {
 	if len(r.text) > 0 {
 		r.text = append(r.text, r.between...)
 	}
 }
 
-// Append adds the field's values in r as text, with between between several; no
-// value adds nothing.
+// Append appends the field's values in r as text, with between as the
+// separator. Without values it appends nothing.
 func (c *Column) Append(to []byte, r *Record, between string) []byte {
 	r.scratch, r.text, r.between = r.scratch[:0], r.text[:0], between
 	c.run(r)
@@ -180,7 +182,7 @@ func (f *Field) appendBytes(to, v []byte) []byte {
 
 func appendFloat(to []byte, v float64) []byte { return strconv.AppendFloat(to, v, 'g', -1, 64) }
 
-// Is reports whether a decoded field is of this name.
+// Is reports whether a decoded field has this name.
 func (f *Field) Is(s *dissect.FieldSpec) bool {
 	for _, x := range f.Specs {
 		if x == s {
@@ -190,8 +192,8 @@ func (f *Field) Is(s *dissect.FieldSpec) bool {
 	return false
 }
 
-// AppendValue renders the value of a decoded field as columns show it: without
-// unit or words of an enumeration, bytes in hexadecimal.
+// AppendValue appends the value of a decoded field as columns print it: without
+// units and words of enumerations, and bytes in hexadecimal.
 func AppendValue(to []byte, d *dissect.Field) []byte {
 	switch d.Spec.Kind {
 	case dissect.KindInt:
@@ -215,7 +217,7 @@ func AppendValue(to []byte, d *dissect.Field) []byte {
 	return strconv.AppendUint(to, d.Uint, 10)
 }
 
-// AppendHex renders v as 0x and the digits that bits of width take.
+// AppendHex appends v as 0x and the digits of a number of that many bits.
 func AppendHex(to []byte, v uint64, bits int) []byte {
 	to = append(to, "0x"...)
 	for n := (bits + 3) / 4; n > 1 && (n > 16 || v>>(4*(n-1)) == 0); n-- {

@@ -5,9 +5,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// FlowRecord makes a record of a whole flow, for commands that list flows: its
-// addresses, protocol, figures at the end, and one anomaly for each of its
-// findings. Fields of single packets do not exist in it.
+// FlowRecord returns a record of a whole flow, for commands that list flows. It
+// has the flow's addresses, its protocol, its final figures, and one anomaly
+// for each finding. Fields of single packets do not exist in it.
 func FlowRecord(f *analyze.Flow, file string) *Record {
 	r := flowOnly(f, file)
 	for _, x := range f.Findings() {
@@ -16,7 +16,7 @@ func FlowRecord(f *analyze.Flow, file string) *Record {
 	return r
 }
 
-// FlowRecords returns a flow's record for both ways that packets go.
+// FlowRecords returns a flow's records for both directions.
 func FlowRecords(f *analyze.Flow, file string) [2]*Record {
 	r, back := FlowRecord(f, file), flowOnly(f, file)
 	back.Anomalies = r.Anomalies
@@ -24,7 +24,7 @@ func FlowRecords(f *analyze.Flow, file string) [2]*Record {
 	return [2]*Record{r, back}
 }
 
-// FindingRecord makes a record of one finding and its flow.
+// FindingRecord returns a record of one finding and its flow.
 func FindingRecord(x *analyze.Finding, file string) *Record {
 	r := flowOnly(x.Flow, file)
 	r.Anomalies = []machine.Anomaly{anomalyOf(x)}

@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// token kinds. Words are field names, keywords and unquoted literals alike: the
-// parser tells them apart by where they stand.
+// tokenKind is the kind of a token. Field names, keywords and unquoted literals
+// are all words. The parser distinguishes them by their position.
 type tokenKind uint8
 
 const (
 	tokEnd tokenKind = iota
 	tokWord
-	tokString // text is the unescaped value
+	tokString // text is the value without escapes
 	tokChar   // 'A': text is the byte
-	tokOp     // text is the operator as one of the canonical spellings
-	tokSlice  // text is what stands between [ and ]
+	tokOp     // text is the canonical spelling of the operator
+	tokSlice  // text is what [ and ] enclose
 )
 
 type token struct {
@@ -54,7 +54,7 @@ var symbols = []struct{ text, op string }{
 	{",", ","},
 }
 
-// words that are operators.
+// wordOps are the words that are operators.
 var wordOps = map[string]string{
 	"eq": "==", "ne": "!=", "any_eq": "==", "all_ne": "!=", "all_eq": "===", "any_ne": "!==",
 	"gt": ">", "ge": ">=", "lt": "<", "le": "<=",
@@ -63,7 +63,7 @@ var wordOps = map[string]string{
 	"any": "any", "all": "all",
 }
 
-// mistakes are what people type for an operator.
+// mistakes are symbols that people type in place of an operator.
 var mistakes = []struct{ text, op string }{{"=", "=="}, {"|", "||"}, {"^", "^^"}, {"<>", "!="}}
 
 func lex(text string) []token {
@@ -118,7 +118,7 @@ func lexOne(text string, i int) token {
 	return token{}
 }
 
-// startsSymbol reports whether a symbol longer than n bytes stands at the start of s.
+// startsSymbol reports whether s begins with a symbol longer than n bytes.
 func startsSymbol(s string, n int) bool {
 	for _, y := range symbols {
 		if len(y.text) > n && strings.HasPrefix(s, y.text) {
@@ -134,10 +134,14 @@ func wordByte(c byte) bool {
 	return digit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= utf8.RuneSelf
 }
 
-// lexWord takes names, numbers with units, addresses and byte strings. Dots and
-// colons are part of a word, two dots are not; a dash is where the word so far
-// can be a byte string or a date, a slash where it can be an address, a plus in
-// a number's exponent.
+// lexWord reads names, numbers with units, addresses and byte strings. Some
+// characters belong to a word only in some positions:
+//
+//   - dots and colons belong to it, but two dots in a row do not;
+//   - a dash belongs to it after the start of a byte string, a date or a word of
+//     a closed list;
+//   - a slash belongs to it after the start of an address;
+//   - a plus belongs to it in the exponent of a number.
 func lexWord(text string, i int) token {
 	j := i + 1
 	for ; j < len(text); j++ {
@@ -145,7 +149,7 @@ func lexWord(text string, i int) token {
 		case wordByte(c) || c == ':':
 			continue
 		case c == '%':
-			// A share, as 3%, or the zone of an address; else the rest of a division.
+			// A share (3%), or the zone of an address; otherwise the remainder operator.
 			if w := text[i:j]; strings.Contains(w, "::") || dotted(w) && (j+1 == len(text) || !wordByte(text[j+1])) {
 				continue
 			}
@@ -179,7 +183,8 @@ func word(text string, i, j int) token {
 }
 
 // dashed reports whether w can be the start of a word of a closed list, such as
-// false-ack: letters and dashes alone.
+// false-ack. Such a word has letters, dashes and, after the first character,
+// digits.
 func dashed(w string) bool {
 	for i := range len(w) {
 		if c := w[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || i > 0 && digit(c)) {
@@ -203,7 +208,7 @@ func hexPairs(w string) bool {
 	return len(w)%3 == 2
 }
 
-// dotted reports whether w is digits and dots.
+// dotted reports whether w consists of digits and dots.
 func dotted(w string) bool { return strings.Trim(w, "0123456789.") == "" }
 
 func exponent(w string) bool {
@@ -254,7 +259,7 @@ func lexChar(text string, i int) token {
 	return token{tokChar, string([]byte{c}), span{i, end + 1}}
 }
 
-// escape reads the escape at text[i] and gives its byte and length.
+// escape returns the byte of the escape sequence at text[i], and its length.
 func escape(text string, i int) (byte, int) {
 	if i+1 < len(text) {
 		switch c := text[i+1]; c {

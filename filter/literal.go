@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The conversions below read a literal as the operand that it is compared with
-// wants it, or fail at its place.
+// The functions below convert a literal to the type of the operand that it is
+// compared with, or fail with its position.
 
 func (c *compiler) expected(o *operand, l *literal) {
 	suggestion := ""
@@ -28,8 +28,9 @@ func (c *compiler) expected(o *operand, l *literal) {
 	c.fail(l.at, suggestion, "%s is %s: expected %s, found %s", o.name, article(o.kind), takes, c.source(l.at))
 }
 
-// scaled reads a number with the operand's unit as a multiple of it: 80ms
-// against "ms" is 80, 1kB against "bytes" 1000.
+// scaled splits a number with a unit into the number and a factor in the
+// operand's unit. For example, 80ms for "ms" is 80, and 1kB for "bytes" is
+// 1000. The factor is times/of.
 func (c *compiler) scaled(o *operand, l *literal) (number string, times, of int64) {
 	number, unit := splitUnit(l.text)
 	if unit == "" || number == "" {
@@ -163,7 +164,7 @@ func (c *compiler) float(o *operand, l *literal) float64 {
 	return v * float64(times) / float64(of)
 }
 
-// bytes reads bytes for Bytes, and text for Text.
+// bytes converts a literal to bytes, for the kinds Bytes and Text.
 func (c *compiler) bytes(o *operand, l *literal) []byte {
 	if l.quoted || l.char {
 		if len(o.words) > 0 && l.quoted && !slices.Contains(o.words, l.text) {

@@ -48,8 +48,9 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// A datagram that was held is listed when its frame is gone: addresses, ports
-// and payload are still known, headers are not.
+// TestFrameGone: a held datagram is listed when its frame is no longer
+// available. Addresses, ports and payload are still known then, but headers are
+// not.
 func TestFrameGone(t *testing.T) {
 	table, r := testTable(), testRecord(t)
 	r.Frame, r.Packet = nil, nil

@@ -36,7 +36,8 @@ func (c *compiler) member(n *member) Predicate {
 
 type bounds[T any] struct{ from, to T }
 
-// intervals reads a set of numbers: sorted, overlapping ones joined.
+// intervals compiles a set of numbers to sorted intervals, with overlapping
+// ones merged.
 func intervals[T cmp.Ordered](c *compiler, n *member, read func(*literal) T) []bounds[T] {
 	var set []bounds[T]
 	for _, v := range n.set {
@@ -65,7 +66,8 @@ func (c *compiler) backwards(v interval) {
 		c.source(v.from.at), c.source(v.to.at))
 }
 
-// within tests against sorted intervals: few by looking at each, many by halves.
+// within returns a test against sorted intervals. It uses a linear search for
+// up to eight of them, and a binary search for more.
 func within[T cmp.Ordered](set []bounds[T]) Test[T] {
 	if len(set) <= 8 {
 		return func(_ *Record, v T) bool {

@@ -7,8 +7,8 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// A filter decodes only for fields of the packet's own protocol, and says what
-// it needs.
+// TestNeeds: a filter reports what it needs, and dissects a packet only for
+// fields of the packet's own protocol.
 func TestNeeds(t *testing.T) {
 	table := testTable()
 	for _, c := range []struct {

@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// operand is a field, or what is made of one, with its type.
+// operand is a field, or an expression of fields, with its type.
 type operand struct {
 	Values
 	kind    Kind
 	unit    string
 	enum    map[uint64]string
 	words   []string
-	present Predicate // of headings, and of slices
-	// inside is, of a slice, the source without what lies outside of the bytes,
-	// which in comparisons is an empty byte string.
+	present Predicate // of headings and of slices
+	// inside, for a slice, is the source without values outside the bytes. In
+	// comparisons such a value is an empty byte string.
 	inside Source[[]byte]
 	name   string // for messages
 }
 
-// unknown reports a word that is neither a field nor, here, a value.
+// unknown reports a word that is neither a field nor, at this position, a
+// value.
 func (c *compiler) unknown(l *literal) {
 	if l.quoted || l.char {
 		c.fail(l.at, "", "expected a field, found text: a filter asks about fields")
@@ -39,7 +40,7 @@ func (c *compiler) operand(n node) *operand {
 	case *name:
 		f, _ := c.table.Lookup(n.text)
 		c.needs |= f.Needs
-		c.asked = append(c.asked, asked{f.Scope, n.at})
+		c.uses = append(c.uses, fieldUse{f.Scope, n.at})
 		return &operand{Values: f.Values, kind: f.Kind, unit: f.Unit, enum: f.Enum, words: f.Words, present: f.Present,
 			name: f.Name}
 	case *slice:
@@ -58,7 +59,7 @@ func (c *compiler) slice(n *slice) *operand {
 	out := &operand{kind: Bytes, name: c.source(n.where())}
 	within := func(r *Record, v []byte) ([]byte, bool) { return cut(r, v, parts) }
 	loose := func(r *Record, v []byte) ([]byte, bool) { b, _ := cut(r, v, parts); return b, true }
-	if p := parts[0]; len(parts) == 1 && p.from >= 0 && !p.open && !p.byEnd { // [0:2], as most are
+	if p := parts[0]; len(parts) == 1 && p.from >= 0 && !p.open && !p.byEnd { // [0:2], the most frequent form
 		from, end := p.from, p.from+p.length
 		loose = func(_ *Record, v []byte) ([]byte, bool) {
 			if end > len(v) {
@@ -107,9 +108,9 @@ func article(k Kind) string {
 	return "a " + k.String()
 }
 
-// cut returns the bytes of v that the parts name; false where all lie outside, as
-// one does of which a part only is there.
-func cut(r *Record, v []byte, parts []stretch) ([]byte, bool) {
+// cut returns the bytes of v that the parts select. A part that lies partly or
+// wholly outside selects nothing. cut returns false if all of them do.
+func cut(r *Record, v []byte, parts []sliceRange) ([]byte, bool) {
 	if len(parts) == 1 {
 		return parts[0].of(v)
 	}
@@ -123,7 +124,7 @@ func cut(r *Record, v []byte, parts []stretch) ([]byte, bool) {
 	return r.scratch[at:len(r.scratch):len(r.scratch)], some
 }
 
-func (s stretch) of(v []byte) ([]byte, bool) {
+func (s sliceRange) of(v []byte) ([]byte, bool) {
 	from := s.from
 	if from < 0 {
 		from += len(v)
@@ -164,7 +165,7 @@ func (c *compiler) mask(n *mask) *operand {
 		c.fail(r.where(), "", "expected a number after &")
 	}
 	bits := c.uint(o, lit)
-	// As in Wireshark, the bare form asks whether any of the bits is set.
+	// As in Wireshark, the bare form tests whether any of the bits is set.
 	out := &operand{kind: Uint, name: c.source(n.where())}
 	out.Uint = mapped(o.Uint, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
 	some := o.Uint(func(_ *Record, v uint64) bool { return v&bits != 0 }, false)
@@ -172,7 +173,7 @@ func (c *compiler) mask(n *mask) *operand {
 	return out
 }
 
-// maskBytes is & of a slice: its bytes, the first one the highest, as one number.
+// maskBytes compiles & of a slice. Its bytes form one big-endian number.
 func (c *compiler) maskBytes(n *mask, o *operand, r node) *operand {
 	lit := asLiteral(r)
 	if lit == nil {
@@ -304,7 +305,8 @@ func (v *Values) count() Source[uint64] {
 	}
 }
 
-// text returns an operand's values as text; nil for bytes and headings.
+// text returns an operand's values as text. It returns nil for bytes and
+// headings.
 func (o *operand) text() Source[[]byte] {
 	switch {
 	case o.kind == Text:
@@ -321,7 +323,7 @@ func (o *operand) text() Source[[]byte] {
 	return nil
 }
 
-// written makes text of a value, in the record's scratch.
+// written converts a value to text, in the record's scratch buffer.
 func written[T any](write func([]byte, T) []byte) func(*Record, T) ([]byte, bool) {
 	return func(r *Record, v T) ([]byte, bool) {
 		at := len(r.scratch)

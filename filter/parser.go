@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// The tree. Every node knows the stretch of text it came from.
+// The syntax tree. Every node knows its range of the text.
 type node interface{ where() span }
 
 type (
-	// logic joins two tests: op is &&, || or ^^.
+	// logic combines two tests: op is &&, || or ^^.
 	logic struct {
 		op   string
 		l, r node
@@ -21,7 +21,7 @@ type (
 	}
 	// exists is a bare operand.
 	exists struct{ x node }
-	// compare holds two operands against each other; quantifier is "", any or all.
+	// compare compares two operands. quantifier is "", any or all.
 	compare struct {
 		op, quantifier string
 		opAt           span
@@ -34,7 +34,7 @@ type (
 		x          node
 		set        []interval
 	}
-	// interval is from..to, both in; one value where to is nil.
+	// interval is from..to, including both. It is one value if to is nil.
 	interval struct{ from, to *literal }
 
 	// operands
@@ -51,7 +51,7 @@ type (
 	slice struct {
 		at    span
 		x     node
-		parts []stretch
+		parts []sliceRange
 	}
 	mask struct {
 		l, r node
@@ -69,9 +69,10 @@ type (
 	}
 )
 
-// stretch is a part of a slice: bytes [from, from+length), or [from, to] where
-// byEnd is set; negative offsets count from the end. open runs to the end.
-type stretch struct {
+// sliceRange is a part of a slice: bytes [from, from+length), or [from, to] if
+// byEnd is set. Negative offsets count from the end. If open is set, the part
+// extends to the end.
+type sliceRange struct {
 	from, to, length int
 	byEnd, open      bool
 }
@@ -97,7 +98,7 @@ type parser struct {
 	tokens []token
 	next   int
 	depth  int
-	// field tells whether a word names a field or a protocol.
+	// field reports whether a word names a field or a protocol.
 	field func(string) bool
 }
 
@@ -111,7 +112,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// op takes the token where it is one of the operators.
+// op consumes the next token if it is one of the operators.
 func (p *parser) op(ops ...string) (token, bool) {
 	if t := p.peek(); t.kind == tokOp {
 		for _, o := range ops {
@@ -146,7 +147,7 @@ func (p *parser) parse() node {
 	return n
 }
 
-// binding powers of the logical operators.
+// power has the precedence of the logical operators.
 var power = map[string]int{"||": 1, "^^": 1, "&&": 2}
 
 func (p *parser) test(least int) node {
@@ -181,7 +182,8 @@ func (p *parser) unary() node {
 		if _, ok := p.op(")"); !ok {
 			p.fail(p.peek().at, "", "expected ), found %s", p.show(p.peek()))
 		}
-		// What looked like a test may be the left side of one: (a + b) > 5.
+		// A parenthesis that looked like a test may be the left side of one: (a + b)
+		// > 5.
 		if _, ok := n.(*exists); !ok || !p.continues() {
 			return n
 		}
@@ -190,7 +192,7 @@ func (p *parser) unary() node {
 	return p.comparison()
 }
 
-// continues reports whether the next token makes an operand of what stands before it.
+// continues reports whether the next token makes the text before it an operand.
 func (p *parser) continues() bool {
 	t := p.peek()
 	if t.kind == tokWord {
@@ -260,7 +262,7 @@ func (p *parser) membership(x node, quantifier string) node {
 			m.at = m.at.with(end.at)
 			return m
 		}
-		// Wireshark once separated by blanks, and people still do.
+		// Old versions of Wireshark separated by blanks, and people still do.
 		if _, ok := p.op(","); !ok && p.peek().kind != tokWord && p.peek().kind != tokString && p.peek().kind != tokChar {
 			p.fail(p.peek().at, "", "expected , or } in the set, found %s", p.show(p.peek()))
 		}
@@ -281,7 +283,8 @@ func (p *parser) literal(what string) *literal {
 	}
 }
 
-// operand reads what is compared. & binds less than + and -, these less than * / and %.
+// operand parses an operand of a comparison. & has lower precedence than + and
+// -, which have lower precedence than *, / and %.
 func (p *parser) operand() node {
 	x := p.sum()
 	for {
@@ -296,7 +299,7 @@ func (p *parser) sum() node {
 	x := p.product()
 	for {
 		if t := p.peek(); t.kind == tokWord && len(t.text) > 1 && t.text[0] == '-' {
-			// In `frame.len -8` the number has taken the sign.
+			// In `frame.len -8` the lexer has read the sign as part of the number.
 			p.tokens[p.next] = token{tokWord, t.text[1:], span{t.at.from + 1, t.at.to}}
 			p.tokens = slices.Insert(p.tokens, p.next, token{tokOp, "-", span{t.at.from, t.at.from + 1}})
 		}
@@ -326,7 +329,7 @@ func (p *parser) join(t token, l, r node) node {
 	return &arithmetic{t.text, t.at, l, r}
 }
 
-// factor reads a field, a value, or a sum in braces or parentheses.
+// factor parses a field, a value, or a sum in braces or parentheses.
 func (p *parser) factor() node {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(p.peek().at, "", "nested deeper than %d", maxDepth)
@@ -374,7 +377,7 @@ func (p *parser) primary() node {
 	}
 	for p.peek().kind == tokSlice {
 		s := p.take()
-		x = &slice{s.at, x, p.stretches(s)}
+		x = &slice{s.at, x, p.sliceRanges(s)}
 	}
 	return x
 }
@@ -402,12 +405,12 @@ func (p *parser) call(t token) node {
 	}
 }
 
-// stretches reads what stands in the brackets of a slice.
-func (p *parser) stretches(t token) []stretch {
-	var out []stretch
+// sliceRanges parses the text in the brackets of a slice.
+func (p *parser) sliceRanges(t token) []sliceRange {
+	var out []sliceRange
 	at := t.at.from + 1
 	for part := range strings.SplitSeq(t.text, ",") {
-		s, ok := parseStretch(strings.TrimSpace(part))
+		s, ok := parseSliceRange(strings.TrimSpace(part))
 		if !ok {
 			p.fail(span{at, at + max(len(part), 1)}, "",
 				"expected [offset:length], [from-to], [offset], [:length] or [offset:], found [%s]", part)
@@ -418,13 +421,13 @@ func (p *parser) stretches(t token) []stretch {
 	return out
 }
 
-func parseStretch(s string) (stretch, bool) {
+func parseSliceRange(s string) (sliceRange, bool) {
 	number := func(s string) (int, bool) {
 		n, err := strconv.ParseInt(strings.TrimSpace(s), 0, 32)
 		return int(n), err == nil
 	}
 	if before, after, ok := strings.Cut(s, ":"); ok {
-		x := stretch{}
+		x := sliceRange{}
 		if strings.TrimSpace(before) != "" {
 			if x.from, ok = number(before); !ok {
 				return x, false
@@ -443,8 +446,8 @@ func parseStretch(s string) (stretch, bool) {
 		}
 		from, ok1 := number(s[:i])
 		to, ok2 := number(s[i+1:])
-		return stretch{from: from, to: to, byEnd: true}, ok1 && ok2 && ((from < 0) != (to < 0) || to >= from)
+		return sliceRange{from: from, to: to, byEnd: true}, ok1 && ok2 && ((from < 0) != (to < 0) || to >= from)
 	}
 	from, ok := number(s)
-	return stretch{from: from, length: 1}, ok
+	return sliceRange{from: from, length: 1}, ok
 }

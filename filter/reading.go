@@ -7,28 +7,28 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Reading makes filter records of the analysis' records, one at a time, and
-// takes packets apart where somebody asks. It is reused for every packet.
+// Reading converts analyze records to filter records, one at a time, and
+// dissects packets on demand. It is reused for every packet.
 type Reading struct {
 	Start    machine.Instant // of the capture's first frame
-	Previous machine.Instant // of the frame before
+	Previous machine.Instant // of the previous frame
 	FileName func(file int) string
-	// Join has packets that were sent in several datagrams put together, so that
-	// the fields of the whole follow those of the datagram that completes it.
+	// Join says that packets sent in several datagrams are reassembled. The fields
+	// of the whole packet then follow those of the datagram that completes it.
 	Join bool
 
 	Record Record
 	Flow   *analyze.Flow
-	Whole  *machine.Datagram  // the packet that this datagram completes; nil for none
-	Inside dissect.Dissection // of it
-	Own    int                // fields of the dissection that are the datagram's own
+	Whole  *machine.Datagram  // the packet that this datagram completes; nil if there is none
+	Inside dissect.Dissection // of Whole
+	Own    int                // how many fields of the dissection belong to the datagram itself
 
 	dissection dissect.Dissection
 	assemblies map[*analyze.Flow]dissect.Assembly
 	decode     func(*Record) *dissect.Dissection
 }
 
-// Take fills the record.
+// Take fills the record from r and returns it.
 func (l *Reading) Take(r *analyze.Record) *Record {
 	if l.decode == nil {
 		l.decode = l.dissect
@@ -58,7 +58,8 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 	if f.Protocol != nil {
 		x.Protocol, x.Dialect = f.Protocol, f.Config().Dialect
 	}
-	// A TCP segment is no message: those that it completes are records of their own.
+	// A TCP segment is not a message: the messages that it completes have records
+	// of their own.
 	if x.Transport != capture.TCP || r.Message {
 		x.Decode = l.decode
 	}
@@ -68,10 +69,11 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 	return x
 }
 
-// maxAssemblies bounds the flows whose split packets are joined.
+// maxAssemblies bounds the flows whose split packets are reassembled.
 const maxAssemblies = 1024
 
-// join hands the datagram to its flow's assembly, where the protocol splits packets.
+// join passes the datagram to its flow's assembly, if the protocol splits
+// packets.
 func (l *Reading) join() {
 	r := &l.Record
 	if r.Decode == nil || r.Protocol == nil || r.Protocol.NewAssembly == nil || r.Packet != nil && r.Packet.Duplicate {
@@ -90,8 +92,8 @@ func (l *Reading) join() {
 	}
 }
 
-// dissect takes the packet apart for the filter and the output. The fields of a
-// packet that this datagram completes follow its own.
+// dissect dissects the packet for the filter and the output. If this datagram
+// completes a packet, the fields of that packet follow its own.
 func (l *Reading) dissect(r *Record) *dissect.Dissection {
 	l.dissection.Reset()
 	r.Protocol.Dissect(l.Context(), &r.Datagram, &l.dissection)
@@ -104,7 +106,7 @@ func (l *Reading) dissect(r *Record) *dissect.Dissection {
 	return &l.dissection
 }
 
-// Context is what the dissector of the packet is given.
+// Context returns the context for the dissector of the packet.
 func (l *Reading) Context() dissect.Context {
 	return dissect.Context{Config: l.Flow.Config(), From: l.Record.Datagram.From}
 }

@@ -1,27 +1,27 @@
 package filter
 
-// Scope says what fields are about. A packet has them all; of a flow, an event,
-// a message or a finding alone some make no sense.
+// Scope is the set of things that fields describe. A packet has fields of all
+// of them. A flow, an event, a message or a finding alone lacks some.
 type Scope uint8
 
 const (
 	OfMoment  Scope = 1 << iota // the frame's number and time
-	OfAddress                   // addresses, ports, which side sent
-	OfPacket                    // all else that stands in one packet
+	OfAddress                   // addresses, ports, the side that sent
+	OfPacket                    // everything else about one packet
 	OfFlow                      // the flow and its figures
-	OfEvent                     // what was settled
+	OfEvent                     // settled events
 	OfMessage                   // messages
-	OfFinding                   // what rules found
+	OfFinding                   // findings of rules
 )
 
-// Scope says what the fields of the filter are about, all together.
+// Scope returns the set of things that the filter's fields describe.
 func (f *Filter) Scope() Scope { return f.scope }
 
-// Refuse returns the error of a filter that is asked about something that some of
-// its fields are not about: it points at the first of them. nil where all of
-// them are within the scope.
+// Refuse returns an error if a field of the filter describes something outside
+// within. The error marks the first such field, and because completes its
+// message. Otherwise Refuse returns nil.
 func (f *Filter) Refuse(within Scope, because string) error {
-	for _, x := range f.asked {
+	for _, x := range f.uses {
 		if x.scope&^within != 0 {
 			return &Error{Filter: f.text, Offset: x.at.from, Length: max(x.at.to-x.at.from, 1),
 				Message: f.text[x.at.from:x.at.to] + " " + because}
@@ -30,8 +30,8 @@ func (f *Filter) Refuse(within Scope, because string) error {
 	return nil
 }
 
-// asked is a field of a filter.
-type asked struct {
+// fieldUse is a field of a filter and its position.
+type fieldUse struct {
 	scope Scope
 	at    span
 }

@@ -1,19 +1,20 @@
 package filter
 
-// Source gives the values that a field has in a record to a test. It is asked when
-// a filter is compiled and answers with the finished predicate, so that nothing is
-// built per packet. With all unset the predicate reports whether some value passes;
-// with all set, whether there are values and every one passes.
+// Source compiles a test of the values that a field has in a record. It runs
+// when a filter is compiled and returns the finished predicate, so that nothing
+// is built per packet. If all is false, the predicate reports whether some
+// value passes. If all is true, it reports whether there are values and every
+// one passes.
 type Source[T any] func(pass Test[T], all bool) Predicate
 
-// Test reports whether a value passes. It takes the record along: of two fields that
-// are compared, the left one's value waits in it.
+// Test reports whether a value passes. It receives the record, because in a
+// comparison of two fields the record holds the left value.
 type Test[T any] func(r *Record, v T) bool
 
 // Predicate reports whether a record passes.
 type Predicate func(*Record) bool
 
-// One makes a source of an operand that has one value at most.
+// One returns a source for an operand with at most one value.
 func One[T any](get func(*Record) (T, bool)) Source[T] {
 	return func(pass Test[T], _ bool) Predicate {
 		return func(r *Record) bool {
@@ -23,7 +24,7 @@ func One[T any](get func(*Record) (T, bool)) Source[T] {
 	}
 }
 
-// Two makes a source of an operand that has two values, or none.
+// Two returns a source for an operand that has two values or none.
 func Two[T any](get func(*Record) (T, T, bool)) Source[T] {
 	return func(pass Test[T], all bool) Predicate {
 		if all {
@@ -39,8 +40,8 @@ func Two[T any](get func(*Record) (T, T, bool)) Source[T] {
 	}
 }
 
-// Each makes a source over a list of the record: value gives what an item is
-// worth, or false where it has none.
+// Each returns a source over a list of the record. value returns the value of
+// an item, or false if it has none.
 func Each[I, T any](list func(*Record) []I, value func(*Record, *I) (T, bool)) Source[T] {
 	return func(pass Test[T], all bool) Predicate {
 		return func(r *Record) bool {
@@ -59,8 +60,8 @@ func Each[I, T any](list func(*Record) []I, value func(*Record, *I) (T, bool)) S
 	}
 }
 
-// mapped makes a source whose values are made from those of another; where none
-// can be made of a value, no test passes.
+// mapped returns a source whose values are f of another source's values. If f
+// returns false, no test passes.
 func mapped[S, T any](inner Source[S], f func(*Record, S) (T, bool)) Source[T] {
 	return func(pass Test[T], all bool) Predicate {
 		return inner(func(r *Record, s S) bool {
@@ -70,16 +71,18 @@ func mapped[S, T any](inner Source[S], f func(*Record, S) (T, bool)) Source[T] {
 	}
 }
 
-// Worded makes the values of a text field of its texts: most comparisons look at
-// them as they are, the others at a copy of their bytes.
-func Worded(s Source[string]) Values {
+// TextValues returns the Values of a text field. Most comparisons use the
+// strings directly, the others use a copy of their bytes.
+func TextValues(s Source[string]) Values {
 	return Values{Strings: s, Bytes: mapped(s, func(r *Record, v string) ([]byte, bool) { return r.word(v), true })}
 }
 
-// Anything is the test that every value passes: with it a source tells whether there is one.
+// Anything is the test that every value passes. With it a source reports
+// whether there is a value.
 func Anything[T any](*Record, T) bool { return true }
 
-// counted makes a source of how many values another has; none where it has none.
+// counted returns a source for the number of values of another source. It has
+// no value if the other has none.
 func counted[T any](inner Source[T]) Source[uint64] {
 	count := inner(func(r *Record, _ T) bool { r.count++; return false }, false)
 	return One(func(r *Record) (uint64, bool) {

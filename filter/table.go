@@ -4,17 +4,17 @@ import (
 	"strings"
 )
 
-// Table is every field that a filter may ask about: help, completion and `ackscope
-// fields` read it. It is immutable and may be shared. Package filter/fields makes
-// the one of the program.
+// Table is the set of all fields that filters may use. Help, completion and
+// `ackscope fields` read it. It is immutable and may be shared. Package
+// filter/fields builds the program's table.
 type Table struct {
 	list    []*Field
 	byName  map[string]*Field
 	aliases map[string]string
 }
 
-// NewTable makes a table of fields, in the order in which they are listed; each has
-// a name of its own. aliases are other names of some of them.
+// NewTable returns a table of fields, in the order of listings. Each field has
+// a unique name. aliases maps other names to names of fields.
 func NewTable(fields []*Field, aliases map[string]string) *Table {
 	t := &Table{list: fields, byName: make(map[string]*Field, len(fields)), aliases: aliases}
 	for _, f := range fields {
@@ -23,10 +23,10 @@ func NewTable(fields []*Field, aliases map[string]string) *Table {
 	return t
 }
 
-// Fields lists all fields, grouped; the caller must not change the slice.
+// Fields returns all fields, in groups. The caller must not change the slice.
 func (t *Table) Fields() []*Field { return t.list }
 
-// Lookup finds a field by name.
+// Lookup finds a field by its name or an alias.
 func (t *Table) Lookup(name string) (*Field, bool) {
 	if other, ok := t.aliases[name]; ok {
 		name = other
@@ -35,8 +35,8 @@ func (t *Table) Lookup(name string) (*Field, bool) {
 	return f, ok
 }
 
-// Suggest returns the known name that is nearest to a mistyped one; empty where
-// none is near.
+// Suggest returns the known name that is nearest to a mistyped one. It returns
+// an empty string if none is near.
 func (t *Table) Suggest(name string) string {
 	names := make([]string, len(t.list))
 	for i, f := range t.list {
@@ -45,7 +45,8 @@ func (t *Table) Suggest(name string) string {
 	if s := Nearest(name, names); s != "" {
 		return s
 	}
-	// A part of a name: "sequence" for "gaffer.sequence"; a protocol's own first.
+	// The last part of a name: "sequence" for "gaffer.sequence". Fields of
+	// protocols come first.
 	tail := name
 	if i := strings.LastIndexByte(name, '.'); i > 0 {
 		tail = name[i+1:]
@@ -61,16 +62,16 @@ func (t *Table) Suggest(name string) string {
 	return found
 }
 
-// Nearest returns the candidate that was likely meant: the one that takes the
-// fewest changed characters, if they are few against the word's length, or one
-// that the word begins; empty where there is none.
+// Nearest returns the candidate that was likely meant. That is the one with the
+// fewest changed characters, if they are few for the word's length, or one that
+// begins with the word. It returns an empty string if there is none.
 func Nearest(word string, candidates []string) string {
 	best, least := "", len(word)/3+1
 	lower := strings.ToLower(word)
 	for _, c := range candidates {
 		d := len(word) + len(c)
 		if strings.HasPrefix(strings.ToLower(c), lower) && len(word) > 2 && !strings.Contains(c[len(word):], ".") {
-			d = 0 // cut short
+			d = 0 // abbreviated
 		} else if abs(len(c)-len(word)) <= least {
 			d = distance(lower, strings.ToLower(c))
 		}

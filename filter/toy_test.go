@@ -62,8 +62,8 @@ func (figures) Loss(s machine.Side) float64 { return [...]float64{0.02, -1}[s] }
 
 func (figures) Sent(s machine.Side) (uint64, bool) { return [...]uint64{100, 7}[s], true }
 
-// testRecord is one packet with a value for everything: VLAN 7, 10.0.0.5:7777
-// to 192.168.1.9:40000.
+// testRecord returns a packet with a value for every field: VLAN 7,
+// 10.0.0.5:7777 to 192.168.1.9:40000.
 func testRecord(t testing.TB) *filter.Record {
 	t.Helper()
 	data, err := hex.DecodeString("0a0b0c0d0e0f" + "020304050607" + "8100" + "6007" + "0800" +

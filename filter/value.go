@@ -10,11 +10,12 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Kind says what a field's values are, and so which literals it is compared with.
+// Kind is the type of a field's values. It decides which literals the field is
+// compared with.
 type Kind uint8
 
 const (
-	Heading  Kind = iota // no value: a field that is there or not
+	Heading  Kind = iota // no value: a field that exists or does not
 	Uint                 // 0 to 2^64-1
 	Int                  // -2^63 to 2^63-1
 	Bool                 // true or false
@@ -31,7 +32,7 @@ var kindWords = [...]string{"heading", "unsigned integer", "integer", "boolean",
 
 func (k Kind) String() string { return kindWords[k] }
 
-// takes says for messages which literals a kind is compared with.
+// takes describes the literals that a kind is compared with, for messages.
 func (k Kind) takes() string {
 	switch k {
 	case Uint, Int:
@@ -54,7 +55,7 @@ func (k Kind) takes() string {
 	return "nothing"
 }
 
-// durations and sizes are the suffixes of literals.
+// durations and sizes are the unit suffixes of literals.
 var durations = map[string]int64{
 	"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "min": 60e9, "h": 3600e9,
 }
@@ -65,7 +66,8 @@ var sizes = map[string]int64{
 	"bytes": 1, "byte": 1,
 }
 
-// splitUnit cuts the unit off a decimal number; hexadecimal numbers have none.
+// splitUnit splits a decimal number from its unit. Hexadecimal numbers have
+// none.
 func splitUnit(s string) (number, unit string) {
 	if len(s) > 1 && s[0] == '0' && strings.ContainsRune("xXbBoO", rune(s[1])) && s != "0B" {
 		return s, ""
@@ -87,8 +89,8 @@ func splitUnit(s string) (number, unit string) {
 	return s[:i], s[i:]
 }
 
-// decimal reads a decimal number times a power-of-ten-ish scale, exactly: "1.5"
-// at 1e9 is 1500000000. Digits beyond the scale are cut off.
+// decimal parses a decimal number and multiplies it by scale, without rounding
+// errors: "1.5" at 1e9 is 1500000000. Digits beyond the scale are dropped.
 func decimal(s string, scale int64) (int64, bool) {
 	negative := strings.HasPrefix(s, "-")
 	body := strings.TrimLeft(s, "+-")
@@ -133,7 +135,7 @@ func sign(n int64, negative bool) int64 {
 	return n
 }
 
-// parseTime reads a wall-clock time in UTC, or with an offset of its own.
+// parseTime parses a wall-clock time, in UTC unless it has an offset.
 func parseTime(s string) (int64, bool) {
 	for _, layout := range []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
@@ -150,7 +152,7 @@ func parseTime(s string) (int64, bool) {
 	return 0, false
 }
 
-// parseBytes reads 0a:1b:2c, 0a-1b-2c, 0a.1b.2c or 0a1b2c, 0x0a1b.
+// parseBytes parses 0a:1b:2c, 0a-1b-2c, 0a.1b.2c, 0a1b2c and 0x0a1b.
 func parseBytes(s string) ([]byte, bool) {
 	if rest, ok := strings.CutPrefix(s, "0x"); ok {
 		s = rest
@@ -174,7 +176,7 @@ func parseBytes(s string) ([]byte, bool) {
 	return out, len(out) > 0
 }
 
-// parseInteger reads an integer in Go's or C's notation.
+// parseInteger parses an integer in Go's or C's notation.
 func parseInteger(s string) (magnitude uint64, negative, ok bool) {
 	body := s
 	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "+") {
@@ -184,7 +186,7 @@ func parseInteger(s string) (magnitude uint64, negative, ok bool) {
 	return v, negative, err == nil && !strings.Contains(body, "_")
 }
 
-// appendTime renders seconds with nanoseconds, as tshark does.
+// appendSeconds formats seconds with nanoseconds, as tshark does.
 func appendSeconds(to []byte, ns int64) []byte {
 	if ns < 0 {
 		to, ns = append(to, '-'), -ns
@@ -198,7 +200,7 @@ func appendSeconds(to []byte, ns int64) []byte {
 	return to
 }
 
-// appendTime renders an instant in local time, as tshark does.
+// appendTime formats an instant in local time, as tshark does.
 func appendTime(to []byte, ns int64) []byte {
 	return machine.Instant(ns).Time().Local().AppendFormat(to, "Jan _2, 2006 15:04:05.000000000 MST")
 }
@@ -211,7 +213,7 @@ func appendHex(to, b []byte) []byte {
 	return to
 }
 
-// span of addresses: a network or one address.
+// network is a network or one address.
 type network struct {
 	prefix netip.Prefix
 	addr   netip.Addr

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Ticks returns round values in [low, high], about so many.
+// Ticks returns round values in [low, high]. Their number is about the given
+// one.
 func Ticks(low, high float64, about int) []float64 {
 	if !(high > low) || about < 1 || math.IsInf(high-low, 0) {
 		return nil
@@ -28,7 +29,7 @@ func Ticks(low, high float64, about int) []float64 {
 	return out
 }
 
-// Number writes a value for an axis: "12k", "0.25".
+// Number formats a value for an axis: "12k", "0.25".
 func Number(v float64) string {
 	v += 0 // no -0
 	for _, x := range []struct {
@@ -59,7 +60,7 @@ func (p *Plot) ticks(about int) []float64 {
 	return Ticks(p.Low, p.High, about)
 }
 
-// value writes a value of a plot.
+// value formats a value of a plot.
 func (p *Plot) value(v float64) string {
 	if p.Unit == "%" {
 		return Number(100*v) + "%"
@@ -67,7 +68,7 @@ func (p *Plot) value(v float64) string {
 	return Number(v)
 }
 
-// Length writes a length of time with three digits or so.
+// Length formats a length of time with about three digits.
 func Length(d time.Duration) string {
 	switch {
 	case d >= time.Second:

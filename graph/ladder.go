@@ -7,9 +7,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Arrow is one packet of a ladder: when it left its side and when it came to
-// the other. Only the instant at the tap is known; the other end is placed by
-// half a round trip, so a slope is a picture, not a measurement.
+// Arrow is one packet of a ladder: when it left its side and when it reached
+// the other. Only the time at the tap is known. The other end is an estimate
+// from half a round trip, so the slope of an arrow is not a measurement.
 type Arrow struct {
 	Entry           int
 	From            machine.Side
@@ -20,7 +20,8 @@ type Arrow struct {
 	Resend          bool
 }
 
-// Place puts an arrow where the tap's vantage and the way's length say.
+// Place sets the ends of an arrow, from the tap's vantage and the one-way
+// delay.
 func Place(a *Arrow, v machine.Vantage, oneWay time.Duration) {
 	switch {
 	case v == machine.VantageBoth:
@@ -34,8 +35,8 @@ func Place(a *Arrow, v machine.Vantage, oneWay time.Duration) {
 	}
 }
 
-// OneWay estimates the length of the way: half of what the wire shows, or of what
-// the sides computed; false where nothing is known.
+// OneWay estimates the one-way delay: half of the round trip on the wire, or of
+// the round trip that a side computed. It returns false if neither is known.
 func OneWay(f *analyze.Flow) (time.Duration, bool) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		s, ok := f.Summary(side)

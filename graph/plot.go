@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Names of the plots that a flow has, as commands take them.
+// Names of the plots of a flow, as in command lines.
 const (
 	TimeSequence = "timeseq"
 	RoundTrip    = "rtt"
@@ -19,16 +19,16 @@ const (
 // Names lists them in the order of reports.
 var Names = []string{TimeSequence, RoundTrip, Window, Spent}
 
-// Shape says how a trace is drawn.
+// Shape is how a trace is drawn.
 type Shape uint8
 
 const (
-	Bars   Shape = iota // a bar from the least to the greatest of each column
-	Steps               // a line that stays until the next point
-	Levels              // the same, with a bar from the least to the greatest of each column
+	Bars   Shape = iota // a bar from the smallest to the greatest value of each column
+	Steps               // a line that stays at a value until the next point
+	Levels              // the same, with a bar from the smallest to the greatest value of each column
 	Line                // from point to point, through the middle of each column
 	Marks               // a sign at each point
-	Area                // a stretch from Low to High, filled: stacked amounts
+	Area                // a filled range from Low to High: stacked amounts
 )
 
 // Point is one column of a trace.
@@ -36,8 +36,8 @@ type Point struct {
 	At        float64 // seconds since the plot's First
 	Low, High float64
 	Last      float64     // the newest value
-	N         uint32      // values that fell into the column
-	Ref       machine.Ref // the frame of the first; 0 where it is not known
+	N         uint32      // number of values in the column
+	Ref       machine.Ref // the frame of the first value; 0 if it is not known
 }
 
 // Trace is one line of a plot.
@@ -46,37 +46,38 @@ type Trace struct {
 	Class  string // for colours: sent, acked, again, lost, raw, smooth, flight, loss, goodput, acks, headers
 	Shape  Shape
 	Sign   string // of marks: one character
-	Bare   bool   // of marks: where they stand is no value
+	Bare   bool   // of marks: their height has no meaning
 	Points []Point
 }
 
-// Plot is one drawing, made ready: what to draw where, not how.
+// Plot is one drawing without a format: it says what to draw where, but not
+// how.
 type Plot struct {
 	Name   string
 	Title  string
-	Unit   string // of the values; "%" has them in parts of one
-	Doc    string // what it shows, for those who do not know such graphs or do not see it
+	Unit   string // of the values; for "%" the values are fractions of 1
+	Doc    string // description for readers who do not know such graphs, or cannot see them
 	First  machine.Instant
 	Span   float64       // seconds
-	Column time.Duration // that one column stands for
+	Column time.Duration // time that one column covers
 	Low    float64
 	High   float64
 	Traces []Trace
 	Whole  bool // values are whole numbers
-	Joined bool // columns hold more than one value: they show the least and the greatest
+	Joined bool // columns hold more than one value, and show the smallest and the greatest
 }
 
 // Empty reports whether there is nothing to draw.
 func (p *Plot) Empty() bool { return len(p.Traces) == 0 }
 
-// Plots returns the plots of a name for a side, over so many columns at most.
+// Plots returns the plots of a name for a side, with at most columns columns.
 func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
 	switch name {
 	case TimeSequence:
 		plots := []*Plot{
 			f.timeSequence(side, columns, "",
 				[4]*Series{&f.Series[Sequence][side], &f.Series[Acked][side], &f.Series[Resent][side], &f.Series[Lost][side]})}
-		for _, r := range f.More[side] { // some types count their sequences apart from others
+		for _, r := range f.More[side] { // some types of packets have sequence numbers of their own
 			plots = append(plots,
 				f.timeSequence(side, columns, ", in a row of their own",
 					[4]*Series{&r.Series[Sequence], &r.Series[Acked], &r.Series[Resent], &r.Series[Lost]}))
@@ -121,7 +122,8 @@ func (f *Flow) points(s *Series, columns int) (out []Point) {
 	return out
 }
 
-// add puts a trace into the plot where it has points, and its values into the range.
+// add adds a trace to the plot if it has points, and extends the range of
+// values.
 func (p *Plot) add(t Trace) {
 	if len(t.Points) == 0 {
 		return
@@ -134,7 +136,7 @@ func (p *Plot) add(t Trace) {
 	p.Traces = append(p.Traces, t)
 }
 
-// done settles the range of the values.
+// done completes the range of the values.
 func (p *Plot) done(zero bool) *Plot {
 	if p.Empty() {
 		p.Low, p.High = 0, 1
@@ -156,8 +158,8 @@ func sideWord(side machine.Side) string {
 	return "B"
 }
 
-// timeSequence is tcptrace's graph: what was sent when, and up to where it was
-// known to have arrived.
+// timeSequence is tcptrace's time-sequence graph: what was sent when, and up to
+// which sequence number the sender knew that it had arrived.
 func (f *Flow) timeSequence(side machine.Side, columns int, which string, s [4]*Series) *Plot {
 	p := f.plot(TimeSequence, "Time–sequence, "+sideWord(side)+" sends"+which, "",
 		"Each packet that the side sent, by time and sequence number; the line is the newest one that the side knew to "+
@@ -213,13 +215,13 @@ func (f *Flow) lossShare(side machine.Side, columns int) *Plot {
 		"The share of its packets that the side holds for lost, as its own library computes it.", columns)
 	p.add(Trace{Name: "loss", Class: "loss", Shape: Line, Points: f.points(&f.Series[Loss][side], columns)})
 	if p.High < 0.01 && !p.Empty() {
-		p.High = 0.01 // nothing was lost, which is not a scale of its own
+		p.High = 0.01 // hardly any loss: the axis ends at 1 %
 	}
 	return p.done(true)
 }
 
-// SpentColumns is how many columns bandwidth is averaged over at most: finer
-// ones would show single packets, not a rate.
+// SpentColumns is the largest number of columns that bandwidth is averaged
+// over. Finer columns would show single packets instead of a rate.
 const SpentColumns = 120
 
 func (f *Flow) spent(side machine.Side, columns int) *Plot {

@@ -1,13 +1,11 @@
-// Package graph turns what a walk over a flow tells into series over time and
-// into ladders, and draws series: as SVG for reports, as text for terminals.
+// Package graph collects the records of a flow as series over time and as
+// ladders. It draws series as SVG for reports and as text for terminals.
 //
 //	records -> Flow (series of cells) -> Plot (traces over columns) -> SVG, Text
 //
 // A series has a fixed number of cells, whatever the length of the flow. A cell
-// keeps the least and the greatest of what fell into it, so that joining cells
-// to the columns of a drawing never hides a peak.
-//
-// Ring 4 of the house.
+// keeps its smallest and its greatest value. So a column of a drawing, which
+// joins several cells, never hides a peak.
 package graph
 
 import (
@@ -18,16 +16,16 @@ import (
 	"github.com/ackscope/ackscope/scale"
 )
 
-// Cells is how many stretches of time a series has. A flow of any length takes
+// Cells is the number of intervals of a series. So a flow of any length takes
 // the same memory.
 const Cells = 4096
 
-// Cell is what fell into one stretch.
+// Cell summarises the values of one interval.
 type Cell struct {
 	N             uint32
 	Min, Max, Sum float64
 	Last          float64
-	Ref           machine.Ref // the frame of the first; 0 where it is not known
+	Ref           machine.Ref // the frame of the first value; 0 if it is not known
 }
 
 // Series is one figure of one side over a span of time.
@@ -64,23 +62,23 @@ func (s *Series) Join(from, to int) (out Cell) {
 	return out
 }
 
-// Kind names a figure.
+// Kind is the kind of a figure.
 type Kind uint8
 
 const (
 	Sequence  Kind = iota // of packets sent, unwrapped
-	Acked                 // sequence that the side learned to have arrived, unwrapped
+	Acked                 // sequence that the side learned has arrived, unwrapped
 	Lost                  // sequence that can no longer be acked, unwrapped
 	Resent                // sequence of packets whose content was sent before, unwrapped
 	RTT                   // samples in milliseconds, as the side took them
-	InFlight              // packets sent whose fate is open; of the row of sequences in Series
-	Bandwidth             // bytes on the wire; the sum is what counts
-	Smoothed              // RTT in milliseconds, as the side's own library smooths it
-	Loss                  // share of packets lost, 0 to 1, as the side's own library computes it
-	Headers               // bytes on the wire, by what they are for: of all headers, the link's to the protocol's
-	Acks                  // of acknowledgements
-	Again                 // of the application, sent again
-	Goodput               // of the application, sent for the first time
+	InFlight              // packets sent whose fate is open; for the sequence numbers in Series only
+	Bandwidth             // bytes on the wire; the sum is the figure
+	Smoothed              // RTT in milliseconds, smoothed as in the side's own library
+	Loss                  // share of lost packets, 0 to 1, as the side's own library computes it
+	Headers               // bytes on the wire, by purpose: all headers, from the link layer to the protocol
+	Acks                  // acknowledgements
+	Again                 // application data that was sent again
+	Goodput               // application data that was sent for the first time
 	Kinds
 )
 
@@ -88,24 +86,24 @@ const (
 type Flow struct {
 	First, Last machine.Instant
 	Series      [Kinds][2]Series
-	// More holds the sequences that count in rows of their own (Event.Channel): of
-	// the first that is seen they are in Series.
+	// More holds the packets with separate sequence numbers (Event.Channel). The
+	// first channel that is seen is in Series.
 	More [2][]*Row
 
 	rows    [2]rows
-	near    [2]bool // the tap sees the side's packets leave and their acks come back
+	near    [2]bool // the tap sees the side's packets leave and their acks arrive
 	located bool
 }
 
-// Row is the series of one row of sequences.
+// Row is the series of one channel with separate sequence numbers.
 type Row struct {
 	Channel uint8
 	Series  [Resent + 1]Series // by Kind, Sequence to Resent
 }
 
-// rows is what a side has sent and does not know the fate of.
+// rows is the packets of a side whose fate is open.
 type rows struct {
-	first uint8 // the channel whose series are the flow's own
+	first uint8 // the channel whose series are in Flow.Series
 	begun bool
 	open  map[int64]open
 }
@@ -115,15 +113,15 @@ type open struct {
 	resent bool
 }
 
-// maxOpen bounds the packets whose fate is waited for.
+// maxOpen bounds the packets with an open fate.
 const maxOpen = 1 << 16
 
-// NewFlow begins the series of a flow over the time in which it has packets.
+// NewFlow returns empty series of a flow over the time in which it has packets.
 func NewFlow(first, last machine.Instant) *Flow {
 	return &Flow{First: first, Last: max(last, first)}
 }
 
-// CellAt says in which cell an instant lies.
+// CellAt returns the index of the cell of an instant.
 func (f *Flow) CellAt(at machine.Instant) int {
 	return scale.Position(at, f.First, f.Last, Cells)
 }
@@ -133,10 +131,10 @@ func (f *Flow) TimeOf(cell int) machine.Instant {
 	return f.First.Add(time.Duration(scale.MulDiv(int64(f.Last.Sub(f.First)), int64(cell), Cells)))
 }
 
-// Step returns the time that a cell stands for.
+// Step returns the time that a cell covers.
 func (f *Flow) Step() time.Duration { return f.Last.Sub(f.First) / Cells }
 
-// Take adds what a record tells.
+// Take adds a record.
 func (f *Flow) Take(r *analyze.Record) {
 	if r.Frame != nil && r.Index == 0 {
 		f.Series[Bandwidth][r.Datagram.From].add(f.CellAt(r.Datagram.At), float64(r.Frame.Length), r.Frame.Ref)
@@ -153,7 +151,7 @@ func (f *Flow) Take(r *analyze.Record) {
 func (f *Flow) event(e *machine.Event) {
 	kind := Sequence
 	side := &f.rows[e.Side]
-	// Of other rows the capture may never tell what became of their packets.
+	// The capture may never show the fate of packets in other rows.
 	counts := !side.begun || side.first == e.Channel
 	switch e.Kind {
 	case machine.EventSent:
@@ -190,14 +188,14 @@ func (f *Flow) event(e *machine.Event) {
 	}
 }
 
-// sample adds a round-trip time: the side's own or, where its library takes none
-// from acks, what the tap saw between a packet and its ack; of one that was sent
-// again none can be told (Karn's rule).
+// sample adds a round-trip time. That is the side's own sample or, if its
+// library takes none from acks, the time at the tap between a packet and its
+// ack. A packet that was sent again yields no sample (Karn's rule).
 func (f *Flow) sample(e *machine.Event, o open) {
 	rtt := time.Duration(e.RTT)
 	if rtt < 0 {
 		if o.at == 0 || o.resent || !f.near[e.Side] || e.Channel != 0 {
-			return // packets of other rows are acked when their receiver next has something to send
+			return // packets of other rows are acked only when their receiver next sends something
 		}
 		rtt = e.At.Sub(o.at)
 	}
@@ -224,7 +222,7 @@ func (f *Flow) row(side machine.Side, channel uint8, kind Kind) *Series {
 }
 
 // Measure adds what a side's own library computes at an instant: its smoothed
-// round-trip time and its estimate of loss, each where it is known.
+// round-trip time and its loss estimate, if they are known.
 func (f *Flow) Measure(side machine.Side, at machine.Instant, s *machine.Summary) {
 	i := f.CellAt(at)
 	if s.RTT >= 0 {
@@ -235,7 +233,7 @@ func (f *Flow) Measure(side machine.Side, at machine.Instant, s *machine.Summary
 	}
 }
 
-// Spend adds what bytes on the wire were for.
+// Spend adds bytes on the wire by purpose.
 func (f *Flow) Spend(side machine.Side, at machine.Instant, headers, acks, again, goodput float64) {
 	i := f.CellAt(at)
 	for j, v := range [...]float64{headers, acks, again, goodput} {

@@ -16,7 +16,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Joining cells gives what a naive list of all values gives, whatever the stretch.
+// TestJoin compares joined cells with a plain list of all values, over random
+// ranges.
 func TestJoin(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	var s Series
@@ -47,7 +48,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Every instant lies in one cell, in order, and its cell begins no later.
+// TestCellAt: every instant is in one cell, the cells are in order, and no cell
+// begins after its instant.
 func TestCellAt(t *testing.T) {
 	for _, span := range []int64{0, 1, 4095, 4096, 1e9, 86400e9, math.MaxInt64 / 4} {
 		f, last := NewFlow(1000, machine.Instant(1000+span)), 0
@@ -68,7 +70,8 @@ func TestCellAt(t *testing.T) {
 	}
 }
 
-// What is in flight, and the round trips, follow a model that keeps every packet.
+// TestInFlight compares the packets in flight and the round trips with a model
+// that keeps every packet.
 func TestInFlight(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 9))
 	f := NewFlow(0, 10e9)
@@ -117,7 +120,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// Sequences that count in a row of their own are kept apart.
+// TestRows: packets with separate sequence numbers are kept apart.
 func TestRows(t *testing.T) {
 	f := NewFlow(0, 1e9)
 	for i := range 10 {
@@ -136,7 +139,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Bytes are counted once a frame, and what they were for adds up in the plot.
+// TestBandwidth: the bytes of a frame are counted once, and the purposes add up
+// in the plot.
 func TestBandwidth(t *testing.T) {
 	f := NewFlow(0, 1e9)
 	frame := &capture.Frame{Length: 100}
@@ -161,7 +165,7 @@ func TestBandwidth(t *testing.T) {
 	}
 }
 
-// Ticks are round, rise, and lie within.
+// TestTicks: ticks are round, ascending and inside the range.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct{ low, high float64 }{{0, 1}, {0, 19.2}, {-3, 7}, {0.001, 0.0012}, {1e9, 1e9 + 5}, {0, 1e18},
 		{5, 5}, {0, math.Inf(1)}} {
@@ -183,7 +187,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// sample is a flow with something for every plot.
+// sample returns a flow with something for every plot.
 func sample() *Flow {
 	f := NewFlow(0, 4e9)
 	f.near, f.located = [2]bool{true, true}, true
@@ -205,7 +209,7 @@ func sample() *Flow {
 	return f
 }
 
-// The drawing in a terminal, against one that was looked at.
+// TestText compares a drawing in a terminal with one that was checked by eye.
 func TestText(t *testing.T) {
 	got := Text(sample().Plots(TimeSequence, machine.A, TextColumns(50)), 50, 8, nil)
 	want := `Time–sequence, A sends
@@ -233,8 +237,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Every drawing is well-formed XML with a title and a description that says what
-// it shows, and no coordinate is outside of it.
+// TestSVG: every drawing is well-formed XML. It has a title and a description,
+// and no coordinate is outside of it.
 func TestSVG(t *testing.T) {
 	f := sample()
 	for _, name := range Names {
@@ -282,7 +286,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// A column that joins packets keeps their least and greatest: no peak is lost.
+// TestJoinedColumns: a column that joins packets keeps the smallest and the
+// greatest value, so no peak is lost.
 func TestJoinedColumns(t *testing.T) {
 	f := NewFlow(0, 1e12)
 	for i := range 20000 {
@@ -299,7 +304,7 @@ func TestJoinedColumns(t *testing.T) {
 	}
 }
 
-// Arrows of the ladder lie where the tap's place says.
+// TestPlace: the ends of arrows follow the tap's vantage.
 func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		vantage         machine.Vantage

@@ -11,20 +11,20 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Layout of a drawing, in its own units: a viewer scales it to any width. Places
-// are roomy enough for the larger letters that narrow screens get.
+// Layout of a drawing, in its own units. A viewer scales it to any width. The
+// margins leave room for the larger letters on narrow screens.
 const (
 	svgWidth  = 720
 	svgLeft   = 78
 	svgRight  = 18
 	svgTop    = 62 // title and legend
 	svgPlot   = 200
-	svgBottom = 38 // the time's axis
+	svgBottom = 38 // the time axis
 	svgHeight = svgTop + svgPlot + svgBottom
 )
 
-// Style is the style sheet of the drawings, for pages that hold some: their
-// colours follow the page's light or dark theme by the variables of Colours.
+// Style is the style sheet of the drawings, for pages that contain them. The
+// variables of Colours adapt the colours to the page's light or dark theme.
 const Style = `.plot text{font:13px system-ui,-apple-system,"Segoe UI",sans-serif;fill:var(--dim)}
 .plot .title{font-size:15px;font-weight:600;fill:var(--fg)}
 .plot .legend{fill:var(--fg)}
@@ -40,7 +40,7 @@ const Style = `.plot text{font:13px system-ui,-apple-system,"Segoe UI",sans-seri
 @media (max-width:520px){.plot text{font-size:22px}.plot .title{font-size:23px}.plot text.sign{font-size:18px}.plot .minor{display:none}}
 `
 
-// Colours returns the variables that Style reads: for a light page, or a dark one.
+// Colours returns the variables that Style reads, for a light or a dark page.
 func Colours(dark bool) string {
 	if dark {
 		return "--bg:#0d1117;--fg:#e6edf3;--dim:#9198a1;--grid:#262c36;--c-sent:#58a6ff;--c-acked:#3fb950;--c-again:#f0883e;--c-lost:#ff7b72;--c-raw:#bc8cff;--c-smooth:#e6edf3;--c-headers:#6e7681;"
@@ -48,8 +48,9 @@ func Colours(dark bool) string {
 	return "--bg:#ffffff;--fg:#1f2328;--dim:#59636e;--grid:#e3e7ec;--c-sent:#0969da;--c-acked:#1a7f37;--c-again:#bc4c00;--c-lost:#cf222e;--c-raw:#a475f9;--c-smooth:#3b2a63;--c-headers:#afb8c1;"
 }
 
-// SVG writes plots below each other as a picture of its own: light or dark as the
-// viewer's theme is, readable down to the width of a phone.
+// SVG returns plots below each other as a self-contained picture. It follows
+// the viewer's light or dark theme, and is readable down to the width of a
+// phone.
 func SVG(title, doc string, plots []*Plot) []byte {
 	var b strings.Builder
 	height := max(svgHeight*len(plots), 60)
@@ -71,8 +72,8 @@ func SVG(title, doc string, plots []*Plot) []byte {
 	return []byte(b.String())
 }
 
-// Inline returns the plot as an element of a page, which has Style and Colours; id
-// makes its names unique there.
+// Inline returns the plot as an element of a page that has Style and Colours.
+// id makes its element names unique in the page.
 func (p *Plot) Inline(id string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="plot" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-t %s-d">`, svgWidth,
@@ -84,7 +85,7 @@ func (p *Plot) Inline(id string) string {
 	return b.String()
 }
 
-// Summary says in words what the plot shows, for those who do not see it.
+// Summary describes the plot in words, for readers who cannot see it.
 func (p *Plot) Summary() string {
 	if p.Empty() {
 		return "Nothing was seen."
@@ -128,7 +129,8 @@ func (p *Plot) y(v float64) float64 {
 	return svgTop + svgPlot - (v-p.Low)/(p.High-p.Low)*svgPlot
 }
 
-// draw writes the plot's parts, its upper left corner at the origin.
+// draw writes the elements of the plot, with its upper left corner at the
+// origin.
 func (p *Plot) draw(b *strings.Builder) {
 	fmt.Fprintf(b, `<text class="title" x="10" y="24">%s</text>`, escape(p.heading()))
 	if p.Empty() {
@@ -252,11 +254,11 @@ func (p *Plot) trace(b *strings.Builder, t *Trace) {
 	fmt.Fprintf(b, `<path class="%s" d="%s"/>`, class+t.Class, d.String())
 }
 
-// coordinate writes a place with one decimal.
+// coordinate formats a coordinate with one decimal.
 func coordinate(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
-// escape makes a text fit for an SVG: no markup, and no character that XML or a
-// reader would stumble over.
+// escape makes a text safe in an SVG: without markup, and without characters
+// that XML forbids or that mislead a reader.
 func escape(text string) string { return html.EscapeString(printable.String(text)) }

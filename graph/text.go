@@ -8,8 +8,9 @@ import (
 	"github.com/ackscope/ackscope/scale"
 )
 
-// Text draws plots with the dots of braille, for a terminal of so many columns
-// (at least 40). paint colours a text by the class of its trace; nil for none.
+// Text draws plots with braille dots, for a terminal of width columns (at least
+// 40). paint colours a text by the class of its trace. If it is nil, the text
+// has no colours.
 func Text(plots []*Plot, width, height int, paint func(class, text string) string) string {
 	if paint == nil {
 		paint = func(_, text string) string { return text }
@@ -24,18 +25,19 @@ func Text(plots []*Plot, width, height int, paint func(class, text string) strin
 	return b.String()
 }
 
-// TextColumns is how many columns Text has room for in so many of a terminal.
+// TextColumns returns how many columns a plot has in a terminal of the given
+// width.
 func TextColumns(width int) int { return 2 * (max(width, 40) - textLabel) }
 
-// textLabel is the room of the values' labels.
+// textLabel is the width of the labels of values.
 const textLabel = 9
 
-// dots is a drawing of two by four dots a cell.
+// dots is a drawing with two by four dots per cell.
 type dots struct {
 	w, h    int // in cells
 	cells   []rune
 	classes []string
-	signs   []string // that stand in place of the dots
+	signs   []string // shown instead of the dots
 }
 
 var dotBits = [4][2]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
@@ -51,10 +53,10 @@ func (d *dots) dot(x, y int, class string) {
 	d.classes[i] = class
 }
 
-// inside returns the row of dots nearest to one that may lie outside.
+// inside returns the row of dots in the drawing that is nearest to row.
 func (d *dots) inside(row int) int { return min(max(row, 0), 4*d.h-1) }
 
-// bar wants rows inside of the drawing.
+// bar draws a vertical bar. Both rows must be inside the drawing.
 func (d *dots) bar(x, from, to int, class string) {
 	for y := min(from, to); y <= max(from, to); y++ {
 		d.dot(x, y, class)
@@ -97,7 +99,7 @@ func (p *Plot) text(b *strings.Builder, width, height int, paint func(class, tex
 	p.foot(b, d)
 }
 
-// cells writes a row, with one colour for cells of one class that stand together.
+// cells writes a row. Adjacent cells of one class are coloured together.
 func (p *Plot) cells(b *strings.Builder, d *dots, row int, paint func(class, text string) string) {
 	end := d.w
 	for end > 0 && d.cells[row*d.w+end-1] == 0 && d.signs[row*d.w+end-1] == "" {
@@ -124,7 +126,7 @@ func (p *Plot) cells(b *strings.Builder, d *dots, row int, paint func(class, tex
 	}
 }
 
-// foot writes the time's axis.
+// foot writes the time axis.
 func (p *Plot) foot(b *strings.Builder, d *dots) {
 	line, labels := []rune(strings.Repeat("─", d.w)), []rune(strings.Repeat(" ", d.w+textLabel))
 	free := 0
@@ -143,7 +145,7 @@ func (p *Plot) foot(b *strings.Builder, d *dots) {
 	fmt.Fprintf(b, "%*s └%s\n%s\n", textLabel-2, "", string(line), strings.TrimRight(string(labels), " "))
 }
 
-// row returns the dot's row of a value, from the top.
+// row returns the dot row of a value, counted from the top.
 func (p *Plot) row(v float64, d *dots) int {
 	return scale.Int(scale.Float((p.High-v)/(p.High-p.Low)*float64(4*d.h-1) + 0.5))
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// ownKinds is how many kinds of events of its own a protocol can have; more
-// would share the last.
+// ownKinds bounds the kinds of events that a protocol defines itself. Further
+// kinds would share the last counter.
 const ownKinds = 32
 
-// sharedKinds is how many kinds of events there are room for that all protocols share.
+// sharedKinds bounds the kinds of events that all protocols share.
 const sharedKinds = 32
 
-// sides are the words of the label.
+// sides are the values of the label side.
 var sides = [2]string{machine.A.String(), machine.B.String()}
 
-// Collector counts. It is not safe for concurrent use: whoever asks must see to
-// it that the analysis stands still meanwhile.
+// Collector counts the results of an analysis. It is not safe for concurrent
+// use: the analysis must not run during a call of its other methods.
 type Collector struct {
 	version, goVersion string
-	protocols          []*dissect.Protocol // the last is nil: none
+	protocols          []*dissect.Protocol // the last is nil, for flows without a protocol
 	counts             []counts            // by protocol
 	rules              map[ruleKey]uint64
 	duplicates         uint64
 }
 
-// counts are those of one protocol.
+// counts are the counts of one protocol, by side.
 type counts [2]struct {
 	packets, bytes uint64
 	kinds          [sharedKinds + ownKinds]uint64
@@ -44,7 +44,7 @@ type ruleKey struct {
 	side     machine.Side
 }
 
-// New makes a collector for the protocols of a registry.
+// New returns a collector for the protocols of a registry.
 func New(r *dissect.Registry, version, goVersion string) *Collector {
 	c := &Collector{version: version, goVersion: goVersion, protocols: append(slices.Clone(r.Protocols()), nil),
 		rules: map[ruleKey]uint64{}}
@@ -68,7 +68,7 @@ func (c *Collector) name(i int) string {
 	return "none"
 }
 
-// Take counts what a record tells: it is a sink of the analysis.
+// Take counts a record. It is a sink of the analysis.
 func (c *Collector) Take(r *analyze.Record) {
 	if r.Flow == nil {
 		return
@@ -77,8 +77,8 @@ func (c *Collector) Take(r *analyze.Record) {
 	switch {
 	case r.Packet != nil && r.Packet.Duplicate:
 		c.duplicates++
-	case r.Frame == nil && r.Datagram.Bytes == nil: // what the end of a flow settled
-	case r.Flow.Transport == capture.TCP && !r.Message && r.Flow.Protocol != nil: // a segment that ends no message
+	case r.Frame == nil && r.Datagram.Bytes == nil: // settled by the end of a flow
+	case r.Flow.Transport == capture.TCP && !r.Message && r.Flow.Protocol != nil: // a segment that completes no message
 	default:
 		x[r.Datagram.From].packets++
 		x[r.Datagram.From].bytes += uint64(r.Datagram.Length)
@@ -105,7 +105,7 @@ func (c *Collector) Found(x *analyze.Finding) {
 	c.rules[ruleKey{x.Rule, c.index(x.Flow.Protocol), x.Side}]++
 }
 
-// Capture is what is known of the capture itself.
+// Capture is the state of the capture itself.
 type Capture struct {
 	Interfaces []Interface
 	Unsaved    uint64
@@ -113,7 +113,7 @@ type Capture struct {
 	Process    Process
 }
 
-// Interface is what is known of one interface, or of a file.
+// Interface is the state of one interface, or of a file.
 type Interface struct {
 	Name       string
 	Frames     uint64
@@ -121,14 +121,15 @@ type Interface struct {
 	Statistics capture.Statistics
 }
 
-// Process is what the system says of this process; fields that are 0 are not known.
+// Process is the operating system's data about this process. Fields that are 0
+// are not known.
 type Process struct {
 	Resident   uint64  // bytes
 	CPUSeconds float64 // user and system
 	Started    float64 // seconds since 1970
 }
 
-// Append writes all metrics.
+// Append appends all metrics.
 func (c *Collector) Append(to []byte, s *analyze.Session, limits analyze.Limits, state *Capture) []byte {
 	t := &text{buf: to}
 	t.begin(&buildInfo)
@@ -191,7 +192,7 @@ func (c *Collector) capture(t *text, s *analyze.Session, state *Capture) {
 	}
 }
 
-// traffic writes what protocols and sides did.
+// traffic writes the counts of protocols and sides.
 func (c *Collector) traffic(t *text, s *analyze.Session) {
 	each := func(f *Family, protocols int, value func(*counts, machine.Side) float64) {
 		t.begin(f)
@@ -237,7 +238,8 @@ func kindName(p *dissect.Protocol, index int) string {
 	return k.String()
 }
 
-// loss writes the mean of what the libraries of the flows followed now would say.
+// loss writes the mean of the loss that the libraries of the current flows
+// would compute.
 func (c *Collector) loss(t *text, s *analyze.Session) {
 	type mean struct {
 		sum float64
@@ -266,8 +268,8 @@ func (c *Collector) loss(t *text, s *analyze.Session) {
 	}
 }
 
-// found writes the rules that found something, by name; and by cause those that
-// tell why something was sent again.
+// found writes the counts of rules by name. The rules that say why something
+// was sent again are also counted by cause.
 func (c *Collector) found(t *text) {
 	keys := slices.SortedFunc(maps.Keys(c.rules), func(a, b ruleKey) int {
 		return cmp.Or(cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.side, b.side), cmp.Compare(a.rule.ID, b.rule.ID))
@@ -299,7 +301,7 @@ func (c *Collector) found(t *text) {
 	}
 }
 
-// flows writes what is remembered.
+// flows writes the numbers of remembered flows.
 func (c *Collector) flows(t *text, s *analyze.Session, limits analyze.Limits) {
 	active, pending := make([]int, len(c.protocols)), 0
 	for _, f := range s.Flows() {

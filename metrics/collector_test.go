@@ -20,14 +20,14 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// tallied is what a test counts of the same records by itself.
+// tallied is the test's own counts of the same records.
 type tallied struct {
 	events   map[string]float64
 	rtts     []float64
 	findings map[string]float64
 }
 
-// collect runs captures, with so many forged flows beside them.
+// collect analyses captures, together with the given number of forged flows.
 func collect(t *testing.T, forged int, names ...string) (*Collector, *analyze.Session, *tallied) {
 	t.Helper()
 	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
@@ -95,8 +95,9 @@ var (
 	sampleLine = regexp.MustCompile(`^([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*\})? (\+Inf|-?[0-9][0-9.e+-]*)$`)
 )
 
-// parse reads an exposition by the grammar of the format, and holds it to
-// Families: each metric once, with its labels in order, no series twice.
+// parse parses an exposition by the grammar of the format, and compares it with
+// Families. Each metric must occur once, with its labels in order, and no
+// series twice.
 func parse(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	if !strings.HasSuffix(text, "\n") {
@@ -243,12 +244,12 @@ func TestFigures(t *testing.T) {
 			counted += v
 		}
 	}
-	if counted < packets { // TCP's messages come on top
+	if counted < packets { // the messages of TCP are added
 		t.Errorf("%v packets counted, %v datagrams passed", counted, packets)
 	}
 }
 
-// TestSeriesAreBounded: thousands of flows make no series.
+// TestSeriesAreBounded: thousands of flows add no series.
 func TestSeriesAreBounded(t *testing.T) {
 	c, s, _ := collect(t, 0, names...)
 	few := parse(t, string(c.Append(nil, s, analyze.LiveLimits, &all)))

@@ -1,6 +1,6 @@
 package metrics
 
-// Family describes one metric: docs/metrics.md is this list.
+// Family describes one metric. docs/metrics.md documents all of them.
 type Family struct {
 	Name   string
 	Type   string // counter, gauge or histogram
@@ -8,9 +8,9 @@ type Family struct {
 	Help   string
 }
 
-// Labels whose values are lists that the program knows:
-// protocol (those of the registry, and "none"), side (a, b), rule, severity,
-// cause, event, reason, fate. Only interface comes from outside: the command line.
+// The program knows all values of most labels. These are protocol (those of the
+// registry, and "none"), side (a, b), rule, severity, cause, event, reason and
+// fate. Only the values of interface come from the command line.
 var (
 	buildInfo = Family{"ackscope_build_info", "gauge", []string{"version", "goversion"}, "1, with the build as labels"}
 
@@ -62,7 +62,7 @@ var (
 	startTime  = Family{"process_start_time_seconds", "gauge", nil, "When the process started, since 1970"}
 )
 
-// Families lists all metrics, in the order in which they are exposed.
+// Families returns all metrics, in the order in which they are exposed.
 func Families() []Family {
 	return []Family{
 		buildInfo,
@@ -73,5 +73,5 @@ func Families() []Family {
 	}
 }
 
-// Buckets are the upper bounds of ackscope_rtt_seconds.
+// Buckets are the upper bounds of ackscope_rtt_seconds, in seconds.
 var Buckets = []float64{.001, .0025, .005, .01, .02, .03, .05, .075, .1, .15, .2, .3, .5, .75, 1, 2, 5}

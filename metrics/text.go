@@ -37,7 +37,7 @@ func (t *text) series(suffix string, v float64, le string, values []string) {
 		if le != "" {
 			t.label("le", le)
 		}
-		t.buf[len(t.buf)-1] = '}' // in place of the last comma
+		t.buf[len(t.buf)-1] = '}' // replaces the last comma
 	}
 	t.buf = append(t.buf, ' ')
 	t.buf = append(appendValue(t.buf, v), '\n')
@@ -87,7 +87,7 @@ func (h *histogram) observe(v float64) {
 	h.sum += v
 }
 
-// write writes its series; those of a histogram that holds nothing too.
+// write writes the series of the histogram, even if it is empty.
 func (h *histogram) write(t *text, values ...string) {
 	n := uint64(0)
 	for i := 0; i <= len(Buckets); i++ {

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// File is an output. A whole one stands under its name once it is committed.
+// File is an output. A whole file appears under its name when it is committed.
 type File struct {
 	outputs *Outputs
 	target  target
 	file    *os.File
-	temp    string // of a whole file that is not committed; otherwise empty
+	temp    string // path of a whole file that is not committed; otherwise empty
 	ended   bool
 }
 
-// Whole begins a file that replaces its target when it is committed. path may name
-// a device, a FIFO or a descriptor, which is written as it comes.
+// Whole starts a file that replaces its target when it is committed. If path
+// names a device, a FIFO or a descriptor, the bytes are written to it directly.
 func (o *Outputs) Whole(path string, c Content) (*File, error) {
 	f := &File{}
 	if err := o.find(path, f); err != nil {
@@ -40,7 +40,7 @@ func (o *Outputs) Whole(path string, c Content) (*File, error) {
 	return f, nil
 }
 
-// openDirect opens what is no regular file.
+// openDirect opens a target that is not a regular file.
 func (f *File) openDirect() error {
 	if f.target.direct != nil {
 		f.file = f.target.direct
@@ -57,12 +57,12 @@ func (f *File) openDirect() error {
 	return nil
 }
 
-// mostName bounds how much of the target's name is in that of the file beside it:
-// file systems take names of 255 bytes.
+// mostName bounds the part of the target's name in the name of its temporary
+// file. File systems accept names of 255 bytes.
 const mostName = 100
 
-// openBeside makes a file in the target's folder, under a name that nobody knows
-// before.
+// openBeside creates a temporary file in the target's folder, under a name that
+// cannot be guessed.
 func (f *File) openBeside(c Content) error {
 	mode, exact := f.outputs.mode(c)
 	name := f.target.name
@@ -78,14 +78,15 @@ func (f *File) openBeside(c Content) error {
 	return nil
 }
 
-// unguessable returns a part of a name that nobody can have taken before.
+// unguessable returns a part of a name that no other process can have used
+// before.
 func unguessable() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	return hex.EncodeToString(b[:])
 }
 
-// createNew makes a file that was not there, with its permissions.
+// createNew creates a file with its permissions. It fails if the file exists.
 func createNew(path string, mode fs.FileMode, exact bool) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, mode)
 	if err != nil {
@@ -100,11 +101,12 @@ func createNew(path string, mode fs.FileMode, exact bool) (*os.File, error) {
 	return file, nil
 }
 
-// Path names the file. That of a row's file may differ from what was asked for.
+// Path returns the file's path. For a file of a row it may differ from the
+// requested path.
 func (f *File) Path() string { return f.target.path }
 
-// Unfinished reports whether this is a whole file that was not committed: Abort
-// leaves the target as it was.
+// Unfinished reports whether this is a whole file that was not committed. Abort
+// then leaves the target unchanged.
 func (f *File) Unfinished() bool { return f.temp != "" }
 
 // Write implements io.Writer.
@@ -113,12 +115,12 @@ func (f *File) Write(p []byte) (int, error) { return f.file.Write(p) }
 // Seek implements io.Seeker. It fails on pipes.
 func (f *File) Seek(offset int64, whence int) (int64, error) { return f.file.Seek(offset, whence) }
 
-// Commit puts a whole file in its place, and closes any other. After an error the
-// target is what it was.
+// Commit moves a whole file to its target, and closes any other file. After an
+// error the target is unchanged.
 func (f *File) Commit() error { return Commit(f) }
 
-// Commit ends several files: all are on disk before the first takes its place, so
-// that a full disk leaves every target as it was.
+// Commit ends several files. All bytes of all files are written before the
+// first is moved to its target. So a full disk leaves every target unchanged.
 func Commit(files ...*File) error {
 	var err error
 	for _, f := range files {
@@ -139,8 +141,9 @@ func Commit(files ...*File) error {
 	return err
 }
 
-// finish hands all bytes to the system. Where an old file is replaced they are on
-// disk before: a crash of the machine leaves one or the other.
+// finish passes all bytes to the operating system. If the file replaces an old
+// one, finish also syncs it to disk. After a crash of the machine, either the
+// old or the new file exists.
 func (f *File) finish() error {
 	if f.temp == "" {
 		return nil
@@ -175,8 +178,8 @@ func (f *File) place() error {
 	return nil
 }
 
-// Abort leaves the target as it was and removes what was written beside it. A
-// stream is closed as it is. After Commit it does nothing.
+// Abort leaves the target unchanged and removes the temporary file. It closes a
+// stream, which keeps its contents. After Commit it does nothing.
 func (f *File) Abort() error {
 	if f.ended {
 		return nil
@@ -195,7 +198,7 @@ func (f *File) Abort() error {
 	return err
 }
 
-// renameNew renames a file to a name that is not taken.
+// renameNew renames a file. It fails if the new name exists.
 func renameNew(from, to string) error {
 	if err := link(from, to); !errors.Is(err, fs.ErrExist) {
 		return err
@@ -203,8 +206,9 @@ func renameNew(from, to string) error {
 	return existsError(to)
 }
 
-// link renames a file by its second name, which fails with fs.ErrExist where that is
-// taken. Without hard links in the file system, somebody may take it meanwhile.
+// link renames a file with a hard link. It returns fs.ErrExist if the name to
+// exists. On a file system without hard links, another process may take the
+// name in between.
 func link(from, to string) error {
 	err := os.Link(from, to)
 	switch {

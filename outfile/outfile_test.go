@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// put writes a file for a test and gives its path.
+// put writes a file for a test and returns its path.
 func put(t *testing.T, path, text string, mode fs.FileMode) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
@@ -24,7 +24,7 @@ func put(t *testing.T, path, text string, mode fs.FileMode) string {
 	return path
 }
 
-// holds says that a file has this text and these permissions; 0 for any.
+// holds checks that a file has this text and these permissions; 0 means any.
 func holds(t *testing.T, path, text string, mode fs.FileMode) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func holds(t *testing.T, path, text string, mode fs.FileMode) {
 	}
 }
 
-// alone says that a folder has these files and no other.
+// alone checks that a folder has these files and no others.
 func alone(t *testing.T, folder string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -55,7 +55,7 @@ func alone(t *testing.T, folder string, names ...string) {
 	}
 }
 
-// kinds are both ways to open an output.
+// kinds are the two ways to open an output.
 func kinds(o *Outputs) map[string]func(string, Content) (*File, error) {
 	return map[string]func(string, Content) (*File, error){"whole": o.Whole, "stream": o.Stream}
 }
@@ -119,8 +119,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// A file that was opened while it was for all to read is not written to: whoever
-// has it open reads what it held.
+// TestOldReadersReadNothingNew: a file that was opened while everybody could
+// read it is not written to. A process that has it open reads the old contents.
 func TestOldReadersReadNothingNew(t *testing.T) {
 	for kind := range kinds(nil) {
 		path := put(t, filepath.Join(t.TempDir(), "x"), "old", 0o644)
@@ -170,7 +170,8 @@ func TestAbortLeavesTheOldFile(t *testing.T) {
 	}
 }
 
-// Of several files all are whole before the first takes its place.
+// TestCommitTogether: all of several files are complete before the first
+// replaces its target.
 func TestCommitTogether(t *testing.T) {
 	folder := t.TempDir()
 	a, b := put(t, filepath.Join(folder, "a"), "old a", 0o600), put(t, filepath.Join(folder, "b"), "old b", 0o600)
@@ -184,7 +185,7 @@ func TestCommitTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, first, "new a")
-	if err := second.file.Close(); err != nil { // as a disk that fails at the end
+	if err := second.file.Close(); err != nil { // like a disk that fails at the end
 		t.Fatal(err)
 	}
 	if err := Commit(first, second); err == nil {
@@ -212,7 +213,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 				t.Errorf("%s, %s: %v, expected a refusal", kind, filepath.Base(path), err)
 			}
 		}
-		// A second name of a file becomes a file of its own.
+		// The second name of a file becomes a file of its own.
 		f, err := kinds(o)[kind](hard, Payload)
 		if err != nil {
 			t.Fatal(err)
@@ -227,8 +228,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// A link that somebody puts in the way between the look and the opening changes
-// nothing outside.
+// TestLinkPlantedLater: a link that another process creates between the check
+// and the opening changes nothing elsewhere.
 func TestLinkPlantedLater(t *testing.T) {
 	folder := t.TempDir()
 	victim, path := put(t, filepath.Join(folder, "victim"), "old", 0o644), filepath.Join(folder, "x")
@@ -330,7 +331,7 @@ func TestNoClobber(t *testing.T) {
 		}
 		holds(t, filepath.Join(folder, "new"), "new", 0)
 		holds(t, path, "old", 0o644)
-		if kind == "whole" { // the name is taken while the file is made
+		if kind == "whole" { // the name is taken while the file is being written
 			late := filepath.Join(folder, "late")
 			if f, err = o.Whole(late, Text); err != nil {
 				t.Fatal(err)
@@ -345,7 +346,8 @@ func TestNoClobber(t *testing.T) {
 	}
 }
 
-// A name as long as the file system allows leaves no room for a longer one beside it.
+// TestLongName: a name of the greatest length leaves no room for a longer
+// temporary name.
 func TestLongName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), strings.Repeat("é", 127))
 	f, err := (&Outputs{}).Whole(path, Text)

@@ -1,10 +1,5 @@
 // Package outfile opens every file that ackscope writes, so that all commands
-// treat an existing file, a link and a second writer alike.
-//
-// A whole file (report, table, reduced capture) is written beside its target and
-// renamed at the end: a failure leaves the old one as it was. A stream (a live
-// capture, the log of a running lab) takes its name at once, and is locked while it
-// is written. Example:
+// treat existing files, links and second writers alike. For example:
 //
 //	var o outfile.Outputs
 //	o.Reads("the capture to be read", "match.pcapng")
@@ -12,8 +7,15 @@
 //	...
 //	err = f.Commit() // or f.Abort(): report.html stays what it was
 //
+// There are two kinds of output:
+//
+//   - A whole file (a report, a table, a reduced capture) is written beside its
+//     target and renamed at the end. A failure leaves the old file unchanged.
+//   - A stream (a live capture, the log of a running lab) takes its name at
+//     once. It is locked while it is being written.
+//
 // Links, locks and renames concern regular files only. A device, a FIFO,
-// /dev/stdout and /dev/fd/N are opened as they are.
+// /dev/stdout and /dev/fd/N are opened directly.
 package outfile
 
 import (
@@ -26,14 +28,14 @@ import (
 	"sync"
 )
 
-// Content says what a file holds, which decides who may read it.
+// Content is what a file holds. It decides who may read the file.
 type Content uint8
 
 const (
-	// Text is what the analysis found, in words and figures: permissions follow
-	// the umask.
+	// Text is results of the analysis, in words and figures. The permissions
+	// follow the umask.
 	Text Content = iota
-	// Payload is a file that may hold bytes of packets or values of messages: only
+	// Payload is a file that may hold bytes of packets or values of messages. Only
 	// its owner may read it (0600).
 	Payload
 )
@@ -44,15 +46,15 @@ const (
 	payloadMode fs.FileMode = 0o600
 )
 
-// Outputs are the files that one run of the program writes. It knows what the run
-// reads, so that no input is overwritten, and what else it writes, so that no two
-// outputs share a file. The zero value is ready. It may be used from several
-// goroutines.
+// Outputs are the files that one run of the program writes. It knows what the
+// run reads, so that no input is overwritten. It knows what else the run
+// writes, so that no two outputs share a file. The zero value is ready to use.
+// It is safe for concurrent use.
 type Outputs struct {
 	// NoClobber refuses a target that exists already.
 	NoClobber bool
-	// Mode sets the permissions of all files of the run; nil for those of their
-	// content.
+	// Mode sets the permissions of all files of the run. If it is nil, the content
+	// of a file decides.
 	Mode *fs.FileMode
 
 	mu       sync.Mutex
@@ -67,15 +69,15 @@ type input struct {
 	info os.FileInfo
 }
 
-// Reads notes a file that the run reads; role names it in errors. A path that does
-// not exist is ignored: whoever reads it says so.
+// Reads registers a file that the run reads. role names it in errors. A path
+// that does not exist is ignored, because reading it reports the error.
 func (o *Outputs) Reads(role, path string) {
 	if info, err := os.Stat(path); err == nil {
 		o.ReadsFile(role, info)
 	}
 }
 
-// ReadsFile notes an open file that the run reads.
+// ReadsFile registers an open file that the run reads.
 func (o *Outputs) ReadsFile(role string, info os.FileInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,8 +86,8 @@ func (o *Outputs) ReadsFile(role string, info os.FileInfo) {
 	}
 }
 
-// RefuseInput says why an open file must not be written: it is one that the run
-// reads. name is what the error calls it; nil where nothing is wrong.
+// RefuseInput returns an error if the run reads an open file, which must then
+// not be written. The error calls the file name. Otherwise it returns nil.
 func (o *Outputs) RefuseInput(name string, info os.FileInfo) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +96,7 @@ func (o *Outputs) RefuseInput(name string, info os.FileInfo) error {
 
 func (o *Outputs) refuseInput(name string, info os.FileInfo) error {
 	if info.Mode()&(fs.ModeCharDevice|fs.ModeSocket) != 0 {
-		return nil // a terminal, /dev/null, a connection: what is written is not read again
+		return nil // a terminal, /dev/null, a connection: written bytes cannot be read back
 	}
 	for _, in := range o.inputs {
 		if os.SameFile(in.info, info) {
@@ -104,8 +106,8 @@ func (o *Outputs) refuseInput(name string, info os.FileInfo) error {
 	return nil
 }
 
-// Standard notes where a standard stream of the process goes: a file that the
-// shell opened for it is no target for other outputs.
+// Standard registers the destination of a standard stream of the process. A
+// file that the shell opened for it must not be the target of another output.
 func (o *Outputs) Standard(info os.FileInfo) {
 	if info.Mode().IsRegular() {
 		o.mu.Lock()
@@ -114,32 +116,32 @@ func (o *Outputs) Standard(info os.FileInfo) {
 	}
 }
 
-// Abandon aborts all whole files that were not committed, and closes the streams.
-// A run calls it at its end, whichever way it ends.
+// Abandon aborts all whole files that were not committed, and closes the
+// streams. A run calls it at its end, whether it succeeded or not.
 func (o *Outputs) Abandon() {
 	o.mu.Lock()
 	list := slices.Clone(o.open)
 	o.mu.Unlock()
 	for _, f := range list {
-		_ = f.Abort() // the run ends with an error of its own
+		_ = f.Abort() // the run returns an error of its own
 	}
 }
 
-// RemoveUnfinished deletes what is on disk of whole files that were not committed,
-// without closing them. It is for a signal handler that ends the program while
-// others may still write.
+// RemoveUnfinished deletes the temporary files of whole files that were not
+// committed, without closing them. It serves a signal handler that ends the
+// program while other goroutines may still write.
 func (o *Outputs) RemoveUnfinished() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, f := range o.open {
 		if f.temp != "" {
-			_ = os.Remove(f.temp) // nobody is left to be told
+			_ = os.Remove(f.temp) // there is nowhere left to report an error
 		}
 	}
 }
 
-// mode returns the permissions to create a file with, and whether they are exact
-// rather than subject to the umask.
+// mode returns the permissions to create a file with, and whether they are
+// exact or subject to the umask.
 func (o *Outputs) mode(c Content) (mode fs.FileMode, exact bool) {
 	switch {
 	case o.Mode != nil:
@@ -150,19 +152,19 @@ func (o *Outputs) mode(c Content) (mode fs.FileMode, exact bool) {
 	return textMode, false
 }
 
-// target is a path to write to, as it was found.
+// target is a path to write to, and what it names.
 type target struct {
 	path   string
-	info   os.FileInfo // of the file there; nil for none
-	folder os.FileInfo // nil where the path is opened as it is
+	info   os.FileInfo // of the existing file; nil if there is none
+	folder os.FileInfo // nil if the path is opened directly
 	name   string      // in the folder
-	direct *os.File    // a descriptor, device or FIFO, opened as it is
+	direct *os.File    // a descriptor, device or FIFO, opened directly
 }
 
-// find looks at a path, refuses what must not be written, and reserves it for f
-// until f is closed.
+// find examines a path, refuses it if it must not be written, and reserves it
+// for f until f is closed.
 func (o *Outputs) find(path string, f *File) error {
-	t, err := look(path)
+	t, err := examine(path)
 	if err != nil {
 		return err
 	}
@@ -176,8 +178,8 @@ func (o *Outputs) find(path string, f *File) error {
 	return nil
 }
 
-// look finds out what a path names, without opening or changing it.
-func look(path string) (t target, err error) {
+// examine determines what a path names, without opening or changing it.
+func examine(path string) (t target, err error) {
 	t.path = path
 	if n, ok := descriptor(path); ok {
 		if t.direct, err = duplicate(n, path); err != nil {
@@ -223,7 +225,8 @@ func linkError(path string) error {
 	return fmt.Errorf("%s: is a symbolic link to %s, and links are not followed: expected the file itself", path, to)
 }
 
-// refuse says why a target must not be written. The caller holds the lock.
+// refuse returns an error if a target must not be written. The caller holds the
+// lock.
 func (o *Outputs) refuse(t target) error {
 	if t.info != nil {
 		if err := o.refuseInput(t.path, t.info); err != nil {
@@ -256,7 +259,7 @@ func (t *target) same(x *target) bool {
 	return t.folder != nil && x.folder != nil && t.name == x.name && os.SameFile(t.folder, x.folder)
 }
 
-// release lets go of what find reserved.
+// release frees what find reserved.
 func (o *Outputs) release(f *File) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

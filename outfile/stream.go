@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Stream begins a file that stands under its name at once and grows. A file that
-// is there already is replaced, unless another process writes it. The stream is
-// locked until it is closed.
+// Stream starts a file that appears under its name at once and grows. It
+// replaces an existing file, unless another process writes that file. The
+// stream is locked until it is closed.
 func (o *Outputs) Stream(path string, c Content) (*File, error) {
 	f := &File{}
 	if err := o.find(path, f); err != nil {
@@ -31,16 +31,16 @@ func (o *Outputs) Stream(path string, c Content) (*File, error) {
 	return f, nil
 }
 
-// mostTries bounds how often a name is looked at again that others change
-// meanwhile; each try means that somebody was faster.
+// mostTries bounds how often a name is tried that other processes change
+// meanwhile. Each try means that another process was faster.
 const mostTries = 16
 
-// claim makes a locked, empty file of that name.
+// claim creates a locked, empty file with this name.
 func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, error) {
 	for range mostTries {
 		file, err := createNew(path, mode, exact)
 		if err == nil {
-			held, err := holding(file, path)
+			held, err := lockCreated(file, path)
 			if err != nil {
 				return nil, err
 			}
@@ -63,9 +63,9 @@ func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, erro
 	return nil, fmt.Errorf("%s: others keep replacing it", path)
 }
 
-// holding locks a file that was just made. Between the two another process may have
-// replaced it: then it is closed, and not held.
-func holding(file *os.File, path string) (held bool, err error) {
+// lockCreated locks a file that was just created. Another process may have
+// replaced it before the lock. lockCreated then closes it and returns false.
+func lockCreated(file *os.File, path string) (held bool, err error) {
 	if err := lock(file); err != nil {
 		return false, errors.Join(lockError(path, err), file.Close())
 	}
@@ -89,9 +89,8 @@ func lockError(path string, err error) error {
 	return fmt.Errorf("%s: locking it: %w", path, err)
 }
 
-// Row begins the next file of a row. Its name was not taken: where somebody has a
-// file or a link there, the file gets a name with a part that nobody can guess, and
-// Path tells it.
+// Row starts the next file of a row. It never replaces a file: if the name
+// exists, it adds a part that cannot be guessed. Path returns the name.
 func (o *Outputs) Row(path string, c Content) (*File, error) {
 	mode, exact := o.mode(c)
 	extension := filepath.Ext(path)
@@ -105,7 +104,7 @@ func (o *Outputs) Row(path string, c Content) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if held, err := holding(file, name); err != nil {
+		if held, err := lockCreated(file, name); err != nil {
 			return nil, err
 		} else if !held {
 			continue
@@ -122,16 +121,17 @@ func (o *Outputs) Row(path string, c Content) (*File, error) {
 	return nil, fmt.Errorf("%s: no free name found in this folder", path)
 }
 
-// Made is a file that this run has made.
+// Made is a file that this run has created.
 type Made struct {
 	path string
 	info os.FileInfo
 }
 
-// Made tells which file of a row it is, for Remove when the row has no room for it.
+// Made identifies a file of a row, so that Remove can delete it when the row
+// has no room for it.
 func (f *File) Made() Made { return Made{f.target.path, f.target.info} }
 
-// Remove deletes the file, unless another one has its name by now.
+// Remove deletes the file, unless another file has its name by now.
 func (m Made) Remove() error {
 	info, err := os.Lstat(m.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, m.info) {

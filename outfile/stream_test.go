@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two runs are two Outputs: their locks are between open files, as between processes.
+// TestSecondWriterIsRefused uses one Outputs for each of two runs. Locks work
+// between open files, as between processes.
 func TestSecondWriterIsRefused(t *testing.T) {
 	path := put(t, filepath.Join(t.TempDir(), "x"), "old", 0o600)
-	for range 2 { // of a file that was there, then of one that this made
+	for range 2 { // first with an existing file, then with one of our own
 		first, err := (&Outputs{}).Stream(path, Payload)
 		if err != nil {
 			t.Fatal(err)
@@ -54,8 +55,9 @@ func TestSecondWriterIsRefused(t *testing.T) {
 	alone(t, filepath.Dir(path), "x")
 }
 
-// Many that want one file: never do two have it, and who has it writes the file of
-// that name, though each replaces the one before.
+// TestManyWriters: of many processes that want one file, never two have it. The
+// one that has it writes the file of that name, though each replaces the one
+// before.
 func TestManyWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	var holders, turns atomic.Int32
@@ -65,7 +67,7 @@ func TestManyWriters(t *testing.T) {
 			for range 200 {
 				f, err := (&Outputs{}).Stream(path, Payload)
 				if err != nil {
-					continue // another has it
+					continue // another one has it
 				}
 				turns.Add(1)
 				if holders.Add(1) != 1 {
@@ -90,7 +92,7 @@ func TestManyWriters(t *testing.T) {
 	alone(t, filepath.Dir(path), "x")
 }
 
-// What is no regular file is opened as it is.
+// TestNotRegular: a target that is not a regular file is opened directly.
 func TestNotRegular(t *testing.T) {
 	for kind := range kinds(nil) {
 		folder := t.TempDir()
@@ -98,10 +100,10 @@ func TestNotRegular(t *testing.T) {
 		if err := unix.Mkfifo(fifo, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink("/dev/null", null); err != nil { // a link to a device is that device
+		if err := os.Symlink("/dev/null", null); err != nil { // a link to a device counts as the device
 			t.Fatal(err)
 		}
-		// Open for both, so that nobody waits for the other end.
+		// Open for both directions, so that no side waits for the other end.
 		end, err := os.OpenFile(fifo, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +128,8 @@ func TestNotRegular(t *testing.T) {
 	}
 }
 
-// A descriptor is written on where it stands, whatever it is open to.
+// TestDescriptors: a descriptor is written from its current position on,
+// whatever it refers to.
 func TestDescriptors(t *testing.T) {
 	for kind := range kinds(nil) {
 		path := put(t, filepath.Join(t.TempDir(), "log"), "before,", 0o644)
@@ -191,7 +194,7 @@ func TestRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone(t, folder, filepath.Base(name), "victim")
-	// Somebody else's file stays, by the same name too.
+	// A file of another process stays, even under the same name.
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +204,7 @@ func TestRow(t *testing.T) {
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(name, filepath.Join(folder, "moved")); err != nil { // its inode is not free for another file
+	if err := os.Rename(name, filepath.Join(folder, "moved")); err != nil { // its inode stays in use
 		t.Fatal(err)
 	}
 	put(t, name, "theirs", 0o644)

@@ -8,9 +8,10 @@ import (
 	"os"
 )
 
-const noFollow = 0 // links are looked for before, and rare here
+const noFollow = 0 // links are checked before, and are rare on these systems
 
-// notWritten refuses a file that another process writes, or that may not be written.
+// notWritten returns an error if another process writes a file, or if it may
+// not be written.
 func notWritten(path string) error {
 	old, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,8 +26,8 @@ func notWritten(path string) error {
 	return old.Close()
 }
 
-// renameOver replaces a file by another, unless a process writes it. A file that
-// is open cannot be replaced here, so the lock is gone by then.
+// renameOver replaces a file with another, unless a process writes it. These
+// systems cannot replace an open file, so the lock is released before.
 func renameOver(from, to string) error {
 	if err := notWritten(to); err != nil {
 		return err
@@ -34,7 +35,8 @@ func renameOver(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// replaceOpen empties a file that is there: one that is open cannot be replaced.
+// replaceOpen empties an existing file, because these systems cannot replace an
+// open one.
 func replaceOpen(path string, _ fs.FileMode, _ bool) (file *os.File, again bool, err error) {
 	file, err = os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +54,8 @@ func replaceOpen(path string, _ fs.FileMode, _ bool) (file *os.File, again bool,
 	return file, false, nil
 }
 
-// permit leaves permissions to the folder, from which files inherit them here.
+// permit does nothing: on these systems files inherit their permissions from
+// the folder.
 func permit(*os.File, fs.FileMode) error { return nil }
 
 func descriptor(string) (int, bool) { return 0, false }

@@ -16,9 +16,9 @@ import (
 
 const noFollow = unix.O_NOFOLLOW
 
-// lock takes the file's lock without waiting: flock(2), which belongs to the open
-// file, so that the end of a process by any means lets go of it. Where the file
-// system has no locks there are none.
+// lock takes the file's lock without waiting. It uses flock(2): the lock
+// belongs to the open file, so the end of the process always releases it. On a
+// file system without locks, lock does nothing.
 func lock(file *os.File) error {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -33,9 +33,9 @@ func lock(file *os.File) error {
 	}
 }
 
-// openOld opens a file that is there, to lock it. Nothing is written to it.
+// openOld opens an existing file, to lock it. Nothing is written to it.
 func openOld(path string) (*os.File, error) {
-	// O_NONBLOCK: whoever puts a FIFO there meanwhile must not make us wait.
+	// O_NONBLOCK: a FIFO that another process puts there must not block us.
 	file, err := os.OpenFile(path, os.O_WRONLY|noFollow|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, linkError(path)
@@ -43,13 +43,13 @@ func openOld(path string) (*os.File, error) {
 	return file, err
 }
 
-// takeOld opens and locks the file that has a name. There is none where file and
-// err are nil.
+// takeOld opens and locks the existing file of a name. Without such a file,
+// both results are nil.
 func takeOld(path string) (*os.File, error) {
 	for range mostTries {
 		file, err := openOld(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil //nolint:nilnil // no file is no trouble
+			return nil, nil //nolint:nilnil // a missing file is not an error
 		}
 		if err != nil {
 			return nil, err
@@ -68,14 +68,15 @@ func takeOld(path string) (*os.File, error) {
 		case err == nil && os.SameFile(now, info):
 			return nil, errors.Join(fmt.Errorf("%s: expected a regular file", path), file.Close())
 		}
-		if err := file.Close(); err != nil { // another took its name before it was locked
+		if err := file.Close(); err != nil { // another file took the name before the lock
 			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("%s: others keep replacing it", path)
 }
 
-// notWritten refuses a file that another process writes, or that may not be written.
+// notWritten returns an error if another process writes a file, or if it may
+// not be written.
 func notWritten(path string) error {
 	old, err := takeOld(path)
 	if old != nil {
@@ -84,7 +85,7 @@ func notWritten(path string) error {
 	return err
 }
 
-// renameOver replaces a file by another, unless a process writes it.
+// renameOver replaces a file with another, unless a process writes it.
 func renameOver(from, to string) error {
 	for range mostTries {
 		old, err := takeOld(to)
@@ -94,7 +95,7 @@ func renameOver(from, to string) error {
 		if old != nil {
 			return errors.Join(os.Rename(from, to), old.Close())
 		}
-		// A stream may take the name at this moment: it must not lose it.
+		// A stream may take the name at this moment, and must keep it.
 		if err := link(from, to); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -102,9 +103,9 @@ func renameOver(from, to string) error {
 	return fmt.Errorf("%s: others keep replacing it", to)
 }
 
-// replaceOpen puts a new, locked file in the place of one that is there. The old
-// one is not emptied: it may have other names and other owners, and processes that
-// opened it while they were allowed to.
+// replaceOpen replaces an existing file with a new, locked one. It does not
+// empty the old file. That one may have other names and owners, and processes
+// that opened it while they were allowed to.
 func replaceOpen(path string, mode fs.FileMode, exact bool) (file *os.File, again bool, err error) {
 	old, err := takeOld(path)
 	if old == nil {
@@ -141,8 +142,8 @@ func permit(file *os.File, mode fs.FileMode) error {
 	return nil
 }
 
-// descriptor reports whether a path names one of the process's own descriptors, and
-// which.
+// descriptor reports whether a path names a descriptor of this process, and
+// which one.
 func descriptor(path string) (n int, ok bool) {
 	path = filepath.Clean(path)
 	switch path {
@@ -163,8 +164,8 @@ func descriptor(path string) (n int, ok bool) {
 	return 0, false
 }
 
-// duplicate returns another descriptor of the same open file: it goes on where that
-// stands, and needs no right to open the file anew.
+// duplicate returns a second descriptor of the same open file. It shares the
+// position of that file, and needs no permission to open it again.
 func duplicate(n int, path string) (*os.File, error) {
 	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFL, 0)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// MostName bounds the bytes of a name that a user's file gives: the longest of the
+// MostName bounds the bytes of a name in a user's file. The longest of the
 // built-in names has 40.
 const MostName = 100
 
-// Name says what is wrong with a name of a user's file: it has letters and digits
-// of ASCII, and the characters _ . and -. Such a name needs no escape in any
-// output, and no two of them look alike for being of different scripts. The empty
-// name is not refused here.
+// Name returns an error if a name of a user's file contains anything but ASCII
+// letters, digits and the characters _ . and -. Such a name needs no escape in
+// any output. Two such names cannot look alike, as names of different scripts
+// can. Name accepts the empty name.
 func Name(name string) error {
 	for i, r := range name {
 		if !nameRune(r) {
@@ -39,12 +39,13 @@ func describe(text string, r rune) string {
 	return fmt.Sprintf("U+%04X", r)
 }
 
-// mostWord bounds what an error quotes of a file. Keys have 32 characters or more.
+// mostWord bounds the bytes that an error quotes from a file. Keys have 32
+// characters or more.
 const mostWord = 31
 
-// Word quotes a word of a configuration file for an error. A word that is no name,
-// or long enough to be a key, is counted and not shown: the file may be another
-// one than the user meant.
+// Word quotes a word of a configuration file for an error. If the word is not a
+// name, or long enough to be a key, Word returns only its length. The file may
+// not be the one that the user meant.
 func Word(word string) string {
 	if len(word) <= mostWord && (Name(word) == nil || expression.MatchString(word)) && !random(word) {
 		return strconv.Quote(word)
@@ -52,8 +53,8 @@ func Word(word string) string {
 	return fmt.Sprintf("a text of %d bytes", len(word))
 }
 
-// random reports whether a word looks like a password: letters, and more digits than
-// a name has, as crc32 and uint64 have two.
+// random reports whether a word looks like a password: letters, and more digits
+// than a name has. The names crc32 and uint64 have two.
 func random(word string) bool {
 	const most = 3
 	digits, letters := 0, 0
@@ -68,32 +69,32 @@ func random(word string) bool {
 	return digits > most && letters > 0
 }
 
-// expression is text as conditions, times and lists of settings have it: short
-// words and operators.
+// expression matches conditions, times and lists in settings: short words and
+// operators.
 var expression = regexp.MustCompile(`^[A-Za-z0-9_.,:()<>=!&|+*/ -]{1,15}$`)
 
-// secretMarks are what files of keys and passwords have in them.
+// secretMarks match texts that occur in files of keys and passwords.
 var secretMarks = regexp.MustCompile(`(?i)-----BEGIN |-----END |PRIVATE KEY|PuTTY-User-Key|ssh-(rsa|dss|ed25519)|ecdsa-sha2|openssh-key|AGE-SECRET-KEY` +
 	// password: x, AWS_SECRET_ACCESS_KEY=x, "private_key": x
 	`|(passw(or)?d|passphrase|secret|token|credential|api_?key|access_?key|private_?key|preshared_?key|psk|auth)[a-z_]*["']?\s*[:=]` +
 	// netrc
 	`|\b(login|password|passwd)\s+\S` +
-	// bytes as a list, as a C array has them: 0x60, 0x6a, ... or 96, 106, ...
+	// bytes as a list, as in a C array: 0x60, 0x6a, ... or 96, 106, ...
 	`|((0x[0-9a-f]{1,2}|[0-9]{1,3})[\s,;]+){15}(0x[0-9a-f]{1,2}|[0-9]{1,3})\b` +
 	// bytes as pairs of digits: 60:6a:fa:..., 60 6a fa ..., \x60\x6a\xfa...
 	`|(\b[0-9a-f]{2}[\s:-]){15}[0-9a-f]{2}\b|(\\x[0-9a-f]{2}){8}`)
 
-// longRun is a key, or a line of one, in hexadecimal or base64.
+// longRun matches a key, or a line of one, in hexadecimal or base64.
 var longRun = regexp.MustCompile(`[A-Za-z0-9+/_=-]{32,}`)
 
-// Secret reports whether a text looks like a file of keys or passwords, or is no
-// text at all. Nothing of such a file may be in an error.
+// Secret reports whether a text looks like a file of keys or passwords, or is
+// not text at all. Errors must not quote such a file.
 func Secret[T string | []byte](text T) bool {
 	s := string(text)
 	return strings.ContainsRune(s, 0) || !utf8.ValidString(s) || longRun.MatchString(s) || secretMarks.MatchString(s)
 }
 
-// Redact leaves runs out of a message that may be a key.
+// Redact replaces runs that may be a key in a message with their lengths.
 func Redact(message string) string {
 	return longRun.ReplaceAllStringFunc(message,
 		func(run string) string { return fmt.Sprintf("(%d characters)", len(run)) })

@@ -1,9 +1,10 @@
-// Package printable makes text of strangers safe to show and to quote.
+// Package printable makes untrusted text safe to print and to quote. For
+// example, String("a\x1b[31m\u202e") is `a\x1b[31m\u202e`, in visible
+// characters.
 //
-// Names in captures, schemas and file systems may hold anything. A terminal obeys
-// control characters, a reader is misled by characters that turn the direction of
-// writing, and a line break in a name forges a line of output. For example,
-// String("a\x1b[31m\u202e") is `a\x1b[31m\u202e`, in visible characters.
+// Names in captures, schemas and file systems may contain anything. A terminal
+// executes control characters. Characters that change the direction of writing
+// mislead a reader. A line break in a name forges a line of output.
 package printable
 
 import (
@@ -13,14 +14,19 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// Rune reports whether a character may stand in output as it is. Control
-// characters (C0, DEL, C1), controls of direction, line and paragraph separators,
-// private and unassigned characters may not. The space may.
+// Rune reports whether a character may appear in output unchanged. Control
+// characters (C0, DEL, C1), direction controls, line and paragraph separators,
+// and private and unassigned characters may not. The space may.
 func Rune(r rune) bool { return unicode.IsPrint(r) }
 
-// Append adds text to a line of output. What Rune refuses becomes an escape: \n
-// and \t, \x1b for a byte below 0x80 or one that is not UTF-8, \u202e up to U+FFFF
-// and \U000e0041 above. The result is valid UTF-8 and has no line break.
+// Append appends text to a line of output. Characters that Rune refuses become
+// escapes:
+//
+//   - \n and \t;
+//   - \x1b for a byte below 0x80, or one that is not UTF-8;
+//   - \u202e up to U+FFFF, and \U000e0041 above.
+//
+// The result is valid UTF-8 without line breaks.
 func Append[T string | []byte](to []byte, text T) []byte {
 	b := []byte(text)
 	for len(b) > 0 {
@@ -56,7 +62,8 @@ func appendDigits(to []byte, r rune, digits int) []byte {
 	return to
 }
 
-// String is Append for one text. It allocates nothing where nothing is escaped.
+// String returns one text as Append writes it. It allocates nothing if nothing
+// needs an escape.
 func String(text string) string {
 	if Clean(text) {
 		return text
@@ -64,7 +71,7 @@ func String(text string) string {
 	return string(Append(nil, text))
 }
 
-// Clean reports whether Append leaves a text as it is.
+// Clean reports whether Append leaves a text unchanged.
 func Clean(text string) bool {
 	for i, r := range text {
 		if !Rune(r) || r == utf8.RuneError && !validAt(text, i) {
@@ -79,9 +86,10 @@ func validAt(text string, i int) bool {
 	return n > 1
 }
 
-// AppendJSONRune adds a character within a JSON string: as it is where Rune lets
-// it, else as \u202e; above U+FFFF as the two surrogates that JSON asks for. The
-// escapes of JSON itself (quotes, backslashes) are the caller's.
+// AppendJSONRune appends a character of a JSON string. A character that Rune
+// accepts stays unchanged. Another becomes \u202e; above U+FFFF it becomes the
+// two surrogates that JSON requires. The caller handles JSON's own escapes
+// (quotes, backslashes).
 func AppendJSONRune(to []byte, r rune) []byte {
 	const (
 		surrogates  = 0x10000
@@ -100,9 +108,9 @@ func AppendJSONRune(to []byte, r rune) []byte {
 	return appendDigits(append(to, `\u`...), r, 4)
 }
 
-// AppendJSON adds JSON that encoding/json made, whose strings keep characters that
-// Rune refuses. They become \u escapes, so the values stay what they are. Line
-// breaks between values stay.
+// AppendJSON appends output of encoding/json. Characters in its strings that
+// Rune refuses become \u escapes, which do not change the values. Line breaks
+// between values stay.
 func AppendJSON(to, text []byte) []byte {
 	for len(text) > 0 {
 		if c := text[0]; c == '\n' || c >= ' ' && c < 0x7f {

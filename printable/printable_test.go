@@ -33,7 +33,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestForbidden goes through all characters that must never be in an output.
+// TestForbidden checks all characters that must never appear in output.
 func TestForbidden(t *testing.T) {
 	for r := range rune(utf8.MaxRune) + 1 {
 		bad := r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e ||

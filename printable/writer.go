@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// JSONWriter returns a writer for an encoder of encoding/json: what its strings hold
-// and Rune refuses becomes \u escapes (see AppendJSON). Each Write has whole
-// values, as those of json.Encoder have.
+// JSONWriter returns a writer for an encoder of encoding/json. Characters in
+// its strings that Rune refuses become \u escapes (see AppendJSON). Each Write
+// must contain whole values, as with json.Encoder.
 func JSONWriter(to io.Writer) io.Writer { return &writer{to: to, add: AppendJSON} }
 
-// DocumentWriter returns a writer for a document of several lines, such as a page of
-// HTML, whose line breaks and tabs are its own: what else Rune refuses becomes an
-// escape (see Append). A character may be divided between two Writes.
+// DocumentWriter returns a writer for a document of several lines, such as an
+// HTML page. It keeps line breaks and tabs. Other characters that Rune refuses
+// become escapes (see Append). A character may be divided between two Writes.
 func DocumentWriter(to io.Writer) io.Writer { return &writer{to: to, add: appendLines, hold: true} }
 
 func appendLines(to, text []byte) []byte {
@@ -35,11 +35,11 @@ type writer struct {
 	to   io.Writer
 	add  func(to, text []byte) []byte
 	buf  []byte
-	hold bool   // keep the start of a character that a Write ends in
-	rest []byte // what was kept
+	hold bool   // hold back the start of a character at the end of a Write
+	rest []byte // what was held back
 }
 
-// Write returns the length of p where all of it was taken.
+// Write returns len(p) if all of p was processed.
 func (w *writer) Write(p []byte) (int, error) {
 	text := p
 	if len(w.rest) > 0 {
@@ -57,8 +57,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wholeRunes returns the length of text without a character that has only begun at
-// its end.
+// wholeRunes returns the length of text without an incomplete character at its
+// end.
 func wholeRunes(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		at := len(text) - n

@@ -1,16 +1,17 @@
-// Package rewrite makes captures of captures: it reduces one to the few packets
-// in which a finding or a divergence still stands, for a bug report.
+// Package rewrite makes small captures from large ones. For a bug report, it
+// reduces a capture to the few packets in which a finding or a divergence still
+// occurs:
 //
 //	all frames ──> those of one flow ──> up to the frame that shows it
 //	           ──> without this chunk of them? without that? (delta debugging)
 //
-// What a smaller capture shows is asked of the whole analysis each time, so what
-// comes out shows it to whoever runs the same command on it: the same rule, of the
-// same endpoint, on the same side. A divergence stays as certain as it was; a finding
-// may need much of a capture to be certain, and is let become likely.
+// It runs the whole analysis on each candidate. So the same command shows the
+// same problem in the result: the same rule, for the same endpoint, on the same
+// side. A divergence must stay as certain as it was. A finding may become
+// likely, because it may need much of a capture to be certain.
 //
-// Ring 4 of the house. Source of truth: Zeller and Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", for the order in which chunks are tried.
+// Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing
+// Input", for the order in which chunks are tried.
 package rewrite
 
 import (
@@ -33,7 +34,7 @@ import (
 type Frames struct {
 	list []capture.Frame
 	next int
-	// What the capture says that it lacks: see analyze.Dropper.
+	// How many packets the capture lacks; see analyze.Dropper.
 	dropped uint64
 	counted bool
 	ended   error
@@ -42,11 +43,12 @@ type Frames struct {
 // maxBytes bounds a capture that is held in memory.
 const maxBytes = 1 << 30
 
-// frameCost is what a frame takes beside its bytes.
+// frameCost is the memory of a frame without its bytes.
 const frameCost = int(unsafe.Sizeof(capture.Frame{}))
 
-// LoadWithin reads a source to its end. A capture that is cut short gives what came
-// before the cut. One that takes more bytes than most, or than a GiB, is an error.
+// LoadWithin reads a source to its end. Of a capture that is cut short it
+// returns the part before the cut. If the capture takes more than most bytes,
+// or more than a GiB, LoadWithin returns an error.
 func LoadWithin(src capture.Source, most int) (*Frames, error) {
 	most = min(most, maxBytes)
 	f := &Frames{}
@@ -80,19 +82,19 @@ func LoadWithin(src capture.Source, most int) (*Frames, error) {
 // Len returns the number of frames.
 func (f *Frames) Len() int { return len(f.list) }
 
-// Ended tells how the reading ended where not cleanly: a capture.CutError.
+// Ended returns a capture.CutError if the capture is cut short, otherwise nil.
 func (f *Frames) Ended() error { return f.ended }
 
 // Dropped returns how many packets the capture is known to lack.
 func (f *Frames) Dropped() uint64 { return f.dropped }
 
-// Counted reports whether it says of all that it lacks.
+// Counted reports whether the capture counted all packets that it lacks.
 func (f *Frames) Counted() bool { return f.counted }
 
 // At returns frame i, from 0, as it was in its file.
 func (f *Frames) At(i int) *capture.Frame { return &f.list[i] }
 
-// Next returns the next frame, under its number in this capture.
+// Next returns the next frame, with its number in this capture.
 func (f *Frames) Next(to *capture.Frame) error {
 	if f.next == len(f.list) {
 		return io.EOF
@@ -103,7 +105,7 @@ func (f *Frames) Next(to *capture.Frame) error {
 	return nil
 }
 
-// Rewind begins anew.
+// Rewind restarts at the first frame.
 func (f *Frames) Rewind() error { f.next = 0; return nil }
 
 // Close does nothing.
@@ -118,45 +120,45 @@ func (f *Frames) pick(of []int) *Frames {
 	return p
 }
 
-// Rule says what must still stand: the rule of a finding, or of a divergence
-// that replay finds.
+// Rule is what must still occur: the rule of a finding, or of a divergence that
+// replay finds.
 type Rule struct {
 	ID       string
 	Analysis analyze.Options
 	Behave   string // replay's behaviour; empty for the suggested one
-	// Tell is told of every capture that is tried: which one it is, and its frames.
-	// It may be nil.
-	Tell func(trial, frames int)
+	// Tell, if not nil, is called for every capture that is tried, with the number
+	// of the attempt and the number of frames.
+	Tell func(attempt, frames int)
 }
 
-// mark tells a finding, or a divergence, from others.
+// mark identifies a finding or a divergence.
 type mark struct {
 	diverges        bool
 	protocol        string
 	side            machine.Side
 	own, peer       netip.AddrPort
-	behaviour, name string // of a divergence: what the side is held against, and the field
+	behaviour, name string // of a divergence: the behaviour of the reference, and the field
 	severity        machine.Severity
 }
 
-// Sight is how a finding, or a divergence, of the rule stands in a capture.
-type Sight struct {
-	Diverges  bool // it is what replay finds; else it is a finding
+// Occurrence is where a capture shows the rule: a finding or a divergence.
+type Occurrence struct {
+	Diverges  bool // replay finds it; otherwise it is a finding
 	Side      machine.Side
 	Addr      netip.AddrPort
 	Certainty machine.Certainty
-	Frame     uint64 // where it shows first, in the smaller capture
+	Frame     uint64 // the first frame that shows it, in the smaller capture
 	Message   string // in words
 	mark      mark
 }
 
-// seen is what a capture shows of a rule, and which rules it shows at all.
+// seen is what a capture shows of a rule, and all the rules that it shows.
 type seen struct {
-	sights []Sight
-	others []string // in order of their names, each once
+	occurrences []Occurrence
+	others      []string // sorted by name, without duplicates
 }
 
-// divergences returns what replay finds.
+// divergences adds what replay finds.
 func (r *Rule) divergences(f *Frames, to *seen) error {
 	if err := f.Rewind(); err != nil {
 		return err
@@ -177,7 +179,7 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 		}
 		m := mark{diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side),
 			peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field}
-		to.sights = append(to.sights, Sight{
+		to.occurrences = append(to.occurrences, Occurrence{
 			Diverges: true, Side: x.Side, Addr: m.own, Certainty: x.Certainty(), Frame: d.Ref.Frame(), mark: m,
 			Message: fmt.Sprintf("%s: %s expected %s, got %s", x.Behaviour, d.Field, d.Expected, d.Got),
 		})
@@ -185,7 +187,7 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 	return nil
 }
 
-// findings returns what the analysis finds.
+// findings adds what the analysis finds.
 func (r *Rule) findings(f *Frames, to *seen) error {
 	if err := f.Rewind(); err != nil {
 		return err
@@ -204,11 +206,11 @@ func (r *Rule) findings(f *Frames, to *seen) error {
 			if flow.Protocol != nil {
 				m.protocol = flow.Protocol.Name
 			}
-			sight := Sight{Side: x.Side, Addr: m.own, Certainty: x.Certainty, Message: x.Message(), mark: m}
+			found := Occurrence{Side: x.Side, Addr: m.own, Certainty: x.Certainty, Message: x.Message(), mark: m}
 			if len(x.Refs) > 0 {
-				sight.Frame = x.Refs[0].Frame()
+				found.Frame = x.Refs[0].Frame()
 			}
-			to.sights = append(to.sights, sight)
+			to.occurrences = append(to.occurrences, found)
 		}
 	}
 	return nil
@@ -220,10 +222,10 @@ func (s *seen) other(id string) {
 	}
 }
 
-// AbsentError says that a rule does not stand in a capture.
+// AbsentError says that a rule does not occur in a capture.
 type AbsentError struct {
 	Rule  string
-	Shown []string // the rules that do, by name
+	Shown []string // the names of the rules that do occur
 }
 
 func (e *AbsentError) Error() string {
@@ -235,21 +237,21 @@ func (e *AbsentError) Error() string {
 		strings.Join(e.Shown, ", "))
 }
 
-// Reduced is what Reduce found.
+// Reduced is the result of Reduce.
 type Reduced struct {
-	Frames *Frames
-	Shows  Sight             // how the rule stands in them
-	Was    machine.Certainty // of the same in the whole
-	Trials int               // captures that were analysed
-	Least  bool              // no frame of it can be left out alone
+	Frames   *Frames
+	Shows    Occurrence        // how the rule occurs in Frames
+	Was      machine.Certainty // its certainty in the whole capture
+	Attempts int               // number of captures that were analysed
+	Least    bool              // every single frame of it is needed
 }
 
-// Reduce finds a small capture in which the rule still stands: a divergence where
-// replay finds one of that name in the whole, else a finding. trials bounds how
-// many captures are analysed on the way. The error is an AbsentError where the rule
-// does not stand in the whole one.
-func Reduce(f *Frames, r *Rule, trials int) (*Reduced, error) {
-	d := &reduction{all: f, rule: r, left: trials}
+// Reduce finds a small capture in which the rule still occurs. That is a
+// divergence if replay finds one of that name in the whole capture, otherwise a
+// finding. The parameter attempts bounds how many captures are analysed. The
+// error is an AbsentError if the rule does not occur in the whole capture.
+func Reduce(f *Frames, r *Rule, attempts int) (*Reduced, error) {
+	d := &reduction{all: f, rule: r, left: attempts}
 	whole := make([]int, f.Len())
 	for i := range whole {
 		whole[i] = i
@@ -268,7 +270,7 @@ func Reduce(f *Frames, r *Rule, trials int) (*Reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Once more, for how it stands in what is kept.
+	// Once more, to see how it occurs in the remaining frames.
 	if ok, err := d.try(kept); err != nil {
 		return nil, err
 	} else if !ok {
@@ -278,18 +280,18 @@ func Reduce(f *Frames, r *Rule, trials int) (*Reduced, error) {
 	return &Reduced{f.pick(kept), d.shows, d.aims[d.shows.mark], d.done, least}, nil
 }
 
-// reduction is a Reduce at work.
+// reduction is the state of a Reduce.
 type reduction struct {
 	all   *Frames
 	rule  *Rule
-	aims  map[mark]machine.Certainty // any of these must stand; and how certain they were
-	finds func(*Frames, *seen) error // what kind of thing they are
-	shows Sight                      // that stood in the newest capture that was tried
+	aims  map[mark]machine.Certainty // one of these must still occur, by certainty in the whole capture
+	finds func(*Frames, *seen) error // finds divergences, or findings
+	shows Occurrence                 // the occurrence in the newest capture that was tried
 	left  int
 	done  int
 }
 
-// aim looks at the whole capture for what must still stand.
+// aim searches the whole capture for what must still occur.
 func (d *reduction) aim() error {
 	var s seen
 	d.left--
@@ -298,17 +300,17 @@ func (d *reduction) aim() error {
 	if err := d.finds(d.all, &s); err != nil {
 		return err
 	}
-	if len(s.sights) == 0 {
+	if len(s.occurrences) == 0 {
 		d.finds = d.rule.findings
 		if err := d.finds(d.all, &s); err != nil {
 			return err
 		}
 	}
-	if len(s.sights) == 0 {
+	if len(s.occurrences) == 0 {
 		return &AbsentError{d.rule.ID, s.others}
 	}
 	d.aims = map[mark]machine.Certainty{}
-	for _, x := range s.sights {
+	for _, x := range s.occurrences {
 		d.aims[x.mark] = max(d.aims[x.mark], x.Certainty)
 	}
 	return nil
@@ -324,7 +326,7 @@ func (d *reduction) try(of []int) (bool, error) {
 	if err := d.finds(d.all.pick(of), &s); err != nil {
 		return false, err
 	}
-	for _, x := range s.sights {
+	for _, x := range s.occurrences {
 		was, ok := d.aims[x.mark]
 		if !x.Diverges {
 			was = min(was, machine.Likely)
@@ -337,8 +339,8 @@ func (d *reduction) try(of []int) (bool, error) {
 	return false, nil
 }
 
-// flow keeps the frames of one flow where the rule stands in it alone: the
-// shortest such.
+// flow keeps only the frames of one flow, if they still show the rule. If there
+// are several such flows, it keeps the shortest.
 func (d *reduction) flow(of []int) ([]int, error) {
 	byFlow := map[int][]int{}
 	o := d.rule.Analysis
@@ -379,8 +381,8 @@ func (d *reduction) flow(of []int) ([]int, error) {
 	return of, nil
 }
 
-// shorten leaves out what comes after the frame that shows it, and what comes
-// before all that it needs.
+// shorten removes the frames after the one that shows it, and the frames before
+// all that it needs.
 func (d *reduction) shorten(of []int) ([]int, error) {
 	var failed error
 	search := func(n int, holds func(k int) []int) int {
@@ -408,8 +410,8 @@ func (d *reduction) shorten(of []int) ([]int, error) {
 	return of, nil
 }
 
-// confirm tries once more what a search has found, since what it searched need
-// not have one turning point.
+// confirm tries the result of a search once more, because a binary search may
+// be wrong if there is more than one turning point.
 func (d *reduction) confirm(of []int, failed error) (bool, error) {
 	if failed != nil || len(of) == 0 {
 		return false, failed
@@ -417,7 +419,7 @@ func (d *reduction) confirm(of []int, failed error) (bool, error) {
 	return d.try(of)
 }
 
-// thin leaves out chunks, large ones first, until no single frame can go.
+// thin removes chunks, large ones first, until every single frame is needed.
 func (d *reduction) thin(of []int) (kept []int, least bool, err error) {
 	chunk := max(1, len(of)/2)
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/ackscope/ackscope/rewrite"
 )
 
-// TestReduce: the stale entries of a run of 7,000 frames, in a few of them.
+// TestReduce reduces a run of 7,000 frames with stale entries to a few frames.
 func TestReduce(t *testing.T) {
 	in, err := capture.Open([]string{"../testdata/pcaps/plain-le-stalebug-loss98.server.pcap.gz"}, capture.Options{})
 	if err != nil {
@@ -53,12 +53,12 @@ func TestReduce(t *testing.T) {
 	if _, err := rewrite.Reduce(f, &rewrite.Rule{ID: "no-such-rule", Analysis: o}, 10); err == nil {
 		t.Error("a rule that does not stand: expected an error")
 	}
-	t.Logf("%d frames of %d after %d trials, least %v", r.Frames.Len(), f.Len(), r.Trials, r.Least)
+	t.Logf("%d frames of %d after %d trials, least %v", r.Frames.Len(), f.Len(), r.Attempts, r.Least)
 }
 
-// TestReduceSame: what a small capture shows is what the whole one did: the rule of
-// the same endpoint, on the same side; also where it takes frames of the other side
-// to tell which side that is.
+// TestReduceSame: a small capture shows the same as the whole one: the rule for
+// the same endpoint, on the same side. That holds even if frames of the other
+// side are needed to identify the side.
 func TestReduceSame(t *testing.T) {
 	o := analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func TestReduceSame(t *testing.T) {
 	}
 }
 
-// commented gives each frame options of its own.
+// commented gives each frame its own options.
 type commented struct {
 	capture.Source
 	buf []byte
@@ -133,7 +133,8 @@ func findingsOf(t *testing.T, f *rewrite.Frames, o analyze.Options, rule string)
 	return list
 }
 
-// TestReduceAbsent: a rule that does not stand is named, with those that do.
+// TestReduceAbsent: the error names a rule that does not occur, and those that
+// do.
 func TestReduceAbsent(t *testing.T) {
 	in, err := capture.Open([]string{"../testdata/pcaps/reliable-ipv6.client.pcap.gz"}, capture.Options{})
 	if err != nil {

@@ -1,16 +1,15 @@
-// Package scale maps times, counts and lengths of a capture onto cells, pixels
-// and levels, and adds, subtracts and multiplies them, without overflow.
+// Package scale maps times, counts and lengths of a capture to cells, pixels
+// and levels without overflow. It also adds, subtracts and multiplies them.
 //
-//	scale.Position(at, first, last, 80)   // in which of 80 columns an instant lies
-//	scale.Mul(rowTime, 24)                // what 24 rows of a ladder show
+//	scale.Position(at, first, last, 80)   // in which of 80 columns an instant is
+//	scale.Mul(rowTime, 24)                // the time that 24 rows of a ladder show
 //
-// A capture's timestamps come from outside: one flipped bit puts two packets 292
-// years apart, and such a difference times a factor needs more than 64 bits. So
-// products are 128 bits wide here, and what does not fit saturates: the result
-// is the nearest number that fits. internal/arch fails where another package
-// multiplies a time by itself.
-//
-// Ring 0 of the house: it knows no other package.
+// The timestamps of a capture are untrusted. One flipped bit can put two
+// packets 292 years apart, and the product of such a difference with a factor
+// needs more than 64 bits. So products have 128 bits here. A result that does
+// not fit saturates: it becomes the nearest number that fits. internal/arch
+// fails if another package multiplies a time by itself. Package scale imports
+// no other package of ackscope.
 package scale
 
 import (
@@ -18,7 +17,7 @@ import (
 	"math/bits"
 )
 
-// Integer is what is scaled: time.Duration, machine.Instant and plain numbers.
+// Integer is the type of the operands: time.Duration, machine.Instant or int64.
 type Integer interface{ ~int64 }
 
 // Add returns a+b, saturated.
@@ -30,7 +29,7 @@ func Add[T, U Integer](a T, b U) T {
 	return saturated[T](b < 0)
 }
 
-// Sub returns a-b, saturated. Of two instants that is a difference.
+// Sub returns a-b, saturated. For two instants the result is their difference.
 func Sub[T Integer](a, b T) T {
 	difference := a - b
 	if (difference < a) == (b > 0) || b == 0 {
@@ -49,7 +48,8 @@ func saturated[T Integer](negative bool) T {
 	return math.MaxInt64
 }
 
-// magnitude returns the distance of a number from 0; that of the least int64 fits.
+// magnitude returns the absolute value of a number. It fits even for the
+// smallest int64.
 func magnitude(n int64) uint64 {
 	if n < 0 {
 		return -uint64(n)
@@ -66,7 +66,7 @@ func MulDiv(a, b, c int64) int64 {
 	switch {
 	case high == 0 && low == 0:
 		return 0
-	case high >= divisor: // 128 bits by 64: the quotient would need more than 64
+	case high >= divisor: // the quotient of 128 by 64 bits would need more than 64
 		return saturated[int64](negative)
 	}
 	quotient, _ := bits.Div64(high, low, divisor)
@@ -79,28 +79,29 @@ func MulDiv(a, b, c int64) int64 {
 	return int64(quotient)
 }
 
-// Position says in which of so many equal cells a value of [lo, hi] lies: 0 to
-// cells-1. A value outside lies in the nearest cell. Without a cell, or where hi
-// is below lo, the position is 0.
+// Position returns the index of the cell that contains value, if [lo, hi] is
+// divided into equal cells: 0 to cells-1. For a value outside it returns the
+// nearest cell. If there is no cell, or hi is not above lo, it returns 0.
 func Position[T Integer](value, lo, hi T, cells int) int {
 	if cells <= 0 || hi <= lo || value <= lo {
 		return 0
 	}
-	// As unsigned numbers the distances fit, whatever the signs are.
+	// As unsigned numbers the distances fit, whatever their signs are.
 	offset, span := uint64(min(value, hi))-uint64(lo), uint64(hi)-uint64(lo)
 	if span < math.MaxUint64 {
 		span++ // both ends are inside
 	}
 	high, low := bits.Mul64(offset, uint64(cells))
 	if high >= span {
-		return cells - 1 // the whole range of int64 has one value more than span can count
+		return cells - 1 // the range of int64 has one value more than span can count
 	}
 	at, _ := bits.Div64(high, low, span)
 	return min(int(at), cells-1)
 }
 
-// Part returns how many of so many cells a part of a whole fills: 0 for nothing,
-// all cells for the whole, rounded down. A whole of 0 has no parts.
+// Part returns how many of cells cells a part of a whole fills, rounded down.
+// It returns 0 for nothing, and cells for the whole. If the whole is 0, it
+// returns 0.
 func Part[T Integer](part, whole T, cells int) int {
 	if whole <= 0 || part <= 0 || cells <= 0 {
 		return 0
@@ -108,8 +109,8 @@ func Part[T Integer](part, whole T, cells int) int {
 	return int(MulDiv(int64(min(part, whole)), int64(cells), int64(whole)))
 }
 
-// Level returns the step of a bar for a count: 0 for none, else 1 to levels, the
-// highest for most.
+// Level returns the height of a bar for a count: 0 for no count, otherwise 1 to
+// levels. The count most has the highest level.
 func Level[T Integer](count, most T, levels int) int {
 	if count <= 0 || levels <= 0 {
 		return 0
@@ -117,14 +118,14 @@ func Level[T Integer](count, most T, levels int) int {
 	return 1 + Part(count, max(most, count), levels-1)
 }
 
-// Int returns a number as an int, saturated where an int has 32 bits.
+// Int converts a number to int. It saturates if an int has 32 bits.
 func Int(n int64) int {
 	return int(min(max(n, math.MinInt), math.MaxInt))
 }
 
-// Float returns a number of floating point as a whole one, rounded towards 0 and
-// saturated. Go leaves open what its own conversion gives of a number that does
-// not fit. Not-a-number is 0 here.
+// Float converts a floating-point number to an integer, rounded towards 0 and
+// saturated. Go does not define its own conversion for a number that does not
+// fit. Not-a-number becomes 0.
 func Float(v float64) int64 {
 	switch {
 	case math.IsNaN(v):
@@ -137,16 +138,16 @@ func Float(v float64) int64 {
 	return int64(v)
 }
 
-// Far bounds coordinates, so that the difference of two fits. What lies so far
-// outside of a drawing looks the same wherever it lies.
+// Far bounds coordinates, so that the difference of two fits. Any point that
+// far outside a drawing looks the same.
 const Far = 1 << 61
 
-// Line calls dot for each step of a line that lies in a drawing of w by h dots;
-// step 0 is at the line's beginning. Along its longer axis each step is one dot,
-// so that there are at most max(w, h) calls, however long the line is.
+// Line calls dot for each step of a line that is inside a drawing of w by h
+// dots. Step 0 is the start of the line. Each step is one dot along the longer
+// axis. So there are at most max(w, h) calls, however long the line is.
 func Line(x0, y0, x1, y1 int64, w, h int, dot func(x, y int, step int64)) {
-	near := func(n int64) int64 { return min(max(n, -Far), Far) }
-	x0, y0, x1, y1 = near(x0), near(y0), near(x1), near(y1)
+	clamp := func(n int64) int64 { return min(max(n, -Far), Far) }
+	x0, y0, x1, y1 = clamp(x0), clamp(y0), clamp(x1), clamp(y1)
 	dx, dy := x1-x0, y1-y0
 	steps := int64(max(magnitude(dx), magnitude(dy)))
 	at, length, size := x0, dx, w

@@ -26,7 +26,8 @@ func fits(n *big.Int) int64 {
 	return math.MaxInt64
 }
 
-// The oracle is math/big, over all pairs and triples of the numbers above.
+// TestArithmeticEqualsBigNumbers compares with math/big, over all pairs and
+// triples of the numbers above.
 func TestArithmeticEqualsBigNumbers(t *testing.T) {
 	for _, a := range numbers {
 		for _, b := range numbers {
@@ -69,7 +70,7 @@ func TestPositionEqualsBigNumbers(t *testing.T) {
 						at.Mul(at, big.NewInt(int64(cells)))
 						want = at.Quo(at, span.Add(span, big.NewInt(1))).Int64()
 					}
-					// 2^64-1 and 2^64 as spans may part by one cell.
+					// The spans 2^64-1 and 2^64 may differ by one cell.
 					if d := int64(got) - want; d != 0 && (d*d != 1 || lo != math.MinInt64 || hi != math.MaxInt64) {
 						t.Fatalf("Position(%d, %d, %d, %d) is %d, expected %d", value, lo, hi, cells, got, want)
 					}
@@ -109,8 +110,8 @@ func TestLevelsAndParts(t *testing.T) {
 	}
 }
 
-// The part of a line that is drawn is the part inside of the whole line, stepped
-// dot by dot.
+// TestLineEqualsTheWholeLine: the dots of a line equal those of the whole line,
+// stepped dot by dot, that are inside the drawing.
 func TestLineEqualsTheWholeLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	type dot struct {
@@ -147,7 +148,8 @@ func TestLineEqualsTheWholeLine(t *testing.T) {
 	}
 }
 
-// However long a line is, it takes no more steps than the drawing is wide or high.
+// TestLineIsBoundedByTheDrawing: however long a line is, it takes no more steps
+// than the drawing is wide or high.
 func TestLineIsBoundedByTheDrawing(t *testing.T) {
 	const w, h = 160, 92
 	for _, y0 := range numbers {
@@ -161,7 +163,7 @@ func TestLineIsBoundedByTheDrawing(t *testing.T) {
 			}
 		}
 	}
-	// A line that crosses the drawing is seen, wherever it begins and ends.
+	// A line that crosses the drawing is visible, wherever it begins and ends.
 	dots := 0
 	Line(0, math.MinInt64, w-1, math.MaxInt64, w, h, func(int, int, int64) { dots++ })
 	if dots != h {

@@ -15,8 +15,8 @@ type compiler struct {
 	index  int
 }
 
-// scope is the fields that an expression can name: those before it, in its own
-// list and in the lists around it.
+// scope is the set of fields that an expression can name: earlier fields of its
+// own list and of the enclosing lists.
 type scope struct {
 	outer *scope
 	names map[string]int
@@ -87,7 +87,7 @@ func (c *compiler) field(path string, f *Field, s *scope, depth int) error {
 			if is, times := c.coding.Alias(name); times == 1 {
 				name = is
 			}
-			f.lost, f.bare = c.coding.Lost(name)
+			f.lost, f.noCount = c.coding.Lost(name)
 			return c.field(path+".item", f.Item, &scope{outer: s}, depth+1)
 		}
 		return c.fields(path+".fields", f.Fields, s, depth+1)
@@ -107,7 +107,7 @@ func (c *compiler) field(path string, f *Field, s *scope, depth int) error {
 	return nil
 }
 
-// kind resolves the type's name.
+// kind resolves the name of the type.
 func (c *compiler) kind(path string, f *Field) error {
 	f.signed = false
 	name := f.Type
@@ -156,7 +156,8 @@ func (c *compiler) kind(path string, f *Field) error {
 	return nil
 }
 
-// settings checks that a field has what its type needs, and nothing else.
+// settings checks that a field has the settings that its type needs, and no
+// others.
 func (c *compiler) settings(path string, f *Field, s *scope) (err error) {
 	takesBits := f.Type == "bits" || f.kind == kindZeros
 	switch {
@@ -210,7 +211,8 @@ func (c *compiler) settings(path string, f *Field, s *scope) (err error) {
 	return nil
 }
 
-// expr compiles a setting that may be an expression; nil where it is empty.
+// expr compiles a setting that may be an expression. It returns nil for an
+// empty setting.
 func (c *compiler) expr(path, text string, s *scope) (expr, error) {
 	if text == "" {
 		return nil, nil

@@ -7,8 +7,8 @@ import (
 )
 
 // expr is a compiled expression over the values of earlier fields. Arithmetic
-// wraps at 64 bits; what has no result (division by zero, a table that is too
-// short, a shift by 64 or more) gives 0.
+// wraps at 64 bits. An operation without a result returns 0: division by zero,
+// an index beyond a table, a shift by 64 or more.
 //
 //	or    = and { "||" and }                 compare = sum [ ("=="|"!="|"<="|">="|"<"|">") sum ]
 //	and   = compare { "&&" compare }         sum     = product { ("+"|"-"|"|"|"^") product }
@@ -87,7 +87,7 @@ func (b binary) eval(slots []int64) int64 {
 	case "^":
 		return x ^ y
 	case "/", "%":
-		if y == 0 || y == -1 { // -1: the least number has no opposite
+		if y == 0 || y == -1 { // -1: the negation of the smallest number overflows
 			if b.op == "/" && y == -1 {
 				return -x
 			}
@@ -114,7 +114,7 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// parser reads an expression by precedence, loosest first.
+// parser parses an expression by precedence, lowest first.
 type parser struct {
 	text  string
 	at    int
@@ -157,8 +157,8 @@ func (p *parser) level(n int) (expr, error) {
 	}
 }
 
-// operator takes an operator of level n. A longer one of another level that
-// begins with the same characters is not it.
+// operator consumes an operator of level n. If a longer operator of another
+// level begins with the same characters, it returns an empty string.
 func (p *parser) operator(n int) string {
 	p.space()
 	rest, longest, level := p.text[p.at:], "", 0

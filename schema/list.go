@@ -1,7 +1,7 @@
 package schema
 
-// MarshalList writes the values as a JSON array, without their names; values
-// within groups keep theirs. What MarshalJSON says of single values holds here.
+// MarshalList returns the values as a JSON array, without their names. Values
+// inside groups keep their names. Single values are encoded as by MarshalJSON.
 func (r Record) MarshalList() ([]byte, error) {
 	out := []byte{'['}
 	for i, m := range r {

@@ -15,8 +15,8 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// gafferCoding is the article series' layout, written once more and in the
-// plainest way: the real one is tested against captures.
+// gafferCoding is the layout of the article series, in the simplest
+// implementation. The tests of the real one use captures.
 type gafferCoding struct{}
 
 func (gafferCoding) Word(c bits.Cursor, v *uint64, n int) error { return c.Bits(v, n) }
@@ -52,7 +52,7 @@ func (gafferCoding) MostCount() int64                                  { return 
 func (gafferCoding) Alias(string) (string, int)                        { return "", 0 }
 func (gafferCoding) Lost(string) (items, count bool)                   { return false, false }
 func (gafferCoding) Number(kind string) (func(bits.Cursor, *uint64) error, bool, bool) {
-	if kind != "pair" { // a number in two nibbles, high one first
+	if kind != "pair" { // a number in two nibbles, the high one first
 		return nil, false, false
 	}
 	return func(c bits.Cursor, v *uint64) error {
@@ -79,7 +79,7 @@ func compile(t testing.TB, fields ...*schema.Field) *schema.Body {
 	return s.Messages[0]
 }
 
-// everything is a body with every type, nested and conditional.
+// everything returns a body with every type, nested and conditional.
 func everything(t testing.TB) *schema.Body {
 	return compile(t,
 		&schema.Field{Name: "kind", Type: "bits", Bits: "3"},
@@ -124,7 +124,8 @@ func example() schema.Record {
 	}
 }
 
-// Reading, writing and measuring agree, wherever in a byte the body begins.
+// TestOneWalk: reading, writing and measuring agree, at whatever bit of a byte
+// the body begins.
 func TestOneWalk(t *testing.T) {
 	b, want := everything(t), example()
 	for at := range 8 {
@@ -149,12 +150,13 @@ func TestOneWalk(t *testing.T) {
 	}
 }
 
-// The bits themselves, laid out by hand, low bit of a byte first.
+// TestLayout compares the bits with a layout made by hand, low bit of a byte
+// first.
 func TestLayout(t *testing.T) {
 	b := compile(t,
 		&schema.Field{Name: "a", Type: "bits", Bits: "2"},
 		&schema.Field{Name: "b", Type: "int", Min: of(-10), Max: of(10)}, // 5 bits
-		&schema.Field{Name: "s", Type: "string", Max: of(7)},             // 3 bits, then to a whole byte
+		&schema.Field{Name: "s", Type: "string", Max: of(7)},             // 3 bits, then padding to a whole byte
 		&schema.Field{Name: "f", Type: "float"},
 	)
 	w := bits.NewWriter(nil)
@@ -167,7 +169,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// What data claims is not believed beyond what it holds.
+// TestMalformed: data that claims more than it holds is an error.
 func TestMalformed(t *testing.T) {
 	for name, c := range map[string]struct {
 		fields []*schema.Field
@@ -242,7 +244,7 @@ func TestJSON(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	// And back: what JSON holds can be written.
+	// The other direction: values from JSON can be written.
 	d := json.NewDecoder(bytes.NewReader(got))
 	d.UseNumber()
 	var m map[string]any
@@ -283,7 +285,7 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// Expressions against values worked out by hand.
+// TestExpressions compares expressions with values computed by hand.
 func TestExpressions(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"1 + 2 * 3": 7, "(1 + 2) * 3": 9, "10 - 3 - 2": 5, "7 / 2": 3, "7 % 4": 3, "7 / 0": 0, "7 % 0": 0,
@@ -310,7 +312,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// Any bytes: no panic, nothing unbounded, and what was read is written again.
+// FuzzRead: no bytes cause a panic or unbounded work, and a record that was
+// read can be written again.
 func FuzzRead(f *testing.F) {
 	b := everything(f)
 	w := bits.NewWriter(nil)
@@ -363,7 +366,7 @@ func FuzzExpression(f *testing.F) {
 			return
 		}
 		r := bits.NewReader(bytes.Repeat([]byte{0xa5}, 24))
-		_ = s.Skip(0, &r) // must return, whatever it says
+		_ = s.Skip(0, &r) // must return, whatever the expression is
 	})
 }
 

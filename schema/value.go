@@ -12,7 +12,7 @@ import (
 )
 
 // Record is the values of a body in the order of its fields. A value is a bool,
-// uint64, int64, float32, float64, string, []byte, []any or a Record.
+// uint64, int64, float32, float64, string, []byte, []any, Missing or a Record.
 type Record []Member
 
 // Member is one value with its field's name.
@@ -21,8 +21,9 @@ type Member struct {
 	Value any
 }
 
-// Missing stands for an array whose items the sender's library has left off the
-// wire: how many there were, -1 where that is not known either. In JSON it is null.
+// Missing replaces an array whose items the sender's library has omitted from
+// the wire. It is the number of items, or -1 if that is not known either. In
+// JSON it is null.
 type Missing int
 
 // Get returns the value of a field.
@@ -44,8 +45,8 @@ func (r Record) Values() []any {
 	return out
 }
 
-// MarshalJSON writes an object with the fields in order. Bytes are hexadecimal
-// text; numbers that are none, or infinite, are text.
+// MarshalJSON returns an object with the fields in order. Bytes are hexadecimal
+// text. Infinite numbers and NaN are text.
 func (r Record) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for i, m := range r {
@@ -103,7 +104,7 @@ func appendFloat(out []byte, v float64, size int) []byte {
 	return strconv.AppendFloat(out, v, 'g', -1, size)
 }
 
-// lookup finds a value by name in what a caller gave to write.
+// lookup finds a value by name in the values to write.
 func lookup(in any, name string) (any, bool) {
 	switch in := in.(type) {
 	case Record:
@@ -115,7 +116,7 @@ func lookup(in any, name string) (any, bool) {
 	return nil, false
 }
 
-// take converts a value that is to be written into w.word or w.bytes.
+// take converts a value to write into w.word or w.bytes.
 func (w *walker) take(f *Field, in any) (err error) {
 	switch f.kind {
 	case kindBool:
@@ -126,7 +127,7 @@ func (w *walker) take(f *Field, in any) (err error) {
 		w.word = uint64(truth(b))
 	case kindFloat, kindDouble:
 		if v, ok := in.(float32); ok && f.kind == kindFloat {
-			w.word = uint64(math.Float32bits(v)) // as it is: widening would change a NaN
+			w.word = uint64(math.Float32bits(v)) // unchanged: a wider type would change a NaN
 			return nil
 		}
 		v, err := toFloat(in)
@@ -159,7 +160,7 @@ func (w *walker) take(f *Field, in any) (err error) {
 	return nil
 }
 
-// fits checks that a word's value is not cut by its width.
+// fits checks that the width of a word does not cut its value.
 func (w *walker) fits(f *Field, in any) error {
 	width := f.width
 	if f.kind != kindWord {

@@ -9,28 +9,28 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// Leaf is one value as a walk over data met it.
+// Leaf is one value that a walk over data found.
 type Leaf struct {
 	Field *Field
 	Depth int // 0 for the fields of the body itself
-	Item  int // which item of the array around it, from 0; -1 for none
-	Bit   int // where it begins, in bits from the first of the data
-	Bits  int // how wide it is
+	Item  int // index in the enclosing array, from 0; -1 outside arrays
+	Bit   int // its first bit, counted from the first bit of the data
+	Bits  int // its width in bits
 	Uint  uint64
-	Bytes []byte // of text and bytes: aliases the data
-	Lost  bool   // an array whose items the sender's library has left off the wire
+	Bytes []byte // of text and bytes; aliases the data
+	Lost  bool   // an array whose items the sender's library has omitted from the wire
 }
 
-// mostValues bounds what one body can hold: an array of items that take no bits
-// could claim any number of them.
+// mostValues bounds the values of one body. Without it, an array of items of
+// zero bits could claim any number of them.
 const mostValues = 1 << 16
 
-// Skip moves r over a message body of the given type. Its error is a
-// *wire.ParseError, with bits counted from r's first.
+// Skip moves r past a message body of the given type. Its error is a
+// *wire.ParseError, with bits counted from the first bit of r.
 func (s *Schema) Skip(kind uint32, r *bits.Reader) error { return s.Visit(kind, r, nil) }
 
-// Visit moves r over a message body and calls do for each of its fields in
-// order; groups and arrays come before their contents, with no width.
+// Visit moves r past a message body and calls do for each of its fields in
+// order. Groups and arrays come before their contents, with zero bits.
 func (s *Schema) Visit(kind uint32, r *bits.Reader, do func(*Leaf)) error {
 	b, err := s.body(kind, r.Pos())
 	if err != nil {
@@ -48,7 +48,8 @@ func (s *Schema) Read(kind uint32, r *bits.Reader) (Record, error) {
 	return b.Read(r)
 }
 
-// Body returns the body of a message type; nil where the schema does not know it.
+// Body returns the body of a message type. It returns nil if the schema has no
+// such type.
 func (s *Schema) Body(kind uint32) *Body { return s.Messages[kind] }
 
 func (s *Schema) body(kind uint32, at int) (*Body, error) {
@@ -59,7 +60,7 @@ func (s *Schema) body(kind uint32, at int) (*Body, error) {
 		Err: wire.ErrRange}
 }
 
-// Visit is Schema.Visit for this body.
+// Visit does for this body what Schema.Visit does.
 func (b *Body) Visit(r *bits.Reader, do func(*Leaf)) error {
 	w := b.walker()
 	defer b.schema.walkers.Put(w)
@@ -81,11 +82,12 @@ func (b *Body) Read(r *bits.Reader) (Record, error) {
 	return record, err
 }
 
-// Write writes a body of this type: values is a Record or a map[string]any. Its
+// Write writes a body of this type. values is a Record or a map[string]any. Its
 // error names the field that is missing or does not fit.
 func (b *Body) Write(to *bits.Writer, values any) error { return b.code(bits.Writing{To: to}, values) }
 
-// Measure returns the bits that values take when they are written from bit at on.
+// Measure returns the number of bits that values take when they are written
+// from bit at on.
 func (b *Body) Measure(at int, values any) (int, error) {
 	m := &bits.Measuring{At: at}
 	err := b.code(m, values)
@@ -101,19 +103,19 @@ func (b *Body) code(c bits.Cursor, values any) error {
 	return err
 }
 
-// walker is one walk over a body.
+// walker is the state of one walk over a body.
 type walker struct {
 	coding  Coding
 	cursor  bits.Cursor
 	reading *bits.Reading
 	slots   []int64
 	visit   func(*Leaf)
-	keep    bool // values are wanted as a Record
-	left    int  // values that may still come
+	keep    bool // return the values as a Record
+	left    int  // how many values may still come
 	word    uint64
 	bytes   []byte
-	item    int // of the array around the field that is coded
-	items   int // of that array
+	item    int // index in the array around the current field
+	items   int // number of items of that array
 	leaf    Leaf
 }
 
@@ -131,7 +133,7 @@ func (b *Body) walker() *walker {
 	return w
 }
 
-// fields walks a list of fields. Writing, in holds their values.
+// fields walks a list of fields. When writing, in holds their values.
 func (w *walker) fields(fields []*Field, in any, depth, item int) (Record, error) {
 	var out Record
 	for _, f := range fields {
@@ -192,7 +194,7 @@ func (w *walker) field(f *Field, in any, depth, item int) (any, error) {
 	return w.value(f), nil
 }
 
-// code puts w.word or w.bytes through the cursor.
+// code reads or writes w.word or w.bytes through the cursor.
 func (w *walker) code(f *Field) error {
 	switch f.kind {
 	case kindWord:
@@ -237,7 +239,7 @@ func (w *walker) code(f *Field) error {
 	return nil
 }
 
-// count codes how many items or bytes a field has; writing, it has n.
+// count codes how many items or bytes a field has. When writing, that is n.
 func (w *walker) count(f *Field, n int) (int, error) {
 	if f.count != nil {
 		want := f.count.eval(w.slots)
@@ -269,7 +271,7 @@ func (w *walker) array(f *Field, in any, depth, item int) (any, error) {
 		items = list
 	}
 	at := w.cursor.Pos()
-	if f.bare {
+	if f.noCount {
 		w.word = 0
 		return Missing(-1), w.done(f, at, depth, item, nil)
 	}
@@ -328,7 +330,7 @@ func (w *walker) zeros(f *Field, depth, item int) error {
 	return w.done(f, at, depth, item, nil)
 }
 
-// done formats a field's fault, or tells the visitor of its value.
+// done returns the error of a field, or passes its value to the visitor.
 func (w *walker) done(f *Field, at, depth, item int, err error) error {
 	switch {
 	case err == nil:
@@ -376,7 +378,7 @@ func limits(f *Field) string {
 	return ""
 }
 
-// value returns what was read as a plain value.
+// value returns the value that was read, as a Go value.
 func (w *walker) value(f *Field) any {
 	switch f.Shape() {
 	case Bool:

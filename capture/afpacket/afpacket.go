@@ -1,7 +1,7 @@
 // Package afpacket captures live on Linux through AF_PACKET sockets, in pure
-// Go. On other systems it builds, and Open says what to do instead.
+// Go. On other systems it builds too, and Open returns ErrUnsupported.
 //
-// Source of truth: packet(7), and the kernel's include/uapi/linux/if_packet.h.
+// Source: packet(7), and the kernel's include/uapi/linux/if_packet.h.
 package afpacket
 
 import (
@@ -15,39 +15,40 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// Any names the capture on all interfaces at once.
+// Any is the interface name for a capture on all interfaces at once.
 const Any = "any"
 
-// ErrUnsupported is what Open fails with on systems without AF_PACKET.
+// ErrUnsupported is the error of Open on systems without AF_PACKET.
 var ErrUnsupported = errors.New("live capture is unsupported on this system: pipe `tcpdump -U -w -` into `-r -`")
 
-// Options are how a live capture is opened.
+// Options say how a live capture is opened.
 type Options struct {
 	// Interface is a name, or Any.
 	Interface string
-	// Promiscuous asks the interface for frames that are not for this host; it
-	// has no effect on Any.
+	// Promiscuous also captures frames that are addressed to other hosts. It has
+	// no effect on Any.
 	Promiscuous bool
-	// SnapLength is how much of each frame is kept, in bytes (default 256 KiB).
+	// SnapLength is how many bytes of each frame are kept (default 256 KiB).
 	SnapLength int
-	// Buffer is the size of the ring that the kernel fills, in bytes (default 32 MiB);
-	// it is rounded to whole blocks, two at least.
+	// Buffer is the size of the ring that the kernel fills, in bytes (default 32
+	// MiB). It is rounded to whole blocks, at least two.
 	Buffer int
-	// Filter is a capture filter, as package pcapfilter takes it; empty for
-	// everything. It is in force before the first frame can come.
+	// Filter is a capture filter in the language of package pcapfilter. Empty
+	// means no filter. It takes effect before the first frame can arrive.
 	Filter string
-	// Program is a filter as a BPF program instead, for advanced use; it is
-	// written for the interface's own kind of packets.
+	// Program is a compiled BPF filter, in place of Filter. It must match the link
+	// type of the interface.
 	Program []bpf.RawInstruction
-	// Socket is one that Socket has opened for this interface, by a process with
-	// more privileges; nil to open one here. Open owns it then.
+	// Socket is a socket that Socket opened for this interface, in a process with
+	// more privileges. If it is nil, Open opens one. Otherwise Open takes
+	// ownership of it.
 	Socket *os.File
-	// Idle, where set, is called before the source waits for a frame that has
-	// not come yet: the moment to hand on what is buffered.
+	// Idle, if not nil, is called before the source waits for a frame that has not
+	// arrived yet. It is the moment to pass on what is buffered.
 	Idle func()
-	// Notice, where set, is told of what the capture goes on after: that the
-	// interface went down, that it is up again, that one of a group was removed.
-	// It is called by who reads.
+	// Notice, if not nil, receives a text for each event that does not end the
+	// capture. Such events are: the interface went down, it is up again, or one of
+	// a group was removed. The reading goroutine calls it.
 	Notice func(text string)
 }
 
@@ -76,7 +77,7 @@ func Devices() ([]Device, error) {
 		d := Device{Name: i.Name, Index: i.Index, Up: i.Flags&net.FlagUp != 0, Loopback: i.Flags&net.FlagLoopback != 0}
 		addresses, err := i.Addrs()
 		if err != nil {
-			continue // gone meanwhile
+			continue // removed meanwhile
 		}
 		for _, a := range addresses {
 			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
@@ -88,31 +89,33 @@ func Devices() ([]Device, error) {
 	return devices, nil
 }
 
-// Live is a live capture: a Source that never cuts, with what the kernel counts.
+// Live is a live capture: a Source that never returns a CutError, with the
+// counts of the kernel.
 type Live interface {
 	capture.Source
-	// Interface describes what is captured on.
+	// Interface describes the interface of the capture.
 	Interface() capture.Interface
-	// Statistics returns the counts since Open: frames that the socket accepted
-	// (delivered and dropped together) as FilterAccepted, those dropped for want of
-	// room in its ring as OSDropped; and what the interface itself counted, as
-	// Received and Dropped, where it is one that counts.
+	// Statistics returns the counts since Open:
+	//
+	//   - FilterAccepted: frames that the socket accepted, delivered or dropped;
+	//   - OSDropped: those of them that found no room in its ring;
+	//   - Received and Dropped: the interface's own counts, if it has them.
 	Statistics() (capture.Statistics, error)
-	// Stop ends the capture from any goroutine: Next gives the frames that had
-	// arrived by then, and after them io.EOF.
+	// Stop ends the capture; any goroutine may call it. Next then returns the
+	// frames that had arrived by then, and after them io.EOF.
 	Stop()
 }
 
-// Group is a live capture on several interfaces at once. A frame's Interface says
-// on which it came: the place among those that were asked for.
+// Group is a live capture on several interfaces at once. The Interface of a
+// frame is the index of its interface in the list that OpenGroup received.
 type Group interface {
 	capture.Source
-	// Interfaces describes them.
+	// Interfaces describes the interfaces.
 	Interfaces() []capture.Interface
-	// Statistics returns what Live.Statistics gives, of each.
+	// Statistics returns the counts of Live.Statistics for each interface.
 	Statistics() ([]capture.Statistics, error)
-	// Freezes counts, for each, how often the ring was full.
+	// Freezes returns for each interface how often its ring was full.
 	Freezes() []uint64
-	// Stop is Live.Stop of all.
+	// Stop does what Live.Stop does, for all interfaces.
 	Stop()
 }

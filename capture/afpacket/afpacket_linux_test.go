@@ -18,7 +18,7 @@ import (
 func start(t *testing.T, o Options) Live {
 	t.Helper()
 	if o.Buffer == 0 {
-		o.Buffer = 2 << 20 // the kernel clears it: a large one takes longer than the test
+		o.Buffer = 2 << 20 // small, because the kernel clears it: a large one takes longer than the test
 	}
 	l, err := Open(o)
 	if err != nil {
@@ -28,7 +28,8 @@ func start(t *testing.T, o Options) Live {
 	return l
 }
 
-// ethernet puts an Ethernet header and tags around an IP packet with UDP to port 7777.
+// ethernet builds an Ethernet frame with tags around an IP packet with UDP to
+// port 7777.
 func ethernet(t *testing.T, payload []byte, tags ...byte) []byte {
 	t.Helper()
 	frame := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, tags...)
@@ -42,8 +43,8 @@ func ethernet(t *testing.T, payload []byte, tags ...byte) []byte {
 	return frame
 }
 
-// toGame reads frames until n datagrams to port 7777 have come, and gives
-// copies of those.
+// toGame reads frames until n datagrams to port 7777 have come, and calls each
+// for them.
 func toGame(t *testing.T, l Live, n int, each func(*capture.Frame, *capture.Packet)) {
 	t.Helper()
 	guard := time.AfterFunc(20*time.Second, l.Stop)
@@ -107,8 +108,8 @@ func TestTagsComeBack(t *testing.T) {
 		}
 		i++
 	})
-	// Each passes `any` twice: out of veth1, in at veth0. What goes out with two
-	// tags comes without the inner one from some kernels.
+	// Each frame passes `any` twice: out of veth1 and in at veth0. Some kernels
+	// drop the inner of two tags on the way out.
 	tags := 0
 	duplicate := map[string]bool{}
 	toGame(t, all, 2*len(sent), func(f *capture.Frame, p *capture.Packet) {
@@ -178,7 +179,7 @@ func TestLoopbackOnce(t *testing.T) {
 	}
 }
 
-// TestStopGivesWhatCame stops a capture before anything of it was read.
+// TestStopGivesWhatCame stops a capture before any of its frames were read.
 func TestStopGivesWhatCame(t *testing.T) {
 	if !testnet.Namespaced(t) {
 		return

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// counters are what the interface itself has counted since it came up.
+// counters are the interface's own counts since it came up.
 type counters struct {
 	received, dropped uint64
 }
 
-// readCounters reads an interface's line of /proc/net/dev, of the calling
-// thread's network namespace: received bytes, packets, errors, dropped, …
+// readCounters reads an interface's line of /proc/net/dev, in the network
+// namespace of the calling thread: received bytes, packets, errors, dropped, …
 func readCounters(name string) (c counters, ok bool) {
 	text, err := os.ReadFile("/proc/thread-self/net/dev")
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// TestFilterInForce holds the kernel's verdicts, where it keeps the outer tag,
-// against those over the whole frames, as they are given out with the tag put
-// back. What is tagged passes a filter without vlan, as it does in tcpdump.
+// TestFilterInForce compares verdicts of the kernel, which keeps the outer tag
+// apart, with verdicts on whole frames. Next returns whole frames: the tag is
+// back in place. A tagged frame passes a filter without vlan, as in tcpdump.
 func TestFilterInForce(t *testing.T) {
 	if !testnet.Namespaced(t) {
 		return
@@ -27,7 +27,7 @@ func TestFilterInForce(t *testing.T) {
 	untagged := []int{0, 1} // in the kernel's view
 	for _, c := range []struct {
 		filter string
-		passes []int // of sent; nil for what passes by whole frames
+		passes []int // indexes into sent; nil for those that pass by whole frames
 	}{
 		{"vlan", nil},
 		{"vlan 5", nil},
@@ -56,7 +56,7 @@ func TestFilterInForce(t *testing.T) {
 		l.Stop()
 		got := []int{}
 		for f := (capture.Frame{}); l.Next(&f) == nil; {
-			// The kernel itself announces its addresses on a pair that has just come up.
+			// The kernel announces its own addresses on a pair that has just come up.
 			if i := slices.IndexFunc(sent, func(b []byte) bool { return string(b) == string(f.Data) }); i >= 0 {
 				got = append(got, i)
 			}
@@ -70,7 +70,7 @@ func TestFilterInForce(t *testing.T) {
 	}
 }
 
-// passing returns which of the frames pass a filter, as they are.
+// passing returns the indexes of the frames that pass a filter on whole frames.
 func passing(t *testing.T, filter string, frames [][]byte) []int {
 	t.Helper()
 	program, err := pcapfilter.Compile(filter, pcapfilter.EthernetBytes, 100)
@@ -92,7 +92,8 @@ func passing(t *testing.T, filter string, frames [][]byte) []int {
 	return out
 }
 
-// TestFilterOnAny tries what is asked of the kernel where there is no link header.
+// TestFilterOnAny checks filters that use kernel metadata, because there is no
+// link header.
 func TestFilterOnAny(t *testing.T) {
 	if !testnet.Namespaced(t) {
 		return
@@ -110,7 +111,7 @@ func TestFilterOnAny(t *testing.T) {
 		d := capture.NewDecoder(capture.DecodeOptions{})
 		var p capture.Packet
 		for f := (capture.Frame{}); l.Next(&f) == nil; {
-			// What leaves the pair's other end passes `any` there too.
+			// A frame that leaves the other end of the pair passes `any` there too.
 			if d.Decode(&f, &p); p.Direction == capture.Inbound && p.Transport == capture.UDP {
 				got++
 			}

@@ -13,17 +13,17 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// group implements Group over sources whose rings are read by one goroutine: no
-// frame is copied, and of those that have come the oldest is given first.
+// group implements Group over several sources. One goroutine reads all rings.
+// It copies no frame, and returns the oldest of those that have arrived.
 type group struct {
 	sources  []*source
 	heads    []head
 	polls    []unix.PollFd
-	wake     int // an eventfd that ends the waiting
+	wake     int // an eventfd that ends the wait
 	idle     func()
 	frames   uint64
 	stopped  atomic.Bool
-	stopping atomic.Bool // Stop was called, though not every source may have been told yet
+	stopping atomic.Bool // Stop was called, though not every source may have been stopped yet
 
 	reading sync.Mutex
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type head struct {
 	has, over bool
 }
 
-// OpenGroup opens all, or none.
+// OpenGroup opens all interfaces, or returns an error and opens none.
 func OpenGroup(list []Options) (Group, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -87,7 +87,8 @@ func (g *group) Freezes() (list []uint64) {
 	return list
 }
 
-// Next implements Source: of the frames that have come, the oldest.
+// Next implements Source. It returns the oldest of the frames that have
+// arrived.
 func (g *group) Next(f *capture.Frame) error {
 	if len(g.sources) == 1 {
 		return g.sources[0].Next(f)
@@ -132,8 +133,8 @@ func (g *group) Next(f *capture.Frame) error {
 	}
 }
 
-// reason returns why there are no more frames: io.EOF after Stop; otherwise every
-// interface was removed.
+// reason returns why there are no more frames: io.EOF after Stop, otherwise an
+// error that says that every interface was removed.
 func (g *group) reason() error {
 	if g.stopping.Load() {
 		return io.EOF
@@ -145,22 +146,22 @@ func (g *group) reason() error {
 	return all
 }
 
-// wait returns when a ring may have frames, or Stop or Close was called, or one
-// is to be looked at again.
+// wait returns when a ring may have frames, or when Stop or Close was called.
+// It also returns when it is time to check an interface that is down.
 func (g *group) wait() error {
 	timeout := -1
 	polls := g.polls
 	for i, s := range g.sources {
 		switch {
 		case g.heads[i].over:
-		case s.until.Load() != everlasting: // the block with the last frames comes when its time is up
+		case s.until.Load() != noEnd: // the kernel hands over the block with the last frames when its time is up
 			timeout = retireMilliseconds
 			s.awaited++
 		case s.down && timeout < 0:
-			timeout = int(lookEvery.Milliseconds())
+			timeout = int(checkEvery.Milliseconds())
 		}
 	}
-	if g.stopped.Load() { // what woke is not read, and would go on waking
+	if g.stopped.Load() { // the event is never read, so it would wake each wait
 		polls = polls[:len(polls)-1]
 	}
 	if _, err := unix.Poll(polls, timeout); err != nil && !errors.Is(err, unix.EINTR) {
@@ -169,14 +170,14 @@ func (g *group) wait() error {
 	for i, s := range g.sources {
 		if polls[i].Revents&unix.POLLERR != 0 {
 			s.ready(uintptr(polls[i].Fd))
-			if err := s.troubled(); err != nil {
+			if err := s.handleFailure(); err != nil {
 				return err
 			}
-		} else if s.down && s.until.Load() == everlasting {
-			s.look()
+		} else if s.down && s.until.Load() == noEnd {
+			s.checkInterface()
 		}
-		if s.ending != nil && !s.told {
-			s.told = true
+		if s.ending != nil && !s.reported {
+			s.reported = true
 			s.say("was removed")
 		}
 	}
@@ -200,10 +201,10 @@ func (g *group) Stop() {
 
 func (g *group) signal() {
 	one := [8]byte{1}
-	_, _ = unix.Write(g.wake, one[:]) // fails only where it is signalled already
+	_, _ = unix.Write(g.wake, one[:]) // fails only if it is signalled already
 }
 
-// Close implements Source; it wakes a Next that waits.
+// Close implements Source. It wakes a waiting Next.
 func (g *group) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -213,7 +214,7 @@ func (g *group) Close() error {
 	var err error
 	if len(g.sources) > 1 {
 		g.signal()
-		g.reading.Lock() // until Next, woken, has left
+		g.reading.Lock() // until Next, now awake, has returned
 		defer g.reading.Unlock()
 	}
 	for _, s := range g.sources {

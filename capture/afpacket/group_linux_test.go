@@ -26,8 +26,8 @@ func startGroup(t *testing.T, names ...string) Group {
 	return g
 }
 
-// TestGroupInOrder captures on both ends of a pair: what leaves one comes in at
-// the other, later.
+// TestGroupInOrder captures on both ends of a pair. A frame that leaves one end
+// arrives at the other end later.
 func TestGroupInOrder(t *testing.T) {
 	if !testnet.Namespaced(t) {
 		return
@@ -54,7 +54,7 @@ func TestGroupInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen[f.Interface] = append(seen[f.Interface], string(f.Data[len(f.Data)-3:]))
-		// Blocks are handed over within some milliseconds of each other.
+		// Two rings hand over their blocks within a few milliseconds of each other.
 		if f.At < last.At && last.At.Sub(f.At) > 50*time.Millisecond {
 			t.Errorf("frame %d is %v older than the one before it", f.Ref.Frame(), last.At.Sub(f.At))
 		}
@@ -110,7 +110,7 @@ func TestGroupAllOrNone(t *testing.T) {
 	}
 }
 
-// TestSocketHandedOver opens by a socket that was opened before.
+// TestSocketHandedOver opens a capture with a socket that was opened before.
 func TestSocketHandedOver(t *testing.T) {
 	if !testnet.Namespaced(t) {
 		return

@@ -11,37 +11,38 @@ import (
 )
 
 const (
-	// lookEvery is how often an interface that is down is looked at: the kernel
-	// reports that it went down, but neither that it is up again nor that it was
-	// removed meanwhile.
-	lookEvery = 250 * time.Millisecond
-	// patience is how many blocks' time the last frames are waited for.
-	patience = 50
+	// checkEvery is the interval at which an interface that is down is checked. The
+	// kernel reports that it went down, but not that it is up again or was
+	// removed.
+	checkEvery = 250 * time.Millisecond
+	// maxWaits is how many block timeouts Next waits for the last frames.
+	maxWaits = 50
 )
 
-// troubled deals with what the socket has reported. An interface that went down
-// may come up again: the kernel then goes on giving its frames to the socket.
-func (s *source) troubled() error {
+// handleFailure handles an error that the socket has reported. An interface that
+// went down may come up again. The kernel then continues to pass its frames to
+// the socket.
+func (s *source) handleFailure() error {
 	failure := s.failure
 	s.failure = nil
 	switch {
 	case errors.Is(failure, unix.ENETDOWN):
-		s.look()
+		s.checkInterface()
 	case failure != nil:
 		return fmt.Errorf("capturing on %s: %w", s.name, failure)
 	}
 	return nil
 }
 
-// look finds out how it stands with an interface that went down: of one that was
-// removed, what came before is given and then Next ends.
-func (s *source) look() {
+// checkInterface checks an interface that went down. If it was removed, Next
+// returns the frames from before, and then ends.
+func (s *source) checkInterface() {
 	now, err := net.InterfaceByIndex(s.index)
 	switch {
 	case err != nil && s.removed():
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !s.closed.Load() && s.until.Load() == everlasting {
+		if !s.closed.Load() && s.until.Load() == noEnd {
 			s.ending = fmt.Errorf("capturing on %s: the interface was removed", s.name)
 			s.end()
 		}
@@ -56,11 +57,12 @@ func (s *source) look() {
 			s.down = true
 			s.say("went down; the capture goes on once it is up again")
 		}
-		s.wake(time.Now().Add(lookEvery))
+		s.wake(time.Now().Add(checkEvery))
 	}
 }
 
-// removed asks whether the kernel has taken the socket off its interface for good.
+// removed reports whether the kernel has detached the socket from its interface
+// for good.
 func (s *source) removed() (gone bool) {
 	err := s.raw.Control(func(fd uintptr) {
 		bound, err := unix.Getsockname(int(fd))
@@ -70,12 +72,13 @@ func (s *source) removed() (gone bool) {
 	return err == nil && gone
 }
 
-// wake sets when Next is to look again, but where Stop has set it to wake now.
+// wake sets the time at which Next checks again, unless Stop has already woken
+// it.
 func (s *source) wake(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed.Load() && s.until.Load() == everlasting {
-		_ = s.file.SetReadDeadline(at) // fails only where it is closed already
+	if !s.closed.Load() && s.until.Load() == noEnd {
+		_ = s.file.SetReadDeadline(at) // fails only if it is closed already
 	}
 }
 
@@ -85,7 +88,7 @@ func (s *source) say(text string) {
 	}
 }
 
-// reason returns why Next ends.
+// reason returns the error that Next returns at the end.
 func (s *source) reason(err error) error {
 	if errors.Is(err, io.EOF) && s.ending != nil && !s.closed.Load() {
 		return s.ending

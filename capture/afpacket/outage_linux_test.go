@@ -13,8 +13,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// TestOutage takes the interface down, up again and away: all that passed it is
-// given, and each change is told.
+// TestOutage takes the interface down, then up, then removes it. All frames
+// that passed it must come, and each change must be reported.
 func TestOutage(t *testing.T) {
 	if !testnet.Namespaced(t) {
 		return

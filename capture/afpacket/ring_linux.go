@@ -10,44 +10,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ring is the memory that the kernel writes frames into, shared with it
-// (TPACKET_V3). It is cut into blocks; each belongs either to the kernel, which
-// fills it, or to us, who read it and give it back:
+// ring is the memory that the kernel writes frames into and shares with us
+// (TPACKET_V3). It is divided into blocks. Each block belongs either to the
+// kernel, which fills it, or to us. We read it and hand it back:
 //
 //	block:  version, private | status, frames, offset of the first, … | frame | frame | …
-//	frame:  tpacket3_hdr | sockaddr_ll | room | what was captured
+//	frame:  tpacket3_hdr | sockaddr_ll | headroom | captured bytes
 //	        |<------- mac (from the header's start) ------>|
 //
 // Source: the kernel's Documentation/networking/packet_mmap.rst and
 // include/uapi/linux/if_packet.h.
 type ring struct {
 	memory []byte
-	block  int // bytes of each
+	block  int // bytes of each block
 	at     int // the block to read
-	left   int // frames of it that are still to be given
+	left   int // frames of it that are still to be read
 	offset int // where the next of them begins, from the start of memory
 	held   bool
 }
 
 const (
-	// A block is handed over when it is full or this old. A reader that is held up
-	// loses frames once every block has been handed over, full or not: with 64 of
-	// them, after more than a second of little traffic.
+	// The kernel hands over a block when it is full, or retireMilliseconds old. A
+	// reader that is delayed loses frames once every block has been handed over,
+	// full or not. With 64 blocks, that takes more than a second of light traffic.
 	retireMilliseconds = 20
 
 	blockMost  = 1 << 20
 	blockLeast = 64 << 10
-	frameUnit  = 2048 // blocks hold frames of any size; the kernel wants the product named
+	frameUnit  = 2048 // blocks hold frames of any size, but the kernel requires a frame size
 
-	// addressOffset is where the sockaddr_ll of a frame stands: TPACKET_ALIGN of its header's size.
+	// addressOffset is the offset of a frame's sockaddr_ll: TPACKET_ALIGN of the
+	// size of its header.
 	addressOffset = int(unsafe.Sizeof(unix.Tpacket3Hdr{})+15) &^ 15
-	overhead      = 256 // of a block and its first frame, more than what their headers take
+	overhead      = 256 // of a block and its first frame; more than their headers take
 
 	statusOffset = int(unsafe.Offsetof(unix.TpacketBlockDesc{}.Hdr))
 )
 
-// shape returns how a ring of about so many bytes is cut, where a frame can have
-// snap: at least two blocks, so that one fills while the other is read.
+// shape returns the size and the number of blocks for a ring of about buffer
+// bytes and frames of up to snap bytes. There are at least two blocks, so that
+// one fills while the other is read.
 func shape(buffer, snap int) (block, count int) {
 	block = max(blockLeast, min(blockMost, buffer/64))
 	block = max(block, snap+headroom+overhead)
@@ -55,7 +57,7 @@ func shape(buffer, snap int) (block, count int) {
 	return block, max(2, buffer/block)
 }
 
-// openRing sets the socket up to fill a ring and maps it.
+// openRing sets up the socket to fill a ring, and maps the ring.
 func openRing(fd int, o Options) (ring, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
 		return ring{}, os.NewSyscallError("setsockopt PACKET_VERSION", err)
@@ -91,13 +93,13 @@ func (r *ring) header() *unix.TpacketHdrV1 {
 	return (*unix.TpacketHdrV1)(unsafe.Pointer(&r.memory[r.at*r.block+statusOffset]))
 }
 
-// ready reports whether the block to read is ours.
+// ready reports whether we own the block to read.
 func (r *ring) ready() bool {
 	return r.held || atomic.LoadUint32(&r.header().Block_status)&unix.TP_STATUS_USER != 0
 }
 
-// next returns the next frame, from its header to the end of its block, or nil
-// where none has come. The frame before it is gone then.
+// next returns the next frame, from its header to the end of its block. It
+// returns nil if none has arrived. The previous frame is then no longer valid.
 func (r *ring) next() []byte {
 	for r.left == 0 {
 		if r.held {

@@ -13,11 +13,12 @@ import (
 	"github.com/ackscope/ackscope/capture/pcapfilter"
 )
 
-// Open starts to capture. It needs CAP_NET_RAW, or a socket that was opened with it.
+// Open starts a capture. It needs CAP_NET_RAW, or a socket that was opened with
+// it.
 func Open(o Options) (Live, error) {
 	s, err := openSource(o)
 	if err != nil {
-		return nil, err // not s: a nil *source is no nil Live
+		return nil, err // not s: a nil *source in a Live is not a nil Live
 	}
 	return s, nil
 }
@@ -40,8 +41,9 @@ func openSource(o Options) (*source, error) {
 	return s, nil
 }
 
-// Socket opens the socket of a capture and does no more: what needs CAP_NET_RAW.
-// A process can hand it to one without, whose Open takes it as Options.Socket.
+// Socket only opens the socket of a capture: the step that needs CAP_NET_RAW.
+// It can be handed to a process without that capability, which passes it to
+// Open as Options.Socket.
 func Socket(o Options) (*os.File, error) {
 	_, cooked, err := target(o)
 	if err != nil {
@@ -54,9 +56,9 @@ func Socket(o Options) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "AF_PACKET"), nil
 }
 
-// target returns an interface's number, and whether the kernel takes its link
-// header off. Ethernet's stays; of others the cooked header says what it takes
-// to read on.
+// target returns the index of an interface, and whether the kernel removes its
+// link header. An Ethernet header is kept. On other interfaces the cooked
+// header replaces it.
 func target(o Options) (index int, cooked bool, err error) {
 	if o.Interface == Any {
 		return 0, true, nil
@@ -69,7 +71,8 @@ func target(o Options) (index int, cooked bool, err error) {
 	return i.Index, hardware != unix.ARPHRD_ETHER && hardware != unix.ARPHRD_LOOPBACK, err
 }
 
-// socket opens one for protocol 0: nothing is queued before it is set up and bound.
+// socket opens a socket for protocol 0. Nothing is queued before it is set up
+// and bound.
 func socket(cooked bool) (int, error) {
 	kind := unix.SOCK_RAW
 	if cooked {
@@ -79,8 +82,8 @@ func socket(cooked bool) (int, error) {
 	return fd, os.NewSyscallError("socket", err)
 }
 
-// fits checks that a socket of another process is one that socket would open: of
-// another type it would give frames with other headers than are read.
+// fits checks that a socket from another process has the type that socket would
+// open. With another type, the frames would have other headers than we read.
 func fits(fd int, cooked bool) error {
 	want := unix.SOCK_RAW
 	if cooked {
@@ -113,7 +116,8 @@ func open(o Options) (*source, error) {
 		if err := fits(int(o.Socket.Fd()), cooked); err != nil {
 			return nil, errors.Join(err, o.Socket.Close())
 		}
-		// A descriptor of our own: the file closes its own when it is collected.
+		// Duplicate the descriptor: the *os.File closes its own one when it is
+		// garbage collected.
 		fd, err = unix.FcntlInt(o.Socket.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		err = errors.Join(os.NewSyscallError("fcntl", err), o.Socket.Close())
 		if err == nil {
@@ -142,11 +146,11 @@ func open(o Options) (*source, error) {
 	return newSource(file, raw, r, o, index, cooked), nil
 }
 
-// filter attaches the capture filter, and locks it: nobody who gets hold of the
-// socket can widen it.
+// filter attaches the capture filter and locks it. A process that receives the
+// socket cannot widen the filter.
 func filter(fd int, cooked bool, o Options) error {
 	raw := o.Program
-	if len(raw) == 0 { // an empty filter too: the ring cuts frames by what it returns
+	if len(raw) == 0 { // compile an empty filter too: its return value is what cuts frames
 		target := pcapfilter.EthernetSocket
 		if cooked {
 			target = pcapfilter.CookedSocket
@@ -181,13 +185,13 @@ func bind(fd, index int, o Options) error {
 	return os.NewSyscallError("bind", unix.Bind(fd, &all))
 }
 
-// bigEndian16 returns the value whose bytes in memory are v's in network order.
+// bigEndian16 returns the value whose bytes in memory are v in network order.
 func bigEndian16(v uint16) uint16 {
 	b := [2]byte{byte(v >> 8), byte(v)}
 	return nativeUint16(b[:])
 }
 
-// hardwareType asks for the ARPHRD_ number of an interface.
+// hardwareType returns the ARPHRD_ number of an interface.
 func hardwareType(name string) (uint16, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -201,10 +205,10 @@ func hardwareType(name string) (uint16, error) {
 	if err := unix.IoctlIfreq(fd, unix.SIOCGIFHWADDR, request); err != nil {
 		return 0, os.NewSyscallError("ioctl SIOCGIFHWADDR", err)
 	}
-	return request.Uint16(), nil // the address family is the hardware type
+	return request.Uint16(), nil // the address family field holds the hardware type
 }
 
-// Statistics implements Live. The kernel's counters start anew at each reading.
+// Statistics implements Live. Each reading resets the kernel's counters.
 func (s *source) Statistics() (capture.Statistics, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +240,7 @@ func (s *source) count() error {
 	return nil
 }
 
-// Close implements Source; it wakes a Next that waits.
+// Close implements Source. It wakes a waiting Next.
 func (s *source) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +250,7 @@ func (s *source) Close() error {
 	err := s.count() // the last reading
 	s.closed.Store(true)
 	err = errors.Join(err, s.file.Close())
-	// The mapping would keep the socket alive; a Next that was woken leaves it first.
+	// The mapping keeps the socket alive. Wait until Next, now awake, has left it.
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	return errors.Join(err, s.ring.close())

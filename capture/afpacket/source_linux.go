@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	headroom    = 24 // kept free before each frame: room for a cooked header and a VLAN tag
-	cookedV2    = 20 // bytes of the LINKTYPE_LINUX_SLL2 header
-	everlasting = math.MaxUint64
+	headroom = 24 // free bytes before each frame: room for a cooked header and a VLAN tag
+	cookedV2 = 20 // bytes of the LINKTYPE_LINUX_SLL2 header
+	noEnd    = math.MaxUint64
 )
 
 // source implements Live.
 type source struct {
 	name   string
-	index  int // the kernel's number of the interface; 0 for Any
+	index  int // the kernel's index of the interface; 0 for Any
 	filter string
 	snap   int
 	cooked bool
@@ -36,24 +36,24 @@ type source struct {
 	raw    syscall.RawConn
 	ring   ring
 
-	reading sync.Mutex // held by Next: the ring must not go away below it
-	frames  uint64
-	ready   func(fd uintptr) bool // made once: a closure per call would be an allocation
-	idle    func()
-	notice  func(string)
-	failure error         // that the socket has reported and nobody dealt with yet
-	down    bool          // the interface was taken down
-	ending  error         // why Next will end, where that is not Stop
-	told    bool          // that end was told, by a group that goes on
-	awaited int           // how often the last frames before that end were waited for
-	taken   uint64        // frames handled, of those that the kernel has accepted and not dropped
-	until   atomic.Uint64 // of these, how many there were when Stop was called; everlasting before
-	closed  atomic.Bool
+	reading  sync.Mutex // held by Next: the ring must not be unmapped under it
+	frames   uint64
+	ready    func(fd uintptr) bool // created once: a closure per call would be an allocation
+	idle     func()
+	notice   func(string)
+	failure  error         // reported by the socket and not handled yet
+	down     bool          // the interface was taken down
+	ending   error         // why Next will end, if Stop is not the reason
+	reported bool          // that end was reported, by a group that continues
+	awaited  int           // how often we have waited for the last frames before that end
+	taken    uint64        // frames handled, of those that the kernel accepted and did not drop
+	until    atomic.Uint64 // the value of taken at which Next ends, set by Stop; noEnd before
+	closed   atomic.Bool
 
 	mu         sync.Mutex
 	statistics capture.Statistics
 	freezes    uint64   // how often the ring was full
-	before     counters // the interface's own, when the capture began
+	before     counters // the interface's own counts when the capture began
 }
 
 func newSource(file *os.File, raw syscall.RawConn, r ring, o Options, index int, cooked bool) *source {
@@ -66,7 +66,7 @@ func newSource(file *os.File, raw syscall.RawConn, r ring, o Options, index int,
 		s.before = c
 		s.statistics.Known |= capture.KnownReceived | capture.KnownDropped
 	}
-	s.until.Store(everlasting)
+	s.until.Store(noEnd)
 	s.ready = func(fd uintptr) bool {
 		if s.ring.ready() {
 			return true
@@ -91,8 +91,8 @@ func (s *source) Interface() capture.Interface {
 		Resolution: capture.Nanoseconds, OS: "linux"}
 }
 
-// Next implements Source. It waits for the next frame, whose data lie in the
-// ring that the kernel fills, and are valid until Next or Close is called.
+// Next implements Source. It waits for the next frame. Its data lie in the ring
+// that the kernel fills, and are valid until Next or Close is called.
 func (s *source) Next(f *capture.Frame) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -111,10 +111,11 @@ func (s *source) Next(f *capture.Frame) error {
 	}
 }
 
-// take returns the next frame if it has come; io.EOF when there will be none.
+// take returns the next frame if it has arrived. It returns io.EOF when there
+// will be no more.
 func (s *source) take(f *capture.Frame) (bool, error) {
 	for {
-		if s.closed.Load() || s.taken >= s.until.Load() || s.awaited > patience {
+		if s.closed.Load() || s.taken >= s.until.Load() || s.awaited > maxWaits {
 			return false, io.EOF
 		}
 		b := s.ring.next()
@@ -122,7 +123,7 @@ func (s *source) take(f *capture.Frame) (bool, error) {
 			return false, nil
 		}
 		s.taken++
-		if s.give(b, f) {
+		if s.fill(b, f) {
 			s.frames++
 			f.Ref = machine.MakeRef(0, s.frames)
 			return true, nil
@@ -130,25 +131,26 @@ func (s *source) take(f *capture.Frame) (bool, error) {
 	}
 }
 
-// wait returns when the ring may have frames, or with the reason why it will not.
+// wait returns nil when the ring may have frames. Otherwise it returns the
+// reason why no more will come.
 func (s *source) wait() error {
 	err := s.raw.Read(s.ready)
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded) && s.until.Load() != everlasting:
+	case errors.Is(err, os.ErrDeadlineExceeded) && s.until.Load() != noEnd:
 		return s.drain()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		s.look()
+		s.checkInterface()
 		return nil
-	case s.closed.Load(): // err is then internal/poll's, which has no name here
+	case s.closed.Load(): // err is then an internal/poll error that has no exported name
 		return io.EOF
 	case err != nil:
 		return fmt.Errorf("capturing on %s: %w", s.name, err)
 	}
-	return s.troubled()
+	return s.handleFailure()
 }
 
-// drain waits for the block in which the last frames before the end lie: the
-// kernel hands it over when its time is up.
+// drain waits for the block with the last frames before the end. The kernel
+// hands it over when its time is up.
 func (s *source) drain() error {
 	var result error
 	waiting := []unix.PollFd{{Events: unix.POLLIN}}
@@ -156,8 +158,8 @@ func (s *source) drain() error {
 		waiting[0].Fd = int32(fd)
 		for !s.ready(fd) || s.failure != nil {
 			s.failure = nil // it would end each poll at once
-			if s.awaited++; s.taken >= s.until.Load() || s.awaited > patience {
-				result = io.EOF // even where frames were counted and never handed over: better an end than a wait without one
+			if s.awaited++; s.taken >= s.until.Load() || s.awaited > maxWaits {
+				result = io.EOF // even if counted frames were never handed over: an end is better than an endless wait
 				return
 			}
 			if _, err := unix.Poll(waiting, retireMilliseconds); err != nil && !errors.Is(err, unix.EINTR) {
@@ -176,36 +178,36 @@ func (s *source) drain() error {
 func (s *source) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed.Load() || s.until.Load() != everlasting {
+	if s.closed.Load() || s.until.Load() != noEnd {
 		return
 	}
 	s.end()
 }
 
-// end makes the frames that were accepted by now the last ones, and wakes a Next
-// that waits.
+// end makes the frames accepted by now the last ones, and wakes a waiting Next.
 func (s *source) end() {
-	_ = s.count() // where it fails, what was counted before stands
+	_ = s.count() // if it fails, the earlier counts remain
 	s.until.Store(s.statistics.FilterAccepted - s.statistics.OSDropped)
-	_ = s.file.SetReadDeadline(time.Unix(1, 0)) // fails only where it is closed already
+	_ = s.file.SetReadDeadline(time.Unix(1, 0)) // fails only if it is closed already
 }
 
-// give turns what lies in the ring into a frame; false for one that is to be left out.
-func (s *source) give(b []byte, f *capture.Frame) bool {
+// fill sets f to a frame of the ring. It returns false for a frame that must
+// be left out.
+func (s *source) fill(b []byte, f *capture.Frame) bool {
 	h := (*unix.Tpacket3Hdr)(unsafe.Pointer(&b[0]))
 	from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&b[addressOffset]))
-	// On loopback every packet passes twice, going out and coming in.
+	// On loopback every packet passes twice: outgoing and incoming.
 	if from.Hatype == unix.ARPHRD_LOOPBACK && from.Pkttype == unix.PACKET_OUTGOING {
 		return false
 	}
 	begin := int(h.Mac)
 	captured := min(int(h.Snaplen), s.snap)
 	length := max(int(h.Len), captured)
-	protocol := from.Protocol // in network order, as it lies in memory
-	// The tag, the cooked header and the room for both lie before the frame.
+	protocol := from.Protocol // in network order, as in memory
+	// The tag, the cooked header and the headroom for both lie before the frame.
 	if tag, ok := vlanTag(h); ok && (s.cooked || captured >= 12) {
-		// The kernel took the tag out: put it back where it stood, behind the two
-		// addresses, or before a cooked payload.
+		// The kernel removed the tag. Put it back in place: after the two addresses,
+		// or before a cooked payload.
 		begin -= 4
 		if s.cooked {
 			copy(b[begin:], tag[2:4])
@@ -226,7 +228,7 @@ func (s *source) give(b []byte, f *capture.Frame) bool {
 		begin -= cookedV2
 		captured, length = captured+cookedV2, length+cookedV2
 		c := b[begin : begin+cookedV2]
-		address := *from // may lie where the cooked header is written
+		address := *from // a copy, because the cooked header may overwrite it
 		nativePutUint16(c, protocol)
 		c[2], c[3] = 0, 0
 		binary.BigEndian.PutUint32(c[4:], uint32(address.Ifindex))
@@ -242,7 +244,7 @@ func (s *source) give(b []byte, f *capture.Frame) bool {
 	return true
 }
 
-// vlanTag returns the VLAN tag that the kernel took out, as on the wire.
+// vlanTag returns the VLAN tag that the kernel removed, as it was on the wire.
 func vlanTag(h *unix.Tpacket3Hdr) (tag [4]byte, ok bool) {
 	if h.Status&unix.TP_STATUS_VLAN_VALID == 0 {
 		return tag, false
@@ -257,17 +259,18 @@ func vlanTag(h *unix.Tpacket3Hdr) (tag [4]byte, ok bool) {
 }
 
 // hidesTag reports whether an incoming cooked payload, whose outer VLAN tag the
-// kernel took out, begins with an inner tag. Kernels since 6.10 name the
-// protocol behind all tags but leave the inner ones in the payload; nothing
-// else in what they say tells the two cases apart. protocol is in network order.
+// kernel removed, begins with an inner tag. Kernels since 6.10 name the
+// protocol behind all tags, but leave the inner tags in the payload. Nothing
+// else in their metadata distinguishes the two cases. protocol is in network
+// order.
 func hidesTag(b []byte, protocol uint16, length int) bool {
 	if len(b) < 6 || nativeUint16(b[2:]) != protocol {
 		return false // an inner tag would end with the protocol
 	}
 	switch binary.BigEndian.Uint16(b[2:]) {
-	case 0x0800: // as an IPv4 header, those bytes are the total length
+	case 0x0800: // in an IPv4 header those bytes are the total length
 		return b[0]>>4 != 4 || length != 0x0800
-	case 0x86dd: // as an IPv6 header, part of the flow label
+	case 0x86dd: // in an IPv6 header they are part of the flow label
 		return b[0]>>4 != 6 || length != 40+int(binary.BigEndian.Uint16(b[4:]))
 	}
 	return true

@@ -1,6 +1,6 @@
-// Package libpcap captures live through libpcap, on systems that have it and no
-// AF_PACKET: macOS, the BSDs. It takes cgo and a build with -tags libpcap; without
-// the tag it is empty, and the program stays pure Go.
+// Package libpcap captures live through libpcap, on systems that have it but no
+// AF_PACKET: macOS and the BSDs. It needs cgo and a build with -tags libpcap.
+// Without the tag the package is empty, and the program stays pure Go.
 //
-// Source of truth: pcap(3PCAP).
+// Source: pcap(3PCAP).
 package libpcap

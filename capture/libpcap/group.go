@@ -17,18 +17,18 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// patience is how long libpcap waits for frames before it says that there are
-// none, which is when this package looks whether it is to stop.
-const patience = 20 * time.Millisecond
+// pollTimeout is how long libpcap waits for frames before it reports that there
+// are none. This package then checks whether Stop was called.
+const pollTimeout = 20 * time.Millisecond
 
 const defaultSnapLength = 256 << 10
 
-// group implements afpacket.Group over handles that are asked in turn.
+// group implements afpacket.Group over handles that it polls in turn.
 type group struct {
 	handles []*handle
 	idle    func()
 	turn    int
-	quiet   int // handles in a row that had nothing
+	quiet   int // handles in a row without a frame
 	frames  uint64
 	stopped atomic.Bool
 	closed  atomic.Bool
@@ -42,13 +42,13 @@ type handle struct {
 	over         bool
 
 	mu       sync.Mutex
-	received uint64 // of libpcap, which counts in 32 bits
+	received uint64 // of libpcap, whose counters have 32 bits
 	dropped  uint64
 	before   uint64
 	last     pcap.Stats
 }
 
-// OpenGroup opens all interfaces, or none.
+// OpenGroup opens all interfaces, or returns an error and opens none.
 func OpenGroup(list []afpacket.Options) (afpacket.Group, error) {
 	g := &group{}
 	for i := range list {
@@ -71,7 +71,7 @@ func open(o *afpacket.Options) (*handle, error) {
 	if snap <= 0 {
 		snap = defaultSnapLength
 	}
-	set := []error{inactive.SetSnapLen(snap), inactive.SetPromisc(o.Promiscuous), inactive.SetTimeout(patience)}
+	set := []error{inactive.SetSnapLen(snap), inactive.SetPromisc(o.Promiscuous), inactive.SetTimeout(pollTimeout)}
 	if o.Buffer > 0 {
 		set = append(set, inactive.SetBufferSize(o.Buffer))
 	}
@@ -138,10 +138,11 @@ func (h *handle) statistics(closed bool) (capture.Statistics, error) {
 	}, nil
 }
 
-// Freezes implements afpacket.Group: libpcap does not count them.
+// Freezes implements afpacket.Group. It returns zeros, because libpcap does not
+// count them.
 func (g *group) Freezes() []uint64 { return make([]uint64, len(g.handles)) }
 
-// Next implements capture.Source: the interfaces are asked in turn.
+// Next implements capture.Source. It polls the interfaces in turn.
 func (g *group) Next(f *capture.Frame) error {
 	g.reading.Lock()
 	defer g.reading.Unlock()

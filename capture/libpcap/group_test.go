@@ -15,8 +15,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// TestLoopback reads what a socket of ours sends, filtered, with idle moments,
-// and ends by Stop.
+// TestLoopback reads what a socket of ours sends, with a filter and with idle
+// moments, and ends with Stop.
 func TestLoopback(t *testing.T) {
 	if !testnet.Namespaced(t) {
 		return

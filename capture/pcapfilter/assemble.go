@@ -6,14 +6,14 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// label is a place in a program that is not known yet.
+// label is a position in a program that is not known yet.
 type label int
 
-// code collects a program with labels. All jumps go forward, as the machine
-// demands: a label is placed behind every jump to it.
+// code collects a program with labels. All jumps go forward, as classic BPF
+// demands. So a label is placed after every jump to it.
 type code struct {
 	steps  []step
-	places []int // of each label, the step that it stands before
+	places []int // of each label, the index of the step that follows it
 	target Target
 	tagged bool // the expression has a vlan, and the target hides tags
 }
@@ -25,11 +25,11 @@ type step struct {
 	value    uint32
 	yes, no  label
 	straight bool // an unconditional jump, to yes
-	far      bool // the labels are out of a conditional jump's reach
+	far      bool // the labels are too distant for a conditional jump
 }
 
-// reach of a conditional jump, in instructions.
-const reach = 255
+// longestJump is the longest conditional jump, in instructions.
+const longestJump = 255
 
 // longestProgram is the kernel's limit (BPF_MAXINSNS).
 const longestProgram = 4096
@@ -60,9 +60,9 @@ func (s *step) size() int {
 	return 1
 }
 
-// assemble resolves the labels. A conditional jump that does not reach its
-// labels is followed by two that do; as this moves what comes behind, it
-// repeats until nothing changes any more.
+// assemble resolves the labels. A conditional jump whose labels are too distant
+// is followed by two unconditional jumps that lead there. Each insertion moves
+// the rest of the program, so assemble repeats until nothing changes.
 func (c *code) assemble() ([]bpf.Instruction, error) {
 	var at []int
 	for again := true; again; {
@@ -83,7 +83,7 @@ func (c *code) assemble() ([]bpf.Instruction, error) {
 			if s.plain != nil || s.straight || s.far {
 				continue
 			}
-			if at[c.places[s.yes]]-at[i]-1 > reach || at[c.places[s.no]]-at[i]-1 > reach {
+			if at[c.places[s.yes]]-at[i]-1 > longestJump || at[c.places[s.no]]-at[i]-1 > longestJump {
 				s.far, again = true, true
 			}
 		}

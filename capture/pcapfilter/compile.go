@@ -11,10 +11,10 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// Compile translates a filter. The program gives snap, in bytes, for a packet that
-// passes (as much of it is then kept) and 0 for one that does not; so snap is
-// at least 1. An empty filter lets everything pass. A filter outside of the
-// language is an *Error.
+// Compile translates a filter. For a packet that passes, the program returns
+// snap, the number of bytes to keep. For any other packet it returns 0. snap
+// must be at least 1. An empty filter passes everything. For a filter outside
+// the language Compile returns an *Error.
 func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, error) {
 	n, err := parse(filter)
 	if err != nil {
@@ -28,7 +28,7 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 					"second tag cannot be told there"}
 		}
 	}
-	if err := suits(n, target); err != "" {
+	if err := unsupported(n, target); err != "" {
 		return nil, &Error{Filter: filter, Column: 1, Reason: err}
 	}
 	c.prologue()
@@ -41,16 +41,16 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 	return c.assemble()
 }
 
-// suits says what a filter asks of packets that a target cannot tell; empty for
-// nothing.
-func suits(n node, target Target) string {
+// unsupported returns the reason why a target cannot evaluate a filter, or an
+// empty string if it can.
+func unsupported(n node, target Target) string {
 	switch n := n.(type) {
 	case negation:
-		return suits(n.of, target)
+		return unsupported(n.of, target)
 	case conjunction:
-		return cmp.Or(suits(n.left, target), suits(n.right, target))
+		return cmp.Or(unsupported(n.left, target), unsupported(n.right, target))
 	case disjunction:
-		return cmp.Or(suits(n.left, target), suits(n.right, target))
+		return cmp.Or(unsupported(n.left, target), unsupported(n.right, target))
 	case content:
 		if n.of == "ether" && target == CookedSocket {
 			return noLinkHeader
@@ -59,7 +59,7 @@ func suits(n node, target Target) string {
 		if target == CookedSocket {
 			return noLinkHeader
 		}
-	case cast:
+	case groupAddress:
 		if n.of == "ether" && target == CookedSocket {
 			return noLinkHeader
 		}
@@ -87,9 +87,10 @@ func countTags(n node) int {
 	return 0
 }
 
-// ParseRaw reads a program as `tcpdump -ddd` prints it: the number of
-// instructions, then one a line, as four decimal numbers (code, jump if true,
-// jump if false, value). A comma may stand for the end of a line.
+// ParseRaw reads a program in the format of `tcpdump -ddd`. The first line is
+// the number of instructions. Each other line is one instruction: four decimal
+// numbers for code, jump if true, jump if false, and value. A comma may replace
+// the end of a line.
 func ParseRaw(text string) ([]bpf.RawInstruction, error) {
 	lines := bufio.NewScanner(strings.NewReader(strings.ReplaceAll(text, ",", "\n")))
 	count, out := -1, []bpf.RawInstruction(nil)

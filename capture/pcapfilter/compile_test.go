@@ -82,7 +82,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLongJumps compiles what no conditional jump spans and checks its verdicts.
+// TestLongJumps compiles a filter that needs longer jumps than a conditional
+// one, and checks its verdicts.
 func TestLongJumps(t *testing.T) {
 	filter := "udp port 1"
 	for range 150 {
@@ -93,7 +94,7 @@ func TestLongJumps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(program) < 2*reach {
+	if len(program) < 2*longestJump {
 		t.Fatalf("%d instructions do not need a long jump", len(program))
 	}
 	vm, err := bpf.NewVM(program)

@@ -19,22 +19,23 @@ type (
 		operator     string
 		value        uint32
 	}
-	// station is an Ethernet address, as source, destination, one of them or both.
+	// station is an Ethernet address: as source, as destination, as either or as
+	// both.
 	station struct {
 		direction direction
 		address   net.HardwareAddr
 	}
-	// cast is broadcast or multicast, of a protocol.
-	cast struct {
+	// groupAddress is broadcast or multicast, of a protocol.
+	groupAddress struct {
 		of    string // "ether", "ip", "ip6"
 		all   bool   // broadcast
 		depth int
 	}
-	// outgoing passes what this host sends.
+	// outgoing passes the packets that this host sends.
 	outgoing struct{}
 )
 
-// Offsets and values of Ethernet's header and of addresses for many.
+// Offsets and values of Ethernet headers and of group addresses.
 const (
 	linkDestination, linkSource = 0, 6
 	groupBit                    = 1 // of the first byte of an Ethernet address
@@ -43,14 +44,14 @@ const (
 	packetOutgoing              = 4 // PACKET_OUTGOING of the kernel
 )
 
-// transports are the protocols behind IPv4 whose bytes can be named.
+// transports are the protocols over IPv4 whose bytes a filter can name.
 var transports = map[string]uint32{"tcp": protocolTCP, "udp": protocolUDP, "sctp": protocolSCTP, "icmp": protocolICMP,
 	"igmp": protocolIGMP}
 
-// networks are those behind the link header.
+// networks are the protocols over Ethernet whose bytes a filter can name.
 var networks = map[string]uint32{"ip": typeIPv4, "ip6": typeIPv6, "arp": typeARP, "rarp": typeRARP}
 
-// offsetNames and valueNames are those of pcap-filter(7).
+// offsetNames and valueNames are the named constants of pcap-filter(7).
 var (
 	offsetNames = map[string]uint32{"tcpflags": 13, "icmptype": 0, "icmpcode": 1, "icmp6type": 0, "icmp6code": 1}
 	valueNames  = map[string]uint32{
@@ -60,7 +61,8 @@ var (
 	}
 )
 
-// content reads what follows a protocol or len: [OFFSET:SIZE] & MASK = VALUE.
+// content parses the rest of a comparison, after a protocol or len:
+// [OFFSET:SIZE] & MASK = VALUE.
 func (p *parser) content(of string) (node, error) {
 	n := content{of: of, depth: p.tags, size: oneByte}
 	if of != "len" {
@@ -84,7 +86,7 @@ func (p *parser) content(of string) (node, error) {
 	return n, err
 }
 
-// place reads [OFFSET] or [OFFSET:SIZE].
+// place parses [OFFSET] or [OFFSET:SIZE].
 func (p *parser) place(n *content) error {
 	p.next() // the bracket
 	text := p.next()
@@ -109,7 +111,8 @@ func (p *parser) place(n *content) error {
 	return nil
 }
 
-// constant reads a number, a name of one, or several with | in between.
+// constant parses a number, the name of a number, or several of these with |
+// between them.
 func (p *parser) constant() (v uint32, err error) {
 	for {
 		var one uint32
@@ -139,7 +142,7 @@ func (p *parser) constant() (v uint32, err error) {
 	}
 }
 
-// station reads an Ethernet address.
+// station parses an Ethernet address.
 func (p *parser) station(q qualifiers) (node, error) {
 	text := p.next()
 	address, err := net.ParseMAC(text)
@@ -152,8 +155,8 @@ func (p *parser) station(q qualifiers) (node, error) {
 	return station{q.direction, address}, nil
 }
 
-// cast reads broadcast or multicast behind a protocol.
-func (p *parser) cast(of string) (node, error) {
+// groupAddress parses broadcast or multicast after a protocol.
+func (p *parser) groupAddress(of string) (node, error) {
 	word := p.next()
 	if of == "" {
 		of = "ether"
@@ -161,7 +164,7 @@ func (p *parser) cast(of string) (node, error) {
 	if of != "ether" && (word == "broadcast" || of != "ip" && of != "ip6") {
 		return nil, p.failBefore("%s does not go with %s", of, word)
 	}
-	return cast{of, word == "broadcast", p.tags}, nil
+	return groupAddress{of, word == "broadcast", p.tags}, nil
 }
 
 func (n content) generate(c *code, yes, no label) {
@@ -202,7 +205,7 @@ func (n content) generate(c *code, yes, no label) {
 			func(yes, no label) { c.isType(n.depth, typeIPv6, yes, no) },
 			func(yes, no label) { c.test(n.depth, ipv6Next, protocolICMPv6, yes, no) },
 			compare(func() { c.loadNetwork(n.depth, ipv6Header+n.offset, size) }))
-	default: // of IPv4 alone, and in the first fragment, as libpcap has it
+	default: // of IPv4 only, and of the first fragment, as in libpcap
 		c.all(yes, no,
 			func(yes, no label) { c.isType(n.depth, typeIPv4, yes, no) },
 			func(yes, no label) { c.test(n.depth, ipv4Protocol, transports[n.of], yes, no) },
@@ -221,7 +224,7 @@ func (n station) generate(c *code, yes, no label) {
 	c.directed(n.direction, yes, no, at(linkSource), at(linkDestination))
 }
 
-// bytes compares what stands at an offset of the frame: a word, then a half.
+// bytes compares six bytes at an offset of the frame: a word, then a half word.
 func (c *code) bytes(offset uint32, b net.HardwareAddr, yes, no label) {
 	c.all(yes, no,
 		func(yes, no label) {
@@ -234,7 +237,7 @@ func (c *code) bytes(offset uint32, b net.HardwareAddr, yes, no label) {
 		})
 }
 
-func (n cast) generate(c *code, yes, no label) {
+func (n groupAddress) generate(c *code, yes, no label) {
 	switch {
 	case n.all:
 		c.bytes(linkDestination, net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, yes, no)

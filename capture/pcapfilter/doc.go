@@ -1,9 +1,12 @@
-// Package pcapfilter compiles capture filters, in the language of tcpdump and
-// libpcap, to the kernel's packet filter machine (classic BPF), without libpcap.
+// Package pcapfilter compiles capture filters in the language of tcpdump and
+// libpcap to classic BPF, the kernel's packet filter, without libpcap. For
+// example, it compiles
 //
-// What it takes is a subset of pcap-filter(7), and means what libpcap makes of
-// it, to the verdict on every packet; what is not in the subset is refused with
-// the column, never approximated:
+//	udp port 7777 and host 10.0.0.1
+//
+// It accepts a subset of pcap-filter(7). Every filter of the subset means the
+// same as in libpcap, down to the verdict on each packet. Compile refuses
+// everything else, with the column; it never approximates.
 //
 //	ip ip6 arp rarp tcp udp sctp icmp icmp6 igmp esp ah
 //	[ip|ip6|ether] proto NUMBER
@@ -20,20 +23,25 @@
 //	inbound, outbound (live)
 //	not and or ! && || ( )
 //
-// As in libpcap, `and` and `or` bind equally, from the left; a value may stand
-// alone behind one of them, with the qualifiers of the one before ("port 7777
-// or 7778"); `port` looks into the first fragment only; `vlan` moves what follows
-// it in the text behind the tag; and udp[…], tcp[…], sctp[…], icmp[…] and igmp[…]
-// look behind IPv4 only. PROTOCOL is one of these, ether, ip, ip6, arp, rarp or
-// icmp6; SIZE 1, 2 or 4; OPERATOR one of = == != < <= > >=; MASK and NUMBER may be
-// several with | in between; tcpflags, tcp-syn, icmptype, icmp-echo and their like
-// are known. On any there is no ether. Names of hosts, networks and ports are
-// not looked up.
+// Some rules of libpcap are unusual:
 //
-// The kernel takes the outer VLAN tag out of live packets, so a program is made
-// for a Target: a file's bytes, or a live socket, where the tag is asked of the
-// kernel.
+//   - `and` and `or` have the same precedence, and group from the left.
+//   - A value alone after one of them has the qualifiers of the value before it:
+//     "port 7777 or 7778".
+//   - `port` tests only the first fragment.
+//   - `vlan` makes everything after it in the text apply behind the tag.
+//   - udp[…], tcp[…], sctp[…], icmp[…] and igmp[…] test IPv4 packets only.
 //
-// Source: pcap-filter(7) of libpcap 1.10; the verdicts of `tcpdump -ddd` are the
-// tests' oracle.
+// PROTOCOL is one of the five in that last rule, or one of ether, ip, ip6, arp,
+// rarp and icmp6. SIZE is 1, 2 or 4. OPERATOR is one of = == != < <= > >=. MASK
+// and NUMBER may be several values with | between them. The usual names are
+// known: tcpflags, tcp-syn, icmptype, icmp-echo and the like. A capture on
+// `any` has no ether. Names of hosts, networks and ports are not looked up.
+//
+// The kernel removes the outer VLAN tag of live packets. So a program is
+// compiled for a Target: the bytes of a file, or a live socket. On a socket the
+// kernel's metadata holds the tag.
+//
+// Source: pcap-filter(7) of libpcap 1.10. The tests compare all verdicts with
+// those of `tcpdump -ddd`.
 package pcapfilter

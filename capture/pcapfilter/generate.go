@@ -7,7 +7,8 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// node is a part of a filter. It makes code that ends in a jump to yes or to no.
+// node is a part of a filter. It generates code that ends in a jump to yes or
+// to no.
 type node interface {
 	generate(c *code, yes, no label)
 }
@@ -18,8 +19,8 @@ type (
 	conjunction struct{ left, right node }
 	disjunction struct{ left, right node }
 
-	// The rest test a packet. depth is how many VLAN tags stand before what they
-	// look at.
+	// The other nodes test a packet. depth is how many VLAN tags precede the bytes
+	// that they test.
 	protocol struct {
 		name  string
 		depth int
@@ -52,7 +53,7 @@ type (
 	}
 )
 
-// Numbers of the headers that are tested.
+// Numbers in the headers that filters test.
 const (
 	typeIPv4, typeARP, typeRARP, typeIPv6 = 0x0800, 0x0806, 0x8035, 0x86dd
 
@@ -96,7 +97,8 @@ func (c *code) isType(depth int, value uint32, yes, no label) {
 	c.jump(bpf.JumpEqual, value, yes, no)
 }
 
-// all makes tests that must all hold; each gets the labels of its own outcome.
+// all generates tests that must all succeed. Each test receives the labels of
+// its own outcome.
 func (c *code) all(yes, no label, tests ...func(yes, no label)) {
 	for _, test := range tests[:len(tests)-1] {
 		next := c.label()
@@ -106,7 +108,7 @@ func (c *code) all(yes, no label, tests ...func(yes, no label)) {
 	tests[len(tests)-1](yes, no)
 }
 
-// any makes tests of which one must hold.
+// any generates tests of which one must succeed.
 func (c *code) any(yes, no label, tests ...func(yes, no label)) {
 	for _, test := range tests[:len(tests)-1] {
 		next := c.label()
@@ -184,7 +186,7 @@ func (c *code) test(depth int, offset, value uint32, yes, no label) {
 	c.jump(bpf.JumpEqual, value, yes, no)
 }
 
-// directed tests the source, the destination, one of them or both.
+// directed tests the source, the destination, either or both.
 func (c *code) directed(d direction, yes, no label, src, dst func(yes, no label)) {
 	switch d {
 	case source:
@@ -227,7 +229,8 @@ func (n host) generate(c *code, yes, no label) {
 	}
 }
 
-// address compares the leading bits of the address at an offset, a word at a time.
+// address compares the leading bits of the address at an offset, one word at a
+// time.
 func (n host) address(c *code, offset uint32, yes, no label) {
 	raw := n.prefix.Addr().AsSlice()
 	for left := n.prefix.Bits(); left > 0; left -= 32 {
@@ -284,7 +287,7 @@ func (n port) generate(c *code, yes, no label) {
 			c.all(yes, no,
 				func(yes, no label) { c.isType(n.depth, typeIPv4, yes, no) },
 				carried(ipv4Protocol),
-				func(yes, no label) { c.firstFragment(n.depth, yes, no) }, // where the ports are
+				func(yes, no label) { c.firstFragment(n.depth, yes, no) }, // the fragment that holds the ports
 				func(yes, no label) {
 					c.skipHeader(n.depth)
 					ports(func(offset uint32) { c.loadTransport(n.depth, offset, halfBytes) })(yes, no)
@@ -292,13 +295,13 @@ func (n port) generate(c *code, yes, no label) {
 		})
 }
 
-// firstFragment tests that an IPv4 packet is whole or begins with its first byte.
+// firstFragment tests that an IPv4 packet is whole or a first fragment.
 func (c *code) firstFragment(depth int, yes, no label) {
 	c.loadNetwork(depth, ipv4Offset, halfBytes)
 	c.jump(bpf.JumpBitsSet, offsetMask, no, yes)
 }
 
-// within compares the loaded port.
+// within compares the loaded port with the range.
 func (n port) within(c *code, yes, no label) {
 	if n.low == n.high {
 		c.jump(bpf.JumpEqual, n.low, yes, no)

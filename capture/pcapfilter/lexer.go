@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Error is a filter that is not in the language, or not in the subset.
+// Error reports a filter that is outside the language, or outside the subset.
 type Error struct {
 	Filter string
 	Column int // from 1, in bytes
@@ -16,7 +16,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("capture filter %q, column %d: %s", e.Filter, e.Column, e.Reason)
 }
 
-// token is a word, a value or a sign of the filter; the last one is empty.
+// token is a word, a value or a sign of the filter. The last token is empty.
 type token struct {
 	text   string
 	column int

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// parser turns tokens into a tree, by libpcap's grammar: no precedence between
-// and and or.
+// parser converts tokens to a tree by libpcap's grammar, in which `and` and
+// `or` have the same precedence.
 type parser struct {
 	filter string
 	tokens []token
 	at     int
 	depth  int // of parentheses and negations, bounded
-	tags   int // `vlan`s so far: the tags in front of what follows
+	tags   int // number of `vlan`s so far: the tags that precede what follows
 	last   qualifiers
 	seen   bool // last was set
 }
 
 // qualifiers say what a value is compared with.
 type qualifiers struct {
-	proto     string // "" for any that fits
+	proto     string // "" for every protocol that fits
 	direction direction
 	kind      string // "host", "net", "port", "portrange", "proto"
 }
@@ -64,7 +64,7 @@ func (p *parser) next() string {
 	return t.text
 }
 
-// accept takes the next token if it is one of these.
+// accept consumes the next token if it is one of these words.
 func (p *parser) accept(words ...string) (string, bool) {
 	for _, w := range words {
 		if p.peek() == w {
@@ -79,7 +79,7 @@ func (p *parser) fail(format string, args ...any) error {
 	return &Error{Filter: p.filter, Column: p.tokens[p.at].column, Reason: fmt.Sprintf(format, args...)}
 }
 
-// failAt gives an error at the token before.
+// failBefore returns an error at the previous token.
 func (p *parser) failBefore(format string, args ...any) error {
 	p.at--
 	return p.fail(format, args...)
@@ -109,7 +109,7 @@ func (p *parser) expression() (node, error) {
 	}
 }
 
-// term reads one operand. Behind an operator a value may stand alone.
+// term parses one operand. After an operator a value may be alone.
 func (p *parser) term(behind bool) (node, error) {
 	if p.depth++; p.depth > nesting {
 		return nil, p.fail("expected at most %d parentheses and negations in each other", nesting)
@@ -132,7 +132,7 @@ func (p *parser) term(behind bool) (node, error) {
 	return p.primitive(behind)
 }
 
-// protocols that may stand alone, and what may follow them.
+// protocols that may be alone, and the qualifiers that may follow them.
 var protocols = map[string]string{
 	"ip": "host net proto", "ip6": "host net proto", "arp": "host net", "rarp": "host net",
 	"tcp": "port portrange", "udp": "port portrange", "sctp": "port portrange",
@@ -150,7 +150,7 @@ func (p *parser) primitive(behind bool) (node, error) {
 	case "len":
 		return p.content(p.next())
 	case "broadcast", "multicast":
-		return p.cast("")
+		return p.groupAddress("")
 	case "inbound", "outbound":
 		p.next()
 		if word == "inbound" {
@@ -169,7 +169,7 @@ func (p *parser) primitive(behind bool) (node, error) {
 			}
 			return p.content(q.proto)
 		case "broadcast", "multicast":
-			return p.cast(q.proto)
+			return p.groupAddress(q.proto)
 		}
 	}
 	directed, err := p.direction(&q)
@@ -204,7 +204,7 @@ func (p *parser) primitive(behind bool) (node, error) {
 	return p.value(q)
 }
 
-// direction reads src, dst, src or dst, src and dst.
+// direction parses src, dst, src or dst, src and dst.
 func (p *parser) direction(q *qualifiers) (bool, error) {
 	first, ok := p.accept("src", "dst")
 	if !ok {
@@ -214,8 +214,8 @@ func (p *parser) direction(q *qualifiers) (bool, error) {
 	if first == "dst" {
 		q.direction = destination
 	}
-	// "src or dst host X" against "src host X or dst host Y" is told by what
-	// stands directly behind the first word.
+	// The token directly after the first word distinguishes "src or dst host X"
+	// from "src host X or dst host Y".
 	operator := p.peek()
 	if operator != "or" && operator != "and" && operator != "||" && operator != "&&" {
 		return true, nil

@@ -15,22 +15,22 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// seen is a packet as the kernel shows it to a filter: without its outer VLAN
-// tag, which stands beside it.
-type seen struct {
+// kernelPacket is a packet as the kernel shows it to a filter: without its
+// outer VLAN tag, which is in the metadata.
+type kernelPacket struct {
 	bytes   []byte
-	network int // where the network header begins
+	network int // offset of the network header
 	length  uint32
-	kind    uint32 // of what follows the link header and the tag
+	kind    uint32 // type of what follows the link header and the tag
 	tagged  bool
 	tag     uint32
 	sent    bool // by this host
 }
 
-// kernelView takes the outer tag off a frame, as the kernel does. Cooked, the link
-// header goes too.
-func kernelView(frame []byte, sent, cooked bool) seen {
-	v := seen{bytes: slices.Clone(frame), sent: sent}
+// kernelView removes the outer tag of a frame, as the kernel does. A cooked
+// view has no link header either.
+func kernelView(frame []byte, sent, cooked bool) kernelPacket {
+	v := kernelPacket{bytes: slices.Clone(frame), sent: sent}
 	if kind := binary.BigEndian.Uint16(frame[12:]); kind == 0x8100 || kind == 0x88a8 {
 		v.tagged, v.tag = true, uint32(binary.BigEndian.Uint16(frame[14:]))
 		v.bytes = slices.Delete(v.bytes, 12, 16)
@@ -43,8 +43,8 @@ func kernelView(frame []byte, sent, cooked bool) seen {
 	return v
 }
 
-// sll2 puts the header before a cooked packet that libpcap's programs read.
-func (v *seen) sll2() seen {
+// sll2 prepends the header of a cooked packet that libpcap's programs read.
+func (v *kernelPacket) sll2() kernelPacket {
 	header := binary.BigEndian.AppendUint16(make([]byte, 0, 20), uint16(v.kind))
 	header = append(header, 0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0)
 	if v.sent {
@@ -55,8 +55,8 @@ func (v *seen) sll2() seen {
 	return out
 }
 
-// run is the machine with what the kernel adds to it.
-func run(t *testing.T, program []bpf.Instruction, p *seen) bool {
+// run is a BPF machine with the kernel's extensions.
+func run(t *testing.T, program []bpf.Instruction, p *kernelPacket) bool {
 	t.Helper()
 	var a, x uint32
 	var scratch [16]uint32
@@ -177,11 +177,12 @@ func run(t *testing.T, program []bpf.Instruction, p *seen) bool {
 	}
 }
 
-// onSockets are expressions that only a live capture can be asked.
+// onSockets are expressions that apply to live captures only.
 var onSockets = []string{"inbound", "outbound and udp", "not outbound", "inbound and vlan 5"}
 
-// TestVerdictsOnSockets runs ours and the programs that tcpdump attaches to its
-// sockets, on an interface and on any, over packets as the kernel shows them.
+// TestVerdictsOnSockets compares our programs with those that tcpdump attaches
+// to its sockets, on an interface and on any, over packets as the kernel shows
+// them.
 func TestVerdictsOnSockets(t *testing.T) {
 	testenv.Grid(t, "tcpdump for every filter, on sockets")
 	testenv.Need(t, "tcpdump")
@@ -203,7 +204,7 @@ func TestVerdictsOnSockets(t *testing.T) {
 		device string
 		target Target
 	}{{"veth0", EthernetSocket}, {"any", CookedSocket}} {
-		var views, theirViews []seen
+		var views, theirViews []kernelPacket
 		for _, f := range frames {
 			v := kernelView(f, r.IntN(2) == 0, kind.target == CookedSocket)
 			views = append(views, v)
@@ -217,7 +218,7 @@ func TestVerdictsOnSockets(t *testing.T) {
 			tag := strings.Contains(e, "vlan")
 			if kind.target == EthernetSocket && !tag && n < len(expressions) || kind.target == CookedSocket && n%7 > 0 &&
 				n < len(expressions) {
-				continue // the program is that for a file, which the other test tries; or too much of the same
+				continue // tcpdump used the program for a file, which the other test checks; or there are enough of this kind
 			}
 			var said bytes.Buffer
 			tcpdump := exec.Command("tcpdump", "-ddd", "-i", kind.device, e)
@@ -225,7 +226,7 @@ func TestVerdictsOnSockets(t *testing.T) {
 			out, err := tcpdump.Output()
 			ours, ourErr := Compile(e, kind.target, 65535)
 			if err != nil {
-				// On any, libpcap takes neither vlan nor most of ether.
+				// On any, libpcap accepts neither vlan nor most of ether.
 				if !tag && !strings.Contains(e, "ether") && !strings.Contains(e, "cast") {
 					t.Errorf("%s: %q: tcpdump: %v: %s", kind.device, e, err, &said)
 				}
@@ -253,8 +254,8 @@ func TestVerdictsOnSockets(t *testing.T) {
 	}
 }
 
-// TestCookedAsEthernet holds the verdicts on any, where tcpdump takes no vlan,
-// against those on an interface.
+// TestCookedAsEthernet compares the verdicts on any, where tcpdump accepts no
+// vlan, with those on an interface.
 func TestCookedAsEthernet(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var frames [][]byte
@@ -267,7 +268,7 @@ func TestCookedAsEthernet(t *testing.T) {
 	for _, e := range append(slices.Clone(expressions), onSockets...) {
 		if strings.Contains(e, "len") || strings.Contains(e, "less") || strings.Contains(e, "greater") ||
 			!strings.Contains(e, "vlan") {
-			continue // there, the length is without the link header
+			continue // there the length excludes the link header
 		}
 		cooked, err := Compile(e, CookedSocket, 65535)
 		if err != nil {

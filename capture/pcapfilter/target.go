@@ -2,31 +2,31 @@ package pcapfilter
 
 import "golang.org/x/net/bpf"
 
-// Target is where a program runs: what its packets begin with, and who keeps
-// their outer VLAN tag.
+// Target is where a program runs. It determines how packets begin and where
+// their outer VLAN tag is.
 type Target uint8
 
 // The targets.
 const (
 	EthernetBytes  Target = iota // whole frames, as in a file
-	EthernetSocket               // AF_PACKET, SOCK_RAW: frames whose outer tag the kernel keeps
-	CookedSocket                 // AF_PACKET, SOCK_DGRAM: no link header; type and tag are asked of the kernel
+	EthernetSocket               // AF_PACKET, SOCK_RAW: frames whose outer tag is in the metadata
+	CookedSocket                 // AF_PACKET, SOCK_DGRAM: no link header; type and tag are in the metadata
 )
 
 const (
 	etherType   = 12
 	etherHeader = 14
-	// networkHeader is SKF_NET_OFF: offsets from where the kernel found the
-	// network header, whatever the socket puts before it.
+	// networkHeader is SKF_NET_OFF. Offsets from it count from the network header
+	// that the kernel found, whatever the socket puts before it.
 	networkHeader = 0xfff00000
-	// scratchTag is the machine's memory cell for what prologue notes.
+	// scratchTag is the BPF memory cell that holds the shift (see prologue).
 	scratchTag = 0
 )
 
-// prologue begins to note how far a tag that is in the packet shifts what is
-// behind it: M[0] = 0. Where the kernel does not keep the outer tag, the test for
-// one sets it to 4; as in libpcap, a packet that did not come to that test is
-// read unshifted.
+// prologue clears M[0], the number of bytes by which a tag inside the packet
+// shifts what follows it. The test for a tag sets it to 4 where the kernel does
+// not remove the outer tag. As in libpcap, a packet that does not reach that
+// test is read without a shift.
 func (c *code) prologue() {
 	if c.tagged {
 		c.shift(0)
@@ -37,7 +37,7 @@ func (c *code) shift(by uint32) {
 	c.emit(bpf.LoadConstant{Dst: bpf.RegA, Val: by}, bpf.StoreScratch{Src: bpf.RegA, N: scratchTag})
 }
 
-// load reads at an offset of the network header's, or of what is before it.
+// load reads at an offset. With indirect it adds M[0], the shift of a tag.
 func (c *code) load(indirect bool, offset uint32, size int) {
 	if indirect {
 		c.emit(bpf.LoadScratch{Dst: bpf.RegX, N: scratchTag}, bpf.LoadIndirect{Off: offset, Size: size})
@@ -46,7 +46,7 @@ func (c *code) load(indirect bool, offset uint32, size int) {
 	c.emit(bpf.LoadAbsolute{Off: offset, Size: size})
 }
 
-// loadType reads the EtherType that follows so many tags.
+// loadType reads the EtherType that follows depth tags.
 func (c *code) loadType(depth int) {
 	switch {
 	case c.target == EthernetBytes || c.target == EthernetSocket && depth == 0:
@@ -55,7 +55,7 @@ func (c *code) loadType(depth int) {
 		c.load(true, uint32(etherType+tagBytes*(depth-1)), halfBytes)
 	case depth == 0:
 		c.emit(bpf.LoadExtension{Num: bpf.ExtProto})
-	default: // one tag: the kernel keeps it, or it begins what the socket gives
+	default: // one tag: it is in the metadata, or at the start of the packet
 		kept, inside, done := c.label(), c.label(), c.label()
 		c.emit(bpf.LoadScratch{Dst: bpf.RegA, N: scratchTag})
 		c.jump(bpf.JumpEqual, 0, kept, inside)
@@ -68,7 +68,8 @@ func (c *code) loadType(depth int) {
 	}
 }
 
-// network returns where the network header begins, and whether M[0] is to be added.
+// network returns the offset of the network header, and whether M[0] must be
+// added.
 func (c *code) network(depth int) (offset uint32, indirect bool) {
 	switch {
 	case c.target == EthernetBytes || c.target == EthernetSocket && depth == 0:
@@ -86,7 +87,8 @@ func (c *code) loadNetwork(depth int, offset uint32, size int) {
 	c.load(indirect, base+offset, size)
 }
 
-// skipHeader puts into X how far the IPv4 header shifts what is behind it.
+// skipHeader loads into X by how many bytes the IPv4 header shifts what follows
+// it.
 func (c *code) skipHeader(depth int) {
 	base, indirect := c.network(depth)
 	if !indirect {
@@ -97,12 +99,12 @@ func (c *code) skipHeader(depth int) {
 	c.emit(
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: headerLengthMask},
 		bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: 2},
-		bpf.ALUOpX{Op: bpf.ALUOpAdd}, // X is M[0] still
+		bpf.ALUOpX{Op: bpf.ALUOpAdd}, // X still holds M[0]
 		bpf.TAX{},
 	)
 }
 
-// loadTransport reads behind the header that skipHeader has skipped.
+// loadTransport reads after the header that skipHeader has skipped.
 func (c *code) loadTransport(depth int, offset uint32, size int) {
 	base, _ := c.network(depth)
 	c.emit(bpf.LoadIndirect{Off: base + offset, Size: size})
@@ -133,7 +135,7 @@ func (n tag) generate(c *code, yes, no label) {
 		}
 	}
 	inside := func(yes, no label) {
-		// The tag's number is where the network header would stand without it.
+		// The tag's number is where the network header would be without the tag.
 		c.all(yes, no, isTag, named(func() { c.loadNetwork(n.depth, 0, halfBytes) }))
 	}
 	if c.target == EthernetBytes || n.depth > 0 {

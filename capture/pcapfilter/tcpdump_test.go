@@ -16,7 +16,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// expressions that tcpdump takes too.
+// expressions that tcpdump accepts too.
 var expressions = []string{
 	"", "ip", "ip6", "arp", "rarp", "tcp", "udp", "sctp", "icmp", "icmp6",
 	"udp port 7777", "port 53", "tcp port 80", "sctp port 7777", "src port 7777", "dst port 7777", "udp src port 7777",
@@ -55,8 +55,8 @@ var expressions = []string{
 	"vlan and ip multicast", "vlan and ether host 02:00:00:00:00:01", "udp[20:4] = 0x01010101 and not ip6",
 }
 
-// TestVerdictsOfTcpdump runs ours and tcpdump's programs over random packets
-// that lie near what the expressions look for.
+// TestVerdictsOfTcpdump compares our programs with tcpdump's over random
+// packets whose values are near those that the expressions test.
 func TestVerdictsOfTcpdump(t *testing.T) {
 	testenv.Grid(t, "tcpdump for every filter")
 	testenv.Need(t, "tcpdump")
@@ -91,9 +91,9 @@ func TestVerdictsOfTcpdump(t *testing.T) {
 	for n, e := range all {
 		traffic := traffic
 		if n >= len(expressions) {
-			// A program that reads behind a packet's end refuses it. libpcap's
-			// optimizer leaves out reads of compound expressions where the outcome
-			// is settled without them.
+			// A program that reads beyond a packet's end refuses the packet. libpcap's
+			// optimizer omits reads of compound expressions that cannot change the
+			// outcome.
 			traffic = whole
 		}
 		var said bytes.Buffer
@@ -139,7 +139,7 @@ func TestVerdictsOfTcpdump(t *testing.T) {
 	}
 }
 
-// compound joins expressions at random.
+// compound combines expressions at random.
 func compound(r *rand.Rand, depth int) string {
 	if depth == 0 {
 		return expressions[1+r.IntN(len(expressions)-1)]
@@ -182,8 +182,8 @@ func verdict(t *testing.T, filter string, vm *bpf.VM, p []byte) bool {
 	return n > 0
 }
 
-// packet makes one that is near what the expressions test: a value of each
-// field is one of those, or one beside it; now and then it is cut.
+// packet makes a packet near what the expressions test: the value of each field
+// is one of theirs, or one beside it. Some packets are cut.
 func packet(r *rand.Rand) []byte {
 	pick := func(values ...uint16) uint16 { return values[r.IntN(len(values))] }
 	station := func() []byte {
@@ -252,8 +252,8 @@ func packet(r *rand.Rand) []byte {
 	return p
 }
 
-// room is behind every whole packet: what an expression reads, whatever it
-// takes the packet for, lies within.
+// room is the number of bytes in every whole packet after its tags: all that an
+// expression reads lies within, whatever protocol it assumes.
 const room = 80
 
 func cut(p []byte) bool { return len(p) < room+12 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// value reads what the qualifiers are compared with.
+// value parses the value that the qualifiers apply to.
 func (p *parser) value(q qualifiers) (node, error) {
 	switch q.kind {
 	case "port":
@@ -70,14 +70,14 @@ func (p *parser) portRange(q qualifiers) (node, error) {
 	case !ok || errA != nil || errB != nil:
 		return nil, p.failBefore("expected LOW-HIGH, of ports to 65535, found %q", text)
 	}
-	if a > b { // as libpcap has it
+	if a > b { // as in libpcap
 		a, b = b, a
 	}
 	return port{q.proto, q.direction, uint32(a), uint32(b), p.tags}, nil
 }
 
-// network reads ADDRESS/BITS, ADDRESS mask MASK, and the short form that ends
-// where its mask ends: 10, 10.1, 10.1.2.
+// network parses ADDRESS/BITS, ADDRESS mask MASK, and the short form whose
+// length implies the mask: 10, 10.1, 10.1.2.
 func (p *parser) network(q qualifiers) (node, error) {
 	text := p.next()
 	if text == "" {
@@ -106,7 +106,7 @@ func (p *parser) network(q qualifiers) (node, error) {
 	return p.hosts(q, prefix)
 }
 
-// mask reads the mask of "net ADDRESS mask MASK".
+// mask parses the mask of "net ADDRESS mask MASK".
 func (p *parser) mask(address netip.Addr, parts int) (netip.Prefix, error) {
 	text := p.next()
 	m, err := netip.ParseAddr(text)
@@ -122,7 +122,7 @@ func (p *parser) mask(address netip.Addr, parts int) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// shortAddress reads an address that may leave out its last numbers.
+// shortAddress parses an address that may omit its last numbers.
 func shortAddress(text string) (netip.Addr, int, bool) {
 	if strings.Contains(text, ":") {
 		a, err := netip.ParseAddr(text)

@@ -7,8 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestBehind: messages behind a hole that is left at the end are told as such, unless
-// the receiver's acks say that it had what is missing.
+// TestBehind: Behind is set on messages after a hole that remains at the end,
+// unless the receiver's acks show that it had the missing bytes.
 func TestBehind(t *testing.T) {
 	for _, acks := range []bool{false, true} {
 		f := &toyFormats[0]
@@ -40,9 +40,9 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestSentAgainBeforeAHole: a segment that was sent again fills a hole behind another
-// that stays open. What stands behind it was sent before, and is read after it: the
-// messages come out in the order of the stream.
+// TestSentAgainBeforeAHole: a retransmitted segment fills a hole while another
+// hole stays open. The bytes after it were sent before, but are read after it.
+// The messages come out in the order of the stream.
 func TestSentAgainBeforeAHole(t *testing.T) {
 	s := newSource(4, 40, 60, &toyFormats[0])
 	c := New(toyFormats, Limits{})

@@ -12,7 +12,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestMillionSegments holds that memory stays flat.
+// TestMillionSegments checks that memory stays flat.
 func TestMillionSegments(t *testing.T) {
 	testenv.Long(t, "a million segments")
 	s := newSource(10, 2000, 300, &toyFormats[0])
@@ -29,9 +29,9 @@ func TestMillionSegments(t *testing.T) {
 		at += uint32(p.Length)
 		from = to % len(s.stream)
 		switch n % 100 {
-		case 3: // lost and never seen; the receiver has it
+		case 3: // never captured; the receiver has it
 			continue
-		case 7: // twice
+		case 7: // captured twice
 			c.Feed(machine.A, &p, &out)
 			count += len(out.Messages)
 		}
@@ -61,7 +61,8 @@ func TestMillionSegments(t *testing.T) {
 	t.Logf("%d messages, %+v, heap %d then at most %d", count, c.Counts(machine.A), base, worst)
 }
 
-// FuzzConn feeds arbitrary segments: nothing panics, and memory is bounded.
+// FuzzConn feeds arbitrary segments. Nothing may panic, and memory must stay
+// bounded.
 func FuzzConn(f *testing.F) {
 	s := newSource(3, 20, 40, &toyFormats[0])
 	var seed []byte

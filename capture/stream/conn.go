@@ -15,25 +15,28 @@ type Message struct {
 	At     machine.Instant
 	Ref    machine.Ref    // the frame of its last byte
 	Index  int            // among the messages of that direction that the frame completed, from 0
-	Bytes  []byte         // without the prefix; valid until the next Feed. Shorter than Length where a gap took the rest
-	Length int            // by the prefix
-	Spans  []capture.Span // where Bytes are, in order; Offset -1 where the packets did not say. Valid until the next Feed
-	// Grade says how sure it is that a message begins here: certain in a stream
-	// seen from its start and after several messages in a row, likely for the
-	// first one after the framing was found in the middle, possible for one that
-	// the protocol cannot read.
+	Bytes  []byte         // without the prefix; valid until the next Feed. Shorter than Length if a gap took the rest
+	Length int            // from the prefix
+	Spans  []capture.Span // where Bytes are, in order; Offset is -1 if the packets did not say. Valid until the next Feed
+	// Grade says how sure it is that a message begins here:
+	//
+	//   - certain in a stream seen from its start, and after several messages in a
+	//     row;
+	//   - likely for the first message after the framing was found in the middle;
+	//   - possible for a message that the protocol cannot read.
 	Grade machine.Certainty
-	// Behind is set where bytes before it, or some of its own, had not come when the
-	// connection or the capture ended, and the receiver's acks do not tell that they
-	// reached it some other way: it can then not have read the message.
+	// Behind is set when the receiver cannot have read the message. Bytes before
+	// it, or some of its own, had not come when the connection or the capture
+	// ended. And the receiver's acks do not show that those bytes reached it some
+	// other way.
 	Behind bool
 }
 
-// Output is what one segment brought about. The caller owns it and reuses it.
+// Output is the result of one segment. The caller owns it and reuses it.
 type Output struct {
 	Messages []Message
-	// Restarted is set where the segment opened another connection on the same
-	// pair of addresses. Messages before index Before are of the old one.
+	// Restarted is set if the segment opened another connection on the same pair
+	// of addresses. Messages before index Before belong to the old one.
 	Restarted bool
 	Before    int
 
@@ -52,13 +55,14 @@ type Conn struct {
 	halves  [2]half
 	acked   [2]uint32 // newest acknowledgement number that each side sent
 	acks    [2]bool
-	last    [2]machine.Ref // frame of the newest message of each side, for Index
+	last    [2]machine.Ref // frame of the newest message of each side, for Message.Index
 	index   [2]int
 
-	// queue holds messages of a side while the framing of its peer is searched
-	// for, so that messages come out in the order in which they passed the tap.
+	// queue holds messages of one side while the framing of its peer is being
+	// searched for. So messages come out in the order in which they passed the
+	// tap.
 	queue  []Message
-	queued int // bytes of them
+	queued int // bytes in queue
 }
 
 // Bounds of the queue.
@@ -68,8 +72,8 @@ const (
 	maxQueueTime  = 5 * time.Second
 )
 
-// New returns a connection of which nothing was seen yet. The formats are tried
-// in order; neither the slice nor its functions may change.
+// New returns a connection without any segment yet. It tries the formats in
+// order. Neither the slice nor its functions may change.
 func New(formats []Format, limits Limits) *Conn {
 	c := &Conn{formats: formats, limits: limits.orDefault()}
 	c.reset()
@@ -83,8 +87,8 @@ func (c *Conn) reset() {
 	c.acks, c.last = [2]bool{}, [2]machine.Ref{}
 }
 
-// Feed takes the next segment of the connection and gives in out, which it
-// empties first, the messages that are now whole.
+// Feed processes the next segment of the connection. It resets out, and stores
+// the messages in it that are now complete.
 func (c *Conn) Feed(from machine.Side, p *capture.Packet, out *Output) {
 	out.reset()
 	for i := range c.halves {
@@ -102,21 +106,21 @@ func (c *Conn) Feed(from machine.Side, p *capture.Packet, out *Output) {
 	}
 	for side := range c.halves {
 		if other := 1 - side; c.acks[other] {
-			c.halves[side].awaited(c.acked[other])
+			c.halves[side].checkOverdue(c.acked[other])
 		}
 	}
 	c.scan(out, false)
 	c.release(p.At, false, out)
 }
 
-// reopened reports whether the segment opens another connection than the one
-// in hand.
+// reopened reports whether the segment opens a new connection on the same
+// addresses.
 func (h *half) reopened(p *capture.Packet) bool {
 	return p.TCPFlags&(syn|rst) == syn && h.joined && !(h.whole && p.TCPSeq == h.isn)
 }
 
-// Finish gives in out what can still be told when the connection or the capture
-// ends.
+// Finish stores in out the remaining messages, when the connection or the
+// capture ends.
 func (c *Conn) Finish(out *Output) {
 	out.reset()
 	for i := range c.halves {
@@ -139,7 +143,8 @@ func (c *Conn) finish(out *Output) {
 	c.release(0, true, out)
 }
 
-// scan cuts both directions. What one side is found to speak, the other speaks.
+// scan cuts both directions into messages. A format found on one side also
+// applies to the other.
 func (c *Conn) scan(out *Output, final bool) {
 	for i := range c.halves {
 		f, other := &c.halves[i].framer, &c.halves[1-i].framer
@@ -193,8 +198,8 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 	})
 }
 
-// undecided returns the time and the frame of the oldest bytes of which it is open
-// whether and how they are messages.
+// undecided returns the time and the frame of the oldest bytes whose framing is
+// not decided yet. The result open is false if there are none.
 func (h *half) undecided() (oldest Message, open bool) {
 	if h.framer.foreign || h.framer.synced || h.done >= len(h.buf) {
 		return Message{}, false
@@ -203,11 +208,11 @@ func (h *half) undecided() (oldest Message, open bool) {
 	return Message{At: k.at, Ref: k.ref}, true
 }
 
-// release lets messages out in the order in which they passed the tap: one of
-// a side waits while older bytes of the other are undecided.
+// release emits messages in the order in which they passed the tap. A message
+// of one side waits while older bytes of the other side are undecided.
 func (c *Conn) release(now machine.Instant, all bool, out *Output) {
 	fresh := out.Messages[out.Before:]
-	var horizon Message // only its time and frame count
+	var horizon Message // only its time and frame are used
 	open := false
 	for i := range c.halves {
 		if oldest, is := c.halves[i].undecided(); is && (!open || before(oldest, horizon) < 0) {
@@ -262,8 +267,8 @@ func before(a, b Message) int {
 	return 0
 }
 
-// Format returns the framing that was found; nil while none was, and the counts
-// of a side tell how far it went.
+// Format returns the framing, or nil if none was found. Counts then shows how
+// far each side got.
 func (c *Conn) Format() *Format {
 	for i := range c.halves {
 		if f := c.halves[i].framer; f.proven {
@@ -273,21 +278,21 @@ func (c *Conn) Format() *Format {
 	return nil
 }
 
-// Foreign reports whether neither direction is of any format that was asked for.
+// Foreign reports whether neither direction fits any of the formats.
 func (c *Conn) Foreign() bool { return c.halves[0].framer.foreign && c.halves[1].framer.foreign }
 
-// Whole reports whether a side's stream was seen from its first byte, so that
-// its framing needed no search.
+// Whole reports whether a side's stream was seen from its first byte. Its
+// framing then needed no search.
 func (c *Conn) Whole(side machine.Side) bool { return c.halves[side].whole }
 
-// Closed reports whether both sides have said that they send no more, or one
-// has reset the connection.
+// Closed reports whether both sides have finished sending, or one has reset the
+// connection.
 func (c *Conn) Closed() bool { return c.halves[0].closed && c.halves[1].closed }
 
-// Counts tells what happened to a side's segments.
+// Counts returns what happened to a side's segments.
 func (c *Conn) Counts(side machine.Side) Counts { return c.halves[side].counts }
 
-// Clone returns an independent copy: feeding one leaves the other as it was.
+// Clone returns an independent copy. Feeding one does not change the other.
 func (c *Conn) Clone() *Conn {
 	d := *c
 	for i := range d.halves {
@@ -297,7 +302,7 @@ func (c *Conn) Clone() *Conn {
 	return &d
 }
 
-// Size returns the bytes that a clone takes, about.
+// Size returns the approximate memory of a clone in bytes.
 func (c *Conn) Size() int {
 	n := int(unsafe.Sizeof(*c)) + c.queued + len(c.queue)*int(unsafe.Sizeof(Message{}))
 	for i := range c.halves {

@@ -1,26 +1,30 @@
-// Package stream turns the TCP segments of a connection into messages: it puts
-// segments in order, cuts the bytes at their length prefixes, and finds the
-// prefixes again where a capture lost bytes or began in the middle.
+// Package stream converts the TCP segments of a connection to messages:
 //
 //	segments ──> half (one direction)            ──> framer ─────> messages
 //	             |  in order  | hole | pieces |      prefix, body, prefix, ...
 //	             ^ next                               2 or 4 bytes
 //
-// It is our own, and not gopacket/reassembly (which is its oracle in tests),
-// since checkpoints clone it (Conn.Clone), every buffer in it is bounded
-// (Limits), and each message must tell which frames its bytes came in.
+// It works in three steps:
 //
-// A message's time and frame are those of its last byte: of the frame that put
-// the last missing byte of it at the tap, also where it became clear only later
-// that a message ends there. Where a hole in the stream was filled late, what
-// stood behind the hole could be read only then, and is stamped so.
+//  1. It puts the segments in order.
+//  2. It cuts the bytes at their length prefixes.
+//  3. It finds the prefixes again where a capture lost bytes or began in the
+//     middle.
 //
-// What a receiver acked and the tap never saw is a gap of the capture. Within a
-// message whose prefix was seen it costs that message only; else the framing is
-// searched for again: a place from which several prefixes in a row lead to
-// prefixes, with messages between them that the protocol can read, weighed in
-// bits against chance.
+// A message's time and frame are those of the frame that brought its last
+// missing byte to the tap. That holds even if only later bytes show that a
+// message ends there. If a hole in the stream was filled late, the bytes after
+// it could be read only then, and carry that time.
 //
-// Ring 2 of the house. It knows no protocol: Format.Judge says what it thinks
-// of a message.
+// Bytes that the receiver acked and the tap never saw are a gap of the capture.
+// A gap within a message whose prefix was seen costs that message only.
+// Otherwise the framing is searched for again. The search wants a place from
+// which several prefixes in a row lead to prefixes. The messages between them
+// must be readable by the protocol. The evidence is measured in bits against
+// chance.
+//
+// The package knows no protocol; a Format weighs its messages. It does not use
+// gopacket/reassembly, which is its oracle in tests, for three reasons.
+// Checkpoints must clone a connection (Conn.Clone). Every buffer must be
+// bounded (Limits). Each message must name the frames that its bytes came in.
 package stream

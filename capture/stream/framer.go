@@ -7,22 +7,22 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Format is one way in which a protocol cuts a stream into messages: a length
-// in front of each, which does not count itself.
+// Format is one way in which a protocol cuts a stream into messages: each
+// message follows its length. The length does not count itself.
 type Format struct {
 	Name      string
 	Prefix    int  // its size in bytes: 2 or 4
 	BigEndian bool // high byte first
-	Max       int  // the longest message that is believed
-	Usual     int  // the longest that the protocol writes by default
+	Max       int  // longest message that is accepted
+	Usual     int  // longest message that the protocol writes by default
 
-	// Weigh weighs a message of which b is here and that is length bytes long:
-	// the evidence in bits that it is one of the protocol, negative where it
-	// cannot be one.
+	// Weigh returns the evidence, in bits, that a message of length bytes belongs
+	// to the protocol. b is the part of it that is present. The result is negative
+	// if the message cannot belong to the protocol.
 	Weigh func(b []byte, length int) float64
 }
 
-// length reads the prefix; ok is false where b is too short for it.
+// length reads the prefix. ok is false if b is too short for it.
 func (f *Format) length(b []byte) (n int, ok bool) {
 	if len(b) < f.Prefix {
 		return 0, false
@@ -41,44 +41,46 @@ func (f *Format) length(b []byte) (n int, ok bool) {
 	return int(v), true
 }
 
-// What evidence must come to, in bits against chance.
+// Required evidence, in bits against chance.
 const (
-	startBits  = 20 // at the start of a stream, where only the format is open
+	startBits  = 20 // at the start of a stream, where only the format is unknown
 	leadBits   = 8  // more than any other format
 	searchBits = 44 // in the middle, where any byte may begin a message (16 Ki places cost 14)
-	enoughBits = 64 // no use to look further
+	enoughBits = 64 // the search stops here
 	gapBits    = 10 // for a message that ends where a gap does
 
-	// nonsenseBits speak against a message that the protocol cannot read, one of
-	// which is borne with at the start of a stream.
-	nonsenseBits = 24
+	// unreadableBits is the evidence against the format from a message that the
+	// protocol cannot read. One such message is accepted at the start of a stream.
+	unreadableBits = 24
 )
 
 const (
-	// maxNonsense is how many messages in a row that the protocol cannot read
+	// maxUnreadable is how many messages in a row that the protocol cannot read
 	// make the framing doubtful.
-	maxNonsense = 3
-	// everyByte: below it a search is repeated with each segment, above it
-	// when a quarter more has come, so that a search costs linear time.
+	maxUnreadable = 3
+	// everyByte is a length of unframed bytes. Below it a search is repeated with
+	// each segment. Above it a search is repeated when a quarter more has come, so
+	// that the total cost stays linear.
 	everyByte = 512
 )
 
-// framer is how far one direction is cut into messages.
+// framer is the state of cutting one direction into messages.
 type framer struct {
-	format   int8 // index of the format; -1 while unknown
-	synced   bool // what is not cut begins at a prefix
-	proven   bool // it has been synced
-	foreign  bool // no format fits: the bytes are not looked at any more
-	first    bool // the next message is the first since the framing was found
-	skip     int  // bytes still to come of a message that a gap has damaged
-	nonsense int
-	searched int // length of what the last search looked at
+	format     int8 // index of the format; -1 while unknown
+	synced     bool // the rest begins at a prefix
+	proven     bool // it has been synced
+	foreign    bool // no format fits: the bytes are ignored from now on
+	first      bool // the next message is the first since the framing was found
+	skip       int  // bytes still to come of a message that a gap has damaged
+	unreadable int
+	searched   int // length of the bytes of the last search
 }
 
-// sink takes a message: its bytes are buf[from:to].
+// sink receives a message: its bytes are buf[from:to].
 type sink func(from, to, length int, grade machine.Certainty)
 
-// scan cuts what it can of the ordered bytes. final says that no more will come.
+// scan cuts the ordered bytes as far as possible. final says that no more will
+// come.
 func (h *half) scan(formats []Format, lim *Limits, final bool, emit sink) {
 	for !h.framer.foreign {
 		end, broken := len(h.buf), false
@@ -116,8 +118,8 @@ func (h *half) cut(formats []Format, lim *Limits, end int, final bool, emit sink
 			h.done += format.Prefix
 			continue
 		}
-		if n > format.Max || f.nonsense >= maxNonsense {
-			f.synced, f.nonsense, f.searched = false, 0, 0
+		if n > format.Max || f.unreadable >= maxUnreadable {
+			f.synced, f.unreadable, f.searched = false, 0, 0
 			h.unframed(1)
 			continue
 		}
@@ -130,15 +132,15 @@ func (h *half) cut(formats []Format, lim *Limits, end int, final bool, emit sink
 	}
 }
 
-// emit grades a message and hands it on.
+// emit grades a message and passes it on.
 func (h *half) emit(format *Format, from, to, length int, emit sink) {
 	f := &h.framer
 	grade := machine.Certain
 	if format.Weigh(h.buf[from:to], length) < 0 {
-		f.nonsense++
+		f.unreadable++
 		grade = machine.Possible
 	} else {
-		f.nonsense = 0
+		f.unreadable = 0
 	}
 	if f.first {
 		f.first = false
@@ -148,9 +150,9 @@ func (h *half) emit(format *Format, from, to, length int, emit sink) {
 	emit(from, to, length, grade)
 }
 
-// cross steps over the gap at buf[at]. A message that has begun before it, and
-// whose prefix is there, is given with the bytes that are left of it; the
-// framing goes on behind it where the gap ends within it.
+// cross moves past the gap at buf[at]. A message that began before the gap,
+// with its prefix present, is emitted with its remaining bytes. If the gap ends
+// within that message, the framing continues after it.
 func (h *half) cross(formats []Format, at int, emit sink) {
 	f := &h.framer
 	missing := h.breaks[0].missing
@@ -183,14 +185,14 @@ func (h *half) cross(formats []Format, at int, emit sink) {
 	}
 }
 
-// unframed passes over n bytes that belong to no known message.
+// unframed skips n bytes that belong to no known message.
 func (h *half) unframed(n int) {
 	h.counts.Unframed += uint64(n)
 	h.done += n
 }
 
-// find looks for the framing in b, the bytes that are not cut, and passes over
-// those that lie in front of it or cannot belong to it.
+// find searches for the framing in b, the bytes that are not cut yet. It skips
+// the bytes before it, and those that cannot belong to it.
 func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
 	f := &h.framer
 	missing := uint64(0)
@@ -207,7 +209,7 @@ func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
 	if final {
 		need = startBits
 	}
-	first, last := 0, len(formats) // those that are open
+	first, last := 0, len(formats) // the formats that are still possible
 	if f.format >= 0 {
 		first, last = int(f.format), int(f.format)+1
 	}
@@ -217,7 +219,7 @@ func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
 		for i := first; i < last; i++ {
 			format := &formats[i]
 			if n, whole := format.length(b[at:]); whole && (n == 0 || n > format.Usual) {
-				continue // as chain finds at once, of most bytes
+				continue // a quick test for what chain would find for most bytes
 			}
 			bits, messages, ok := chain(b[at:], format, format.Usual, 0, missing)
 			open = open || ok
@@ -249,7 +251,7 @@ func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
 	return false
 }
 
-// choose decides between the formats at the known start of a stream.
+// choose selects a format at the known start of a stream.
 func (f *framer) choose(b []byte, formats []Format, lim *Limits, missing uint64, final bool) bool {
 	best, bestBits, second, open := int8(-1), math.Inf(-1), math.Inf(-1), false
 	for i := range formats {
@@ -275,13 +277,13 @@ func (f *framer) choose(b []byte, formats []Format, lim *Limits, missing uint64,
 	return true
 }
 
-// chain follows prefixes from the start of b: the evidence that messages begin
-// there, how many whole ones there are, and whether nothing speaks against it.
-// So many of them may be nonsense, of a length that occurs.
-// missing is how many bytes a gap behind b has taken, 0 for none: a message that
-// ends just where the gap does counts as whole, and for more.
-func chain(b []byte, f *Format, longest, nonsense int, missing uint64) (bits float64, messages int, ok bool) {
-	usual := float64(8*f.Prefix - mathbits.Len(uint(f.Usual))) // a length that occurs, against any
+// chain follows prefixes from the start of b. It returns the evidence that
+// messages begin there, the number of complete messages, and whether nothing
+// contradicts it. Up to unreadable of them may make no sense if their length is
+// usual. A gap after b has taken missing bytes; 0 means no gap. A message that
+// ends exactly where the gap does counts as complete, and adds extra evidence.
+func chain(b []byte, f *Format, longest, unreadable int, missing uint64) (bits float64, messages int, ok bool) {
+	usual := float64(8*f.Prefix - mathbits.Len(uint(f.Usual))) // evidence of a usual length, against any length
 	for bits < enoughBits {
 		n, whole := f.length(b)
 		if !whole {
@@ -300,10 +302,10 @@ func chain(b []byte, f *Format, longest, nonsense int, missing uint64) (bits flo
 		if len(body) > 0 {
 			worth := f.Weigh(body, n)
 			if worth < 0 {
-				if nonsense--; nonsense < 0 || n > f.Usual {
+				if unreadable--; unreadable < 0 || n > f.Usual {
 					return 0, 0, false
 				}
-				bits -= nonsenseBits
+				bits -= unreadableBits
 			} else if len(body) == n {
 				bits += worth
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestGaps leaves segments out that the receiver acks all the same.
+// TestGaps omits segments that the receiver still acks.
 func TestGaps(t *testing.T) {
 	lost, messages := 0, 0
 	for seed := range int64(60) {
@@ -66,8 +66,8 @@ func TestGaps(t *testing.T) {
 			}
 		}
 	}
-	// A message that stands whole between two gaps may not be found again: one in
-	// some tens is.
+	// A complete message between two gaps may not be found again; that happens to
+	// one in some tens.
 	if lost*20 > messages {
 		t.Errorf("%d of %d messages that were captured whole are not found", lost, messages)
 	}
@@ -94,8 +94,8 @@ func (s *source) has(m []byte) bool {
 	return false
 }
 
-// TestGapWithinMessage keeps the framing where the prefix says where it goes on,
-// and gives what is left of the message.
+// TestGapWithinMessage: the prefix says where the framing continues, and the
+// rest of the damaged message is returned.
 func TestGapWithinMessage(t *testing.T) {
 	s := newSource(2, 20, 10, &toyFormats[0])
 	big := make([]byte, 1000)

@@ -13,7 +13,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// collector is gopacket's view of a stream.
+// collector is the stream that gopacket reassembles.
 type collector struct{ bytes []byte }
 
 func (c *collector) New(gopacket.Flow, gopacket.Flow, *layers.TCP, reassembly.AssemblerContext) reassembly.Stream {
@@ -31,7 +31,7 @@ func (c *collector) ReassembledSG(sg reassembly.ScatterGather, _ reassembly.Asse
 }
 func (c *collector) ReassemblyComplete(reassembly.AssemblerContext) bool { return true }
 
-// TestAgainstGopacket holds the order of bytes against gopacket/reassembly.
+// TestAgainstGopacket compares the order of bytes with gopacket/reassembly.
 func TestAgainstGopacket(t *testing.T) {
 	for seed := range int64(40) {
 		s := newSource(seed, 200, 400, &toyFormats[0])

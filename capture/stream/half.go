@@ -16,12 +16,12 @@ const (
 	ack
 )
 
-// Limits bound the memory of one direction of a connection. A zero field means
-// the default.
+// Limits bound the memory of one direction of a connection. A zero field
+// selects the default.
 type Limits struct {
-	Pieces int // out-of-order segments held for a hole; 1024
-	Bytes  int // their bytes; 1 MiB
-	Search int // bytes held while the framing is not known; 16 KiB
+	Pieces int // out-of-order segments held until a hole is filled; default 1024
+	Bytes  int // bytes of those segments; default 1 MiB
+	Search int // bytes held while the framing is not known; default 16 KiB
 }
 
 func (l Limits) orDefault() Limits {
@@ -37,32 +37,32 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// Counts tell what happened to the segments of one direction.
+// Counts are what happened to the segments of one direction.
 type Counts struct {
-	Segments      uint64 // that carried bytes
-	Bytes         uint64 // put in order
-	Retransmitted uint64 // bytes that had been there before
+	Segments      uint64 // segments with payload
+	Bytes         uint64 // bytes put in order
+	Retransmitted uint64 // bytes that were already there
 	OutOfOrder    uint64 // segments that came before the bytes in front of them
-	Gaps          uint64 // holes that nothing filled
+	Gaps          uint64 // holes that were never filled
 	GapBytes      uint64
 	Messages      uint64
-	Damaged       uint64 // messages of which a gap took bytes
+	Damaged       uint64 // messages that lost bytes to a gap
 	Unframed      uint64 // bytes that could not be assigned to a message
 }
 
-// mark says where a stretch of the ordered bytes came from.
+// mark is the origin of a range of the ordered bytes.
 type mark struct {
 	pos    uint64 // of its first byte
 	frame  machine.Ref
 	offset int // within the frame
 	at     machine.Instant
-	ref    machine.Ref // with at: the frame after which the stretch could be read
+	ref    machine.Ref // with at: the frame after which the range could be read
 }
 
-// hole is a gap in front of an ordered byte.
+// hole is a gap before an ordered byte.
 type hole struct {
 	pos     uint64 // of that byte
-	missing uint64 // how many bytes are not there; 0 unknown
+	missing uint64 // number of missing bytes; 0 if unknown
 }
 
 // piece is a segment that waits for the bytes in front of it.
@@ -70,34 +70,34 @@ type piece struct {
 	seq  uint32
 	data []byte
 	at   machine.Instant
-	// spans say where data came from.
+	// spans are the places that data came from.
 	spans []capture.Span
 }
 
 // half is one direction of a connection.
 type half struct {
-	newest  mark   // when its last bytes passed: only at and ref
+	newest  mark   // when its last bytes passed; only at and ref are set
 	joined  bool   // next is known
 	whole   bool   // the stream was seen from its first byte
-	fresh   bool   // and what is not cut begins at a prefix since nothing is cut or lost yet
+	fresh   bool   // whole, and the uncut bytes begin at a prefix, because nothing was cut or lost yet
 	isn     uint32 // the sequence number of its SYN
 	closed  bool   // FIN reached or RST seen
 	next    uint32 // sequence number of the next byte in order
 	finSeq  uint32
 	finSeen bool
 
-	base   uint64 // offset of buf[0] among the ordered bytes (gaps do not count)
+	base   uint64 // offset of buf[0] among the ordered bytes, without gaps
 	buf    []byte // in order, not yet cut into messages
-	done   int    // bytes of it that are cut: dropped when the next segment comes
-	marks  []mark // of buf, in order; the first one may begin before it
+	done   int    // bytes of it that are cut; dropped when the next segment comes
+	marks  []mark // of buf, in order; the first may begin before buf
 	breaks []hole // gaps within buf, in order
 
-	pieces  []piece // by sequence
-	held    int     // bytes of them
-	free    []piece // emptied ones, for their memory
-	overdue int     // segments seen since the receiver acked what stands behind the hole
-	astray  int     // segments in a row that lie far behind next
-	open    bool    // at the end a hole was left, before the ordered byte at behind
+	pieces  []piece // in order of sequence number
+	held    int     // bytes in pieces
+	free    []piece // empty pieces, kept for their memory
+	overdue int     // segments seen since the receiver acked the bytes after the hole
+	stray   int     // segments in a row that lie far behind next
+	open    bool    // a hole was left at the end, before the ordered byte at behind
 	behind  uint64
 
 	framer framer
@@ -105,20 +105,21 @@ type half struct {
 }
 
 const (
-	// gapPatience is how many more segments are awaited after the receiver has
-	// acked what the tap has not seen: captures of several queues swap a few.
-	gapPatience = 8
-	// farBehind is a distance that no retransmission has.
+	// maxOverdue is how many more segments we wait for after the receiver has
+	// acked bytes that the tap has not seen. Captures of several queues swap a few
+	// segments.
+	maxOverdue = 8
+	// farBehind is a distance that no retransmission has, in bytes.
 	farBehind = 1 << 24
-	// strayPatience is how many segments in a row must lie far behind before the
-	// direction is taken to have begun anew there.
-	strayPatience = 8
+	// maxStray is how many segments in a row must lie far behind before we
+	// assume that the direction has restarted there.
+	maxStray = 8
 )
 
-// end returns the position behind the last ordered byte.
+// end returns the position after the last ordered byte.
 func (h *half) end() uint64 { return h.base + uint64(len(h.buf)) }
 
-// segment takes one segment of this direction.
+// segment processes one segment of this direction.
 func (h *half) segment(p *capture.Packet, lim *Limits) {
 	seq, data := p.TCPSeq, p.Payload
 	if p.TCPFlags&syn != 0 {
@@ -129,7 +130,7 @@ func (h *half) segment(p *capture.Packet, lim *Limits) {
 	}
 	if p.TCPFlags&rst != 0 {
 		h.closed = true
-		return // what it may carry is a diagnosis, not the stream
+		return // the payload of a RST is a diagnosis, not part of the stream
 	}
 	if !h.joined {
 		if p.Length == 0 {
@@ -155,13 +156,13 @@ func (h *half) segment(p *capture.Packet, lim *Limits) {
 func (h *half) take(seq uint32, data []byte, p *capture.Packet, lim *Limits) {
 	ahead := int32(seq - h.next)
 	if ahead < -farBehind {
-		if h.astray++; h.astray < strayPatience {
+		if h.stray++; h.stray < maxStray {
 			return
 		}
 		h.restart(seq)
 		ahead = 0
 	}
-	h.astray = 0
+	h.stray = 0
 	switch {
 	case ahead > 0:
 		h.counts.OutOfOrder++
@@ -183,14 +184,14 @@ func (h *half) take(seq uint32, data []byte, p *capture.Packet, lim *Limits) {
 	}
 	h.drain(p.At, p.Ref)
 	if missing := int32(seq + uint32(p.Length) - h.next); missing > 0 && len(p.Payload) < p.Length {
-		// A snap length cut the segment: its rest will not come.
+		// A snap length cut the segment: the rest of it will not come.
 		h.gap(uint64(missing))
 		h.drain(p.At, p.Ref)
 	}
 }
 
-// append puts bytes behind the ordered ones; skip is their offset in the
-// payload that the spans describe.
+// append adds bytes to the ordered ones. skip is their offset in the payload
+// that the spans describe.
 func (h *half) append(data []byte, at machine.Instant, ref machine.Ref, spans []capture.Span, skip int) {
 	h.newest = mark{at: at, ref: ref}
 	h.next += uint32(len(data))
@@ -214,14 +215,14 @@ func (h *half) append(data []byte, at machine.Instant, ref machine.Ref, spans []
 		left -= n
 		skip = 0
 	}
-	if left > 0 { // the packet told no spans, or too few
+	if left > 0 { // the packet named no spans, or too few
 		h.marks = append(h.marks, mark{pos: pos, frame: ref, offset: -1, at: at, ref: ref})
 	}
 	h.buf = append(h.buf, data...)
 }
 
-// hold keeps a segment that came before the bytes in front of it. Of bytes that
-// come twice the first copy counts, as in the stacks of receivers.
+// hold stores a segment that came before the bytes in front of it. If bytes
+// come twice, the first copy counts, as in the TCP stacks of receivers.
 func (h *half) hold(seq uint32, data []byte, p *capture.Packet) {
 	if h.framer.foreign {
 		return
@@ -249,9 +250,9 @@ func (h *half) hold(seq uint32, data []byte, p *capture.Packet) {
 	h.held += len(data)
 }
 
-// drain moves what no longer waits behind the ordered bytes. at and ref are of
-// the frame that filled the hole; where it was a gap they are the zero Ref, and
-// the pieces keep their own.
+// drain moves the pieces that need not wait any longer to the ordered bytes.
+// The arguments at and ref are those of the frame that filled the hole. If a
+// gap ended the wait, both are zero, and the pieces keep their own.
 func (h *half) drain(at machine.Instant, ref machine.Ref) {
 	n := 0
 	for ; n < len(h.pieces); n++ {
@@ -265,7 +266,7 @@ func (h *half) drain(at machine.Instant, ref machine.Ref) {
 			if ref != 0 {
 				h.append(q.data[known:], at, ref, q.spans, known)
 			} else {
-				// The receiver reads it no sooner than what stands before it.
+				// The receiver cannot read it before the bytes in front of it.
 				at, ref := q.at, q.spans[len(q.spans)-1].Ref
 				if at < h.newest.at {
 					at, ref = h.newest.at, h.newest.ref
@@ -280,7 +281,7 @@ func (h *half) drain(at machine.Instant, ref machine.Ref) {
 	if n == 0 {
 		return
 	}
-	const spare = 16 // emptied pieces that are kept for their memory
+	const spare = 16 // empty pieces that are kept for their memory
 	for _, q := range h.pieces[:n] {
 		if len(h.free) < spare && cap(q.data) <= 4096 {
 			h.free = append(h.free, q)
@@ -290,7 +291,7 @@ func (h *half) drain(at machine.Instant, ref machine.Ref) {
 	h.overdue = 0
 }
 
-// skipHole gives up what is missing in front of the first held piece.
+// skipHole declares the bytes before the first held piece missing.
 func (h *half) skipHole() {
 	if len(h.pieces) == 0 {
 		return
@@ -299,7 +300,7 @@ func (h *half) skipHole() {
 	h.drain(0, 0)
 }
 
-// gap notes that the next n bytes will not come.
+// gap records that the next n bytes will not come.
 func (h *half) gap(n uint64) {
 	h.counts.Gaps++
 	h.counts.GapBytes += n
@@ -314,26 +315,27 @@ func (h *half) gap(n uint64) {
 	h.breaks = append(h.breaks, hole{pos: h.end(), missing: n})
 }
 
-// restart begins the direction anew at a sequence number.
+// restart moves the direction to a new sequence number.
 func (h *half) restart(seq uint32) {
 	h.gap(0)
 	if last := len(h.breaks) - 1; last >= 0 {
-		h.breaks[last].missing = 0 // how many is not known
+		h.breaks[last].missing = 0 // the number is not known
 	}
 	h.pieces, h.held, h.next = h.pieces[:0], 0, seq
 }
 
-// awaited gives up the hole once the receiver's acks have passed it for long.
-func (h *half) awaited(acked uint32) {
+// checkOverdue skips the hole once the receiver's acks have been beyond it for
+// maxOverdue segments.
+func (h *half) checkOverdue(acked uint32) {
 	if len(h.pieces) == 0 || int32(acked-h.pieces[0].seq) < 0 {
 		return
 	}
-	if h.overdue++; h.overdue > gapPatience {
+	if h.overdue++; h.overdue > maxOverdue {
 		h.skipHole()
 	}
 }
 
-// drop forgets the bytes of buf that are cut.
+// drop removes the bytes of buf that are cut.
 func (h *half) drop() {
 	if h.done == 0 {
 		return
@@ -353,14 +355,14 @@ func (h *half) drop() {
 	h.marks = h.marks[:copy(h.marks, h.marks[first:])]
 }
 
-// forget drops all bytes: nothing will cut them.
+// forget removes all bytes, because no framing will cut them.
 func (h *half) forget() {
 	h.base += uint64(len(h.buf))
 	h.buf, h.marks, h.breaks, h.free, h.done = nil, nil, nil, nil, 0
 }
 
-// markAt returns the index of the mark of the byte at a position, which must be
-// in buf.
+// markAt returns the index of the mark of the byte at a position. The byte must
+// be in buf.
 func (h *half) markAt(pos uint64) int {
 	i, ok := slices.BinarySearchFunc(h.marks, pos, func(m mark, p uint64) int {
 		switch {

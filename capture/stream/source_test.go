@@ -10,22 +10,22 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// toyFormats cut streams of a protocol whose messages begin with a byte below 11.
+// toyFormats frame a protocol whose messages begin with a byte below 11.
 var toyFormats = []Format{
-	{Name: "4", Prefix: 4, Max: 65535, Usual: 1231, Weigh: judgeToy},
-	{Name: "2", Prefix: 2, Max: 65535, Usual: 1231, Weigh: judgeToy},
-	{Name: "4 big", Prefix: 4, BigEndian: true, Max: 65535, Usual: 1231, Weigh: judgeToy},
-	{Name: "2 big", Prefix: 2, BigEndian: true, Max: 65535, Usual: 1231, Weigh: judgeToy},
+	{Name: "4", Prefix: 4, Max: 65535, Usual: 1231, Weigh: weighToy},
+	{Name: "2", Prefix: 2, Max: 65535, Usual: 1231, Weigh: weighToy},
+	{Name: "4 big", Prefix: 4, BigEndian: true, Max: 65535, Usual: 1231, Weigh: weighToy},
+	{Name: "2 big", Prefix: 2, BigEndian: true, Max: 65535, Usual: 1231, Weigh: weighToy},
 }
 
-func judgeToy(b []byte, length int) float64 {
+func weighToy(b []byte, length int) float64 {
 	if b[0] >= 11 {
 		return -1
 	}
 	return 4
 }
 
-// source makes a stream of messages, and segments of it.
+// source generates a stream of messages, and segments of it.
 type source struct {
 	rng      *rand.Rand
 	messages [][]byte
@@ -82,7 +82,7 @@ func (s *source) syn() *capture.Packet {
 	return p
 }
 
-// segments cuts stream[from:] at random.
+// segments cuts stream[from:] at random places.
 func (s *source) segments(from, largest int) (out []*capture.Packet) {
 	for from < len(s.stream) {
 		to := min(from+1+s.rng.Intn(largest), len(s.stream))
@@ -92,11 +92,12 @@ func (s *source) segments(from, largest int) (out []*capture.Packet) {
 	return out
 }
 
-// impair repeats some segments, some of them cut anew, and brings some later.
+// impair repeats some segments, some of them with other boundaries, and delays
+// some.
 func (s *source) impair(in []*capture.Packet, share float64) (out []*capture.Packet) {
 	for i, p := range in {
 		out = append(out, p)
-		if s.rng.Float64() < share { // a retransmission that is cut otherwise
+		if s.rng.Float64() < share { // a retransmission with other boundaries
 			q := *in[max(0, i-s.rng.Intn(3))]
 			to := int(q.TCPSeq-s.isn-1) + q.Length
 			from := max(0, int(q.TCPSeq-s.isn-1)-s.rng.Intn(100))
@@ -125,7 +126,7 @@ type got struct {
 	Message
 }
 
-// run feeds one direction and keeps what comes out.
+// run feeds one direction and returns the messages.
 func (s *source) run(t *testing.T, c *Conn, packets []*capture.Packet) (all []got) {
 	t.Helper()
 	var out Output

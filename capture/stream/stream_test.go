@@ -9,8 +9,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestWholeStreams reads streams seen from their start, in each format, in
-// segments of any size, with retransmissions cut otherwise and reordering.
+// TestWholeStreams reads streams from their start, in each format. Segments
+// have any size, are reordered, and are retransmitted with other boundaries.
 func TestWholeStreams(t *testing.T) {
 	for i := range toyFormats {
 		for seed := range int64(30) {
@@ -30,8 +30,8 @@ func TestWholeStreams(t *testing.T) {
 	}
 }
 
-// TestTimeIsThatOfTheLastByte compares with a naive model: a message can be read
-// when all bytes up to its last have passed the tap.
+// TestTimeIsThatOfTheLastByte compares with a naive model: a message can be
+// read when all bytes up to its last have passed the tap.
 func TestTimeIsThatOfTheLastByte(t *testing.T) {
 	for seed := range int64(20) {
 		s := newSource(seed, 200, 300, &toyFormats[0])
@@ -59,7 +59,7 @@ func TestTimeIsThatOfTheLastByte(t *testing.T) {
 	}
 }
 
-// TestJoined begins in the middle of a message.
+// TestJoined starts in the middle of a message.
 func TestJoined(t *testing.T) {
 	for i := range toyFormats {
 		for seed := range int64(40) {
@@ -72,7 +72,7 @@ func TestJoined(t *testing.T) {
 				first++
 			}
 			if extra := len(all) - (len(s.messages) - first); extra == 1 && all[0].Grade != machine.Certain {
-				all = all[1:] // bytes in front that looked like a message: said to be likely only
+				all = all[1:] // bytes in front that looked like a message: graded likely at most
 			} else if len(all) > 0 && all[0].Grade != machine.Likely {
 				t.Fatalf("the first message after a search is %s", all[0].Grade)
 			} else {
@@ -83,7 +83,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestForeign gives streams of other protocols: not a message comes out.
+// TestForeign feeds streams of other protocols. No message may come out.
 func TestForeign(t *testing.T) {
 	http := bytes.Repeat([]byte("GET /index.html HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n\r\n"), 2000)
 	tls := []byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}
@@ -120,7 +120,7 @@ func TestReopened(t *testing.T) {
 	compare(t, append(one.messages, two.messages...), all)
 }
 
-// TestBothSidesInOrder joins both directions in the middle: the side whose
+// TestBothSidesInOrder joins both directions in the middle. The side whose
 // framing is proven first waits for the other's older bytes.
 func TestBothSidesInOrder(t *testing.T) {
 	a, b := newSource(5, 100, 30, &toyFormats[0]), newSource(7, 100, 30, &toyFormats[0])

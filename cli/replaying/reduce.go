@@ -101,7 +101,7 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 	}
 	note := "no frame of it can be left out"
 	if !r.Least {
-		note = fmt.Sprintf("stopped after %d trials", r.Trials)
+		note = fmt.Sprintf("stopped after %d trials", r.Attempts)
 	}
 	if to != "-" {
 		fmt.Fprintf(a.Writer(), "%s of %s: %s\n", show.Plural(r.Frames.Len(), "frame"), show.Grouped(frames.Len()), note)

@@ -1,14 +1,15 @@
-// Package parquet writes tables as Apache Parquet, by github.com/parquet-go/parquet-go.
+// Package parquet writes tables as Apache Parquet, through
+// github.com/parquet-go/parquet-go.
 //
 //	"PAR1" | row group | row group | … | footer: schema, places, statistics | "PAR1"
 //
-// Columns keep the order of their declaration. Texts and objects are UTF-8 and
-// JSON by their logical types, instants are timestamps in nanoseconds (UTC), lists
-// are LISTs. What a column means stands in the footer, as key and value:
-// "ackscope.events.rtt_ms" -> "ms: …".
+// Columns keep the order of their declaration. Texts have the logical type
+// UTF-8, and objects JSON. Instants are timestamps in nanoseconds (UTC), and
+// lists are LISTs. The footer holds the meaning of each column as key and
+// value: "ackscope.events.rtt_ms" -> "ms: …".
 //
-// A row group ends with so many rows or bytes, so memory stays flat however long
-// the table is; the footer grows by some 5 kB a row group.
+// A row group ends after a fixed number of rows or bytes. So memory stays flat
+// however long the table is. The footer grows by about 5 kB per row group.
 package parquet
 
 import (
@@ -24,9 +25,10 @@ import (
 
 const (
 	groupRows  = 1 << 16
-	groupBytes = 16 << 20 // of texts and lists, before they are encoded
+	groupBytes = 16 << 20 // of texts and lists, before encoding
 	batchRows  = 64
-	// dictionaryBytes is where a column of texts gives up naming each once.
+	// dictionaryBytes is the size at which a column of texts stops using a
+	// dictionary.
 	dictionaryBytes = 128 << 10
 )
 
@@ -35,12 +37,12 @@ type Encoder struct {
 	w       *parquet.GenericWriter[any]
 	columns []export.Column
 	rows    []parquet.Row
-	used    int    // of rows
-	bytes   []byte // what the rows' texts point into
+	used    int    // used rows
+	bytes   []byte // the buffer that the rows' texts point into
 	group   struct{ rows, bytes int }
 }
 
-// New begins a table on w.
+// New starts a table on w.
 func New(w io.Writer, s *export.Schema) *Encoder {
 	e := &Encoder{columns: s.Columns, rows: make([]parquet.Row, batchRows)}
 	root := &ordered{Group: parquet.Group{}}
@@ -70,7 +72,7 @@ func New(w io.Writer, s *export.Schema) *Encoder {
 	return e
 }
 
-// ordered is a group whose fields keep their order; parquet.Group sorts them.
+// ordered is a group whose fields keep their order. parquet.Group sorts them.
 type ordered struct {
 	parquet.Group
 	fields []parquet.Field
@@ -86,7 +88,7 @@ type field struct {
 func (f field) Name() string                           { return f.name }
 func (f field) Value(base reflect.Value) reflect.Value { return base.MapIndex(reflect.ValueOf(f.name)) }
 
-// nodeOf returns the column's place in the schema.
+// nodeOf returns the column's node in the Parquet schema.
 func nodeOf(c *export.Column) parquet.Node {
 	var n parquet.Node
 	switch c.Type {
@@ -132,7 +134,7 @@ func (e *Encoder) Encode(cells []export.Cell) error {
 	return e.write()
 }
 
-// write hands the batch on, and ends the row group where that is full.
+// write writes the batch, and ends the row group if it is full.
 func (e *Encoder) write() error {
 	if _, err := e.w.WriteRows(e.rows[:e.used]); err != nil {
 		return err
@@ -153,7 +155,7 @@ func (e *Encoder) Close() error {
 	return e.w.Close()
 }
 
-// append adds the values of a cell.
+// append appends the values of a cell.
 func (e *Encoder) append(row parquet.Row, i int, c *export.Cell) parquet.Row {
 	as, level := &e.columns[i], 0
 	if as.Absent != export.Never {
@@ -182,15 +184,16 @@ func (e *Encoder) append(row parquet.Row, i int, c *export.Cell) parquet.Row {
 	}
 }
 
-// text keeps a copy until the batch is written, with bytes that are no UTF-8
-// replaced.
+// text copies a text to a buffer that lives until the batch is written. It
+// replaces bytes that are not UTF-8.
 func (e *Encoder) text(b []byte) parquet.Value {
 	from := len(e.bytes)
 	e.bytes = export.AppendValid(e.bytes, b)
 	return parquet.ByteArrayValue(e.bytes[from:len(e.bytes):len(e.bytes)])
 }
 
-// list adds a list's elements: the first begins it, the others continue it.
+// list appends a list's elements. The first element starts the list; the others
+// continue it.
 func list(row parquet.Row, column, level, n int, at func(k int) parquet.Value) parquet.Row {
 	if n == 0 {
 		return append(row, parquet.NullValue().Level(0, level, column))

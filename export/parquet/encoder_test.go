@@ -16,8 +16,8 @@ var few = export.Schema{Name: "few", Doc: "For the tests.", Columns: []export.Co
 	{Name: "alpha", Type: export.Text, Absent: export.Null, Unit: "bytes", Doc: "Is long."},
 }}
 
-// What is kept until a row group ends is bounded by rows and by bytes, whatever
-// the rows are.
+// TestRowGroupsAreBounded: rows and bytes bound the memory that a row group
+// takes, whatever the rows are.
 func TestRowGroupsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name        string

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// decoded makes the field of dissected specs of one name and kind.
+// decoded returns the field of dissected specs of one name and kind.
 func decoded(p *dissect.Protocol, s *dissect.FieldSpec) *filter.Field {
 	f := &filter.Field{Name: s.Name, Doc: s.Doc, Unit: s.Unit, Hex: s.Hex, Of: p,
 		Needs: filter.NeedFlow | filter.NeedFields, Enum: s.Enum, Specs: []*dissect.FieldSpec{s}}
@@ -44,7 +44,8 @@ func decoded(p *dissect.Protocol, s *dissect.FieldSpec) *filter.Field {
 	return f
 }
 
-// dissectedUint is dissected for numbers, which most filters ask for.
+// dissectedUint is a faster version of dissected for numbers, the most frequent
+// case.
 func dissectedUint(f *filter.Field) filter.Source[uint64] {
 	general := dissected(f, func(d *dissect.Field) uint64 { return d.Uint })
 	return func(pass filter.Test[uint64], all bool) filter.Predicate {
@@ -67,8 +68,8 @@ func dissectedUint(f *filter.Field) filter.Source[uint64] {
 	}
 }
 
-// dissected makes the source of a decoded field. A packet of another protocol
-// is not taken apart for it.
+// dissected returns the source of a decoded field. It does not dissect packets
+// of other protocols.
 func dissected[T any](f *filter.Field, value func(*dissect.Field) T) filter.Source[T] {
 	return func(pass filter.Test[T], all bool) filter.Predicate {
 		if f.Of != nil && len(f.Specs) == 1 && !all {
@@ -105,7 +106,7 @@ func dissected[T any](f *filter.Field, value func(*dissect.Field) T) filter.Sour
 	}
 }
 
-// sortedWords lists the words of an enumeration, by value.
+// sortedWords returns the words of an enumeration, in order of value.
 func sortedWords(enum map[uint64]string) []string {
 	keys := make([]uint64, 0, len(enum))
 	for k := range enum {

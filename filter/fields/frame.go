@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// frameFields are the fields of frames and their headers, named and read as
-// Wireshark's.
+// frameFields returns the fields of frames and their headers, with Wireshark's
+// names and meanings.
 func frameFields() []*filter.Field {
 	duration := func(name, doc string, get func(*filter.Record) (int64, bool)) *filter.Field {
 		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc,
@@ -46,7 +46,7 @@ func frameFields() []*filter.Field {
 				return uint64(r.Frame.Interface), true
 			}),
 		{Name: "frame.file", Kind: filter.Text, Doc: "Name of the capture file.",
-			Values: filter.Worded(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
+			Values: filter.TextValues(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
 		{Name: "frame.time", Kind: filter.Time, Doc: "When the frame was captured: text in local time, as tshark's.",
 			Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })}},
 		{
@@ -209,8 +209,9 @@ func frameFields() []*filter.Field {
 	)
 }
 
-// carriedBytes returns the payload of a packet and its length on the wire: of a TCP
-// segment, not of the message that it completes; -1 where the segment is gone.
+// carriedBytes returns the payload of a packet and its length on the wire. For
+// TCP that is the payload of the segment, not of the message that it completes.
+// The length is -1 if the segment is no longer available.
 func carriedBytes(r *filter.Record) ([]byte, int) {
 	switch {
 	case r.Packet != nil:
@@ -225,7 +226,7 @@ func number(name, unit, doc string, get func(*filter.Record) (uint64, bool)) *fi
 	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc, Values: filter.Values{Uint: filter.One(get)}}
 }
 
-// stream is the number of a flow's conversation.
+// stream returns the field for the number of a flow's conversation.
 func stream(name, title string, t capture.Transport) *filter.Field {
 	f := number(name+".stream", "", "Number of the "+title+" conversation, from 0, as Wireshark counts.",
 		func(r *filter.Record) (uint64, bool) {
@@ -235,7 +236,7 @@ func stream(name, title string, t capture.Transport) *filter.Field {
 	return f
 }
 
-// payload is what a transport carries.
+// payload returns the field for the payload of a transport.
 func payload(name, doc string) *filter.Field {
 	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc,
 		Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
@@ -244,14 +245,14 @@ func payload(name, doc string) *filter.Field {
 		})}}
 }
 
-// flag is a bit of the TCP header's flags.
+// flag returns the field for a bit of the TCP flags.
 func flag(name, doc string, bit int) *filter.Field {
 	return truth(headerUint(name, "", doc, capture.LayerTCP, 13, 1, func(v uint64) uint64 { return v >> bit & 1 }))
 }
 
 func hexed(bits int, f *filter.Field) *filter.Field { f.Hex, f.Bits = true, bits; return f }
 
-// transports are the words that numbers of protocols above IP go by.
+// transports are the names of protocol numbers above IP.
 var transports = map[uint64]string{1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 58: "IPv6-ICMP"}
 
 func named(enum map[uint64]string, f *filter.Field) *filter.Field { f.Enum = enum; return f }
@@ -265,7 +266,7 @@ func layers(r *filter.Record) []capture.Layer {
 	return r.Packet.Layers
 }
 
-// header returns n bytes at an offset of a header of the kind.
+// header returns n bytes at an offset of a header of the given kind.
 func header(r *filter.Record, l *capture.Layer, kind capture.LayerKind, offset, n int) ([]byte, bool) {
 	at := l.Offset + offset
 	if l.Kind != kind || at < 0 || at+n > len(r.Frame.Data) {
@@ -274,7 +275,7 @@ func header(r *filter.Record, l *capture.Layer, kind capture.LayerKind, offset, 
 	return r.Frame.Data[at : at+n], true
 }
 
-// whole returns a transport header with the payload behind it.
+// whole returns a transport header with its payload.
 func whole(r *filter.Record, kind capture.LayerKind) ([]byte, bool) {
 	if l := layers(r); len(l) > 0 && r.Packet.Fragments <= 1 {
 		last := &l[len(l)-1]
@@ -283,7 +284,8 @@ func whole(r *filter.Record, kind capture.LayerKind) ([]byte, bool) {
 	return nil, false
 }
 
-// headerUint is a number of one or two bytes in every header of a kind.
+// headerUint returns the field for a number of one or two bytes in every header
+// of a kind.
 func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, of func(uint64) uint64) *filter.Field {
 	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc,
 		Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
@@ -299,12 +301,13 @@ func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, o
 		})}}
 }
 
-// tag is a number of VLAN tags: of 802.1ad's service tags, or of all others.
+// tag returns the field for a number of VLAN tags: of 802.1ad's service tags,
+// or of all others.
 func tag(name, doc string, service bool, of func(uint64) uint64) *filter.Field {
 	const etherService = 0x88a8
 	return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc,
 		Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
-			// The type of a tag stands before it, as the EtherType of the header above.
+			// The type of a tag precedes it, as the EtherType of the header before.
 			b, ok := header(r, l, capture.LayerVLAN, -2, 4)
 			if !ok || (binary.BigEndian.Uint16(b) == etherService) != service {
 				return 0, false
@@ -313,7 +316,7 @@ func tag(name, doc string, service bool, of func(uint64) uint64) *filter.Field {
 		})}}
 }
 
-// layer is a header as a whole.
+// layer returns the field for a whole header.
 func layer(name, doc string, kind capture.LayerKind) *filter.Field {
 	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc,
 		Values: filter.Values{Bytes: filter.Each(layers, func(r *filter.Record, l *capture.Layer) ([]byte, bool) {
@@ -321,7 +324,7 @@ func layer(name, doc string, kind capture.LayerKind) *filter.Field {
 		})}}
 }
 
-// mac is one Ethernet address, or two.
+// mac returns the field for one Ethernet address, or for two.
 func mac(name, doc string, offset, second int) *filter.Field {
 	f := &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc, Colons: true}
 	at := func(r *filter.Record, offset int) ([]byte, bool) {
@@ -342,8 +345,9 @@ func mac(name, doc string, offset, second int) *filter.Field {
 	return f
 }
 
-// address is the source, the destination or both of every IP header of a kind;
-// where the frame is gone, those that the flow was found by.
+// address returns the field for the source, the destination or both of every IP
+// header of a kind. If the frame is no longer available, it uses the addresses
+// of the flow.
 func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool) *filter.Field {
 	size := 4
 	if kind == capture.LayerIPv6 {
@@ -386,8 +390,8 @@ func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool
 	return f
 }
 
-// inNetwork asks the headers of a frame as they stand; where the frame is gone,
-// the long way.
+// inNetwork tests the address bytes of a frame's headers in place. If the frame
+// is no longer available, it uses slow.
 func inNetwork(slow filter.Source[netip.Addr], n filter.Network4, src, dst, all bool) filter.Predicate {
 	gone := slow(func(_ *filter.Record, a netip.Addr) bool {
 		b := a.As4()
@@ -415,7 +419,7 @@ func inNetwork(slow filter.Source[netip.Addr], n filter.Network4, src, dst, all 
 	}
 }
 
-// addrFrom reads 4 or 16 bytes.
+// addrFrom converts 4 or 16 bytes to an address.
 func addrFrom(b []byte) netip.Addr {
 	if len(b) == 4 {
 		return netip.AddrFrom4([4]byte(b))

@@ -10,7 +10,7 @@ import (
 
 var sideWords = []string{machine.A.String(), machine.B.String()}
 
-// wordsOf lists the words of a closed list.
+// wordsOf returns the words of the values 0 to n.
 func wordsOf[T ~uint8](n T, word func(T) string) []string {
 	var out []string
 	for v := T(0); v <= n; v++ {
@@ -19,10 +19,10 @@ func wordsOf[T ~uint8](n T, word func(T) string) []string {
 	return out
 }
 
-// flowText is a field of one text that belongs to the flow.
+// flowText returns a field for one text of the flow.
 func flowText(name, doc string, words []string, get func(*filter.Record) (string, bool)) *filter.Field {
 	return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: filter.NeedFlow,
-		Values: filter.Worded(filter.One(get))}
+		Values: filter.TextValues(filter.One(get))}
 }
 
 func flowFields(protocols []*dissect.Protocol) []*filter.Field {
@@ -75,7 +75,7 @@ func flowFields(protocols []*dissect.Protocol) []*filter.Field {
 			})...)
 }
 
-// perSide makes a field of both sides' figures, and one for each side.
+// perSide returns a field for the figures of both sides, and one for each side.
 func perSide(name string, kind filter.Kind, unit, doc string,
 	fill func(*filter.Values, []machine.Side)) []*filter.Field {
 	var out []*filter.Field
@@ -92,7 +92,7 @@ func perSide(name string, kind filter.Kind, unit, doc string,
 	return out
 }
 
-// figuresOf makes the source of a figure that each of the sides has.
+// figuresOf returns the source of a figure that each of the sides has.
 func figuresOf[T any](sides []machine.Side, value func(filter.Knowledge, machine.Side) (T, bool)) filter.Source[T] {
 	return func(pass filter.Test[T], all bool) filter.Predicate {
 		return func(r *filter.Record) bool {
@@ -115,8 +115,9 @@ func figuresOf[T any](sides []machine.Side, value func(filter.Knowledge, machine
 
 func events(r *filter.Record) []machine.Event { return r.Events }
 
-// sequencesOf makes the source of the sequence numbers of one kind of events:
-// each, for what is asked at nearly every packet.
+// sequencesOf returns the source of the sequence numbers of one kind of events.
+// It is a faster version of filter.Each, because filters use it on nearly every
+// packet.
 func sequencesOf(k machine.EventKind) filter.Source[uint64] {
 	return func(pass filter.Test[uint64], all bool) filter.Predicate {
 		return func(r *filter.Record) bool {
@@ -134,7 +135,7 @@ func sequencesOf(k machine.EventKind) filter.Source[uint64] {
 	}
 }
 
-// eventWord names an event of a protocol.
+// eventWord returns the name of an event of a protocol.
 func eventWord(p *dissect.Protocol, k machine.EventKind) string {
 	if k >= machine.EventProtocol && p != nil {
 		if w, ok := p.EventNames[k]; ok {
@@ -152,7 +153,7 @@ func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 	}
 	texts := func(name, doc string, words []string, value func(*filter.Record, *machine.Event) string) *filter.Field {
 		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
-			Values: filter.Worded(filter.Each(events, func(r *filter.Record, e *machine.Event) (string, bool) {
+			Values: filter.TextValues(filter.Each(events, func(r *filter.Record, e *machine.Event) (string, bool) {
 				return value(r, e), true
 			}))}
 	}
@@ -229,7 +230,7 @@ func findingFields(rules []*machine.Rule) []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedFindings
 	texts := func(name, doc string, words []string, value func(*machine.Anomaly) string) *filter.Field {
 		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
-			Values: filter.Worded(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
+			Values: filter.TextValues(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
 				return value(a), true
 			}))}
 	}

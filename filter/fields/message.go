@@ -10,8 +10,8 @@ import (
 
 func messages(r *filter.Record) []machine.Message { return r.Messages }
 
-// messageFields are about the messages whose lives ended at a packet, or of the
-// one that `messages` lists.
+// messageFields returns the fields of messages: of those whose lives ended at a
+// packet, or of the one that `messages` lists.
 func messageFields() []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedMessages
 	uints := func(name, doc string, value func(*machine.Message) (uint64, bool)) *filter.Field {
@@ -21,7 +21,7 @@ func messageFields() []*filter.Field {
 	}
 	texts := func(name, doc string, words []string, value func(*machine.Message) string) *filter.Field {
 		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
-			Values: filter.Worded(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
+			Values: filter.TextValues(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
 				s := value(m)
 				return s, s != ""
 			}))}
@@ -63,8 +63,8 @@ func messageFields() []*filter.Field {
 	}
 }
 
-// resendCause returns the field that says why content was sent again, in one word:
-// the rules that tell it are named …resent-CAUSE.
+// resendCause returns the field that says in one word why content was sent
+// again. Rules that find a cause are named …resent-CAUSE.
 func resendCause(rules []*machine.Rule) *filter.Field {
 	byRule := map[*machine.Rule]string{}
 	var words []string
@@ -72,7 +72,7 @@ func resendCause(rules []*machine.Rule) *filter.Field {
 		if _, cause, ok := strings.Cut(r.ID, "resent-"); ok {
 			cause = strings.ReplaceAll(cause, "-", "_")
 			if cause == "late_ack" {
-				cause = "ack_late" // as ack_lost
+				cause = "ack_late" // like ack_lost
 			}
 			byRule[r] = cause
 			words = append(words, cause)
@@ -83,7 +83,7 @@ func resendCause(rules []*machine.Rule) *filter.Field {
 		Name: "rel.resend.cause", Kind: filter.Text,
 		Doc: "Why a side sent the same content again, as far as the capture shows it.", Words: slices.Compact(words),
 		Needs: filter.NeedFlow | filter.NeedFindings,
-		Values: filter.Worded(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
+		Values: filter.TextValues(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
 			cause, ok := byRule[a.Rule]
 			return cause, ok
 		})),

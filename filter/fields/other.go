@@ -7,14 +7,15 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// Where a header says what follows it.
+// Offsets of the field that says which header follows.
 var (
 	etherType = map[capture.LayerKind]int{capture.LayerEthernet: 12, capture.LayerVLAN: 2, capture.LayerSLL: 14,
 		capture.LayerSLL2: 0, capture.LayerSNAP: 6}
 	nextHeader = map[capture.LayerKind]int{capture.LayerIPv6: 6, capture.LayerIPv6Extension: 0}
 )
 
-// otherFields name frames that carry neither UDP nor TCP, to leave them out.
+// otherFields returns the fields that name frames without UDP and TCP, so that
+// filters can exclude them.
 func otherFields() []*filter.Field {
 	kind := func(name, doc string, holds func(data []byte, last *capture.Layer) bool) *filter.Field {
 		return &filter.Field{Name: name, Doc: doc, Present: func(r *filter.Record) bool {

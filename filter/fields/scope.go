@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// scopeOf says what a field is about.
+// scopeOf returns what a field describes.
 func scopeOf(f *filter.Field) filter.Scope {
 	first, _, _ := strings.Cut(f.Name, ".")
 	switch {

@@ -10,17 +10,19 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// aliases are other names of fields: the words of the events, and Wireshark's.
+// aliases are other names of fields: the words of the events, and Wireshark's
+// names.
 var aliases = map[string]string{"rel.duplicate": "rel.dup", "rel.resent": "rel.resend", "_ws.malformed": "malformed"}
 
-// Options say what a table has beyond the fields of every capture.
+// Options are the fields that a table has in addition to those of every
+// capture.
 type Options struct {
 	Registry *dissect.Registry
-	Rules    []*machine.Rule      // that are not a protocol's
-	Specs    []*dissect.FieldSpec // of the user's schemas
+	Rules    []*machine.Rule      // the rules that belong to no protocol
+	Specs    []*dissect.FieldSpec // from the user's schemas
 }
 
-// NewTable gathers the fields that there are.
+// NewTable returns the table of all fields.
 func NewTable(o Options) *filter.Table {
 	t := &vocabulary{byName: map[string]*filter.Field{}}
 	for _, f := range frameFields() {
@@ -66,14 +68,14 @@ func NewTable(o Options) *filter.Table {
 	return filter.NewTable(t.list, aliases)
 }
 
-// vocabulary is a table while fields are added to it.
+// vocabulary is a table under construction.
 type vocabulary struct {
 	list   []*filter.Field
 	byName map[string]*filter.Field
 }
 
-// group orders the listing: frames, headers, flows, what was inferred, then
-// the protocols' own.
+// group returns the position of a field's group in listings. The order is
+// frames, headers, flows, inferred facts, and then the fields of protocols.
 func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
 	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp",
@@ -89,8 +91,8 @@ func (t *vocabulary) add(f *filter.Field) {
 	t.byName[f.Name] = f
 }
 
-// addSpec adds a decoded field. Specs of one name and kind are one field; of a
-// name that has another meaning already, the first meaning stays.
+// addSpec adds a decoded field. Specs of one name and kind become one field. If
+// the name has another meaning already, the first meaning remains.
 func (t *vocabulary) addSpec(p *dissect.Protocol, s *dissect.FieldSpec) {
 	if old, ok := t.byName[s.Name]; ok {
 		if len(old.Specs) > 0 && old.Of == p && old.Specs[0].Kind == s.Kind {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every field is documented, and compiles alone.
+// TestTable: every field has a description, compiles alone and has a column.
 func TestTable(t *testing.T) {
 	table := NewTable(Options{})
 	for _, f := range table.Fields() {

@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// names gives every address and port another one, in the order in which they
-// appear, and the same one each time.
+// names replaces every address and port with another one. The replacements are
+// numbered by first appearance, and are the same each time.
 type names struct {
-	held    int // bytes that the tables take, about
+	held    int // approximate bytes of the tables
 	ports   bool
 	ips     map[netip.Addr]netip.Addr
 	order   []netip.Addr
@@ -21,24 +21,25 @@ type names struct {
 	portSeq []uint16
 	macs    map[[6]byte][6]byte
 
-	vlans, devices, sessions numbers // of VLANs, capturing interfaces, PPPoE
+	vlans, devices, sessions numbers // of VLANs, capturing interfaces, PPPoE sessions
 	key                      [32]byte
-	shifts                   map[[16]byte]uint32 // of IP identifications, by the sender
+	shifts                   map[[16]byte]uint32 // of IP identifications, by sender
 }
 
-// addressCost is what an IP address takes, about, in bytes: in a map that is half
-// empty after it has grown, in the list of all, and in the report as two texts.
+// addressCost is the approximate memory of an IP address in bytes. It is in a
+// map that is half empty after growth, in the list of all addresses, and in the
+// report as two texts.
 const addressCost = (2*2+1)*int(unsafe.Sizeof(netip.Addr{})) + int(unsafe.Sizeof(Replacement{})) +
 	2*len("2001:db8::ffff:ffff")
 
-// size returns what the tables take, about, in bytes.
+// size returns the approximate size of the tables in bytes.
 func (n *names) size() int {
 	numbers := len(n.vlans.given) + len(n.devices.given) + len(n.sessions.given)
 	return n.held + 4*numbers*int(unsafe.Sizeof(uint32(0)))
 }
 
-// numbers gives each number another one: 1, 2, ... in the order in which they appear.
-// 0 stays.
+// numbers replaces each number with another one: 1, 2, ... in order of first
+// appearance. 0 stays 0.
 type numbers struct{ given map[uint32]uint32 }
 
 func (n *numbers) of(x uint32) uint32 {
@@ -56,7 +57,8 @@ func (n *numbers) of(x uint32) uint32 {
 	return to
 }
 
-// vlan replaces the id in a VLAN tag. 0 and 4095 name no VLAN (IEEE 802.1Q) and stay.
+// vlan replaces the id in a VLAN tag. The ids 0 and 4095 name no VLAN (IEEE
+// 802.1Q) and stay.
 func (n *names) vlan(tag uint16) uint16 {
 	const ids = 0xfff
 	id := tag & ids
@@ -66,8 +68,9 @@ func (n *names) vlan(tag uint16) uint16 {
 	return tag&^ids | id
 }
 
-// id shifts an IP identification by a secret number of its sender's, from 1 to most:
-// equal ones stay equal, and those that count stay so. 0 stays, which means none.
+// id shifts an IP identification in the range 1 to most by a secret number of
+// its sender. Equal ones stay equal, and consecutive ones stay consecutive. 0
+// means none, and stays.
 func (n *names) id(source [16]byte, id, most uint32) uint32 {
 	if id == 0 {
 		return 0
@@ -84,7 +87,8 @@ func (n *names) id(source [16]byte, id, most uint32) uint32 {
 	return uint32((uint64(id)-1+uint64(shift))%uint64(most)) + 1
 }
 
-// kindOfAddr are addresses that programs treat differently: they stay of a kind.
+// kindOfAddr is a kind of address that programs treat in a special way. An
+// address keeps its kind.
 type kindOfAddr uint8
 
 const (
@@ -102,17 +106,17 @@ func (n *names) init(key [32]byte, ports bool) {
 	n.portOf, n.macs = map[uint16]uint16{}, map[[6]byte][6]byte{}
 }
 
-// firstPort is the first of the ports that take the place of others.
+// firstPort is the first replacement for a port.
 const firstPort = 40001
 
-// ip returns the other name of an address. Those that name nobody stay: no address,
-// broadcast, a host's own.
+// ip returns the replacement of an address. Addresses that identify no host
+// stay: unspecified, broadcast, and localhost.
 func (n *names) ip(a netip.Addr) netip.Addr {
 	if a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
 		a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback() {
 		return a
 	}
-	if a.Is4In6() { // written as IPv6, and read as IPv4
+	if a.Is4In6() { // written as IPv6, but read as IPv4
 		return netip.AddrFrom16(n.ip(a.Unmap()).As16())
 	}
 	if to, ok := n.ips[a]; ok {
@@ -155,7 +159,8 @@ func (n *names) ip(a netip.Addr) netip.Addr {
 	return to
 }
 
-// port returns the other name of a port; the same where ports stay.
+// port returns the replacement of a port. If ports are kept, it returns the
+// port itself.
 func (n *names) port(p uint16) uint16 {
 	if !n.ports || p == 0 {
 		return p
@@ -169,8 +174,8 @@ func (n *names) port(p uint16) uint16 {
 	return to
 }
 
-// mac writes what takes the place of a hardware address: broadcast stays, a group
-// stays one.
+// mac writes the replacement of a hardware address. A broadcast address stays,
+// and a group address stays a group address.
 func (n *names) mac(dst, src []byte) {
 	from := [6]byte(src)
 	to, ok := n.macs[from]
@@ -179,14 +184,14 @@ func (n *names) mac(dst, src []byte) {
 		to = from
 	case !ok:
 		binary.BigEndian.PutUint32(to[2:], uint32(len(n.macs)+1))
-		to[0] = 2 | from[0]&1 // given by whoever runs the network
+		to[0] = 2 | from[0]&1 // a locally administered address
 		n.macs[from] = to
 		n.held += 2 * int(unsafe.Sizeof(from)+unsafe.Sizeof(to))
 	}
 	copy(dst, to[:])
 }
 
-// addr writes what takes the place of an IP address of 4 or 16 bytes.
+// addr writes the replacement of an IP address of 4 or 16 bytes.
 func (n *names) addr(dst, src []byte) {
 	if a, ok := netip.AddrFromSlice(src); ok {
 		copy(dst, n.ip(a).AsSlice())

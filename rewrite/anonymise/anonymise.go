@@ -1,18 +1,17 @@
-// Package anonymise makes of a capture one that can be given to others: addresses
-// and what the application said are replaced, field by field, and everything that
-// tells how the traffic went stays as it was: times, lengths, sequences, acks.
+// Package anonymise makes a copy of a capture that can be given to others. It
+// replaces addresses and what the application said, field by field. Everything
+// that shows how the traffic flowed stays: times, lengths, sequences, acks.
 //
 //	read     what is encrypted without a key? ── refused, before anything is written
-//	read     streams and reassembled datagrams: their bytes to come, by frame
+//	read     streams and reassembled datagrams: their new bytes, by frame
 //	write    link, IP, ports ── addresses.go, frame.go
 //	         payload ────────── contents.go, by the protocol's own decoding
-//	         checksums, CRC, MAC right again
+//	         checksums, CRC, MAC recomputed
 //
-// The same bytes give the same bytes: a copy stays a copy, a message that is sent
-// again stays recognisable. What nothing reads is replaced whole; a frame that is
-// neither UDP nor TCP keeps its time and length and nothing else.
-//
-// Ring 4 of the house.
+// Equal bytes are replaced with equal bytes. So a copy stays a copy, and a
+// resent message stays recognisable. Bytes that no protocol reads are replaced
+// completely. A frame that is neither UDP nor TCP keeps only its time and
+// length.
 package anonymise
 
 import (
@@ -28,43 +27,43 @@ import (
 
 // Options say what is replaced.
 type Options struct {
-	// Key makes the replacements: with the same key the same bytes are replaced by
-	// the same ones, and without it nobody can test a guess.
+	// Key selects the replacements. With one key, equal bytes have equal
+	// replacements. Without the key, an attacker cannot test a guess.
 	Key [32]byte
 	// Ports replaces ports too.
 	Ports bool
-	// Blank replaces what is encrypted without a key as bytes, where it would be
-	// refused.
+	// Blank replaces encrypted bytes without a key as a whole. Otherwise Run
+	// refuses them.
 	Blank bool
-	// Room bounds the bytes that the tables of addresses, datagrams and streams may
-	// take, about. 0: no bound.
+	// Room bounds the approximate memory for the tables of addresses, datagrams
+	// and streams, in bytes. 0 means no bound.
 	Room int
 }
 
-// Report is what was replaced by what. It is as secret as the original.
+// Report lists the replacements. It is as secret as the original.
 type Report struct {
 	Addresses []Replacement
 	Ports     []Replacement
-	Contents  []Content // by field
+	Contents  []Content // per field
 	Frames    uint64
-	Blanked   uint64 // frames that are neither UDP nor TCP: nothing of them is left but their length
+	Blanked   uint64 // frames that are neither UDP nor TCP, of which only the length is left
 }
 
-// Replacement is one name and the other.
+// Replacement is an original name and its replacement.
 type Replacement struct{ From, To string }
 
 // Content is how much of a field was replaced.
 type Content struct {
-	Field string // "payload of unknown protocols" where no protocol reads it
+	Field string // "payload of unknown protocols" if no protocol reads it
 	Count uint64
 	Bits  uint64
 }
 
-// EncryptedError says that flows carry what no key opens.
+// EncryptedError says that flows carry data that no key decrypts.
 type EncryptedError struct {
 	Flow  int // the first such flow
 	Frame uint64
-	More  int // further flows
+	More  int // number of further flows
 }
 
 func (e *EncryptedError) Error() string {
@@ -76,11 +75,12 @@ func (e *EncryptedError) Error() string {
 	return s
 }
 
-// RoomError says that a capture needs larger tables than it may have. What takes the
-// place of an address must be the same to the end, so nothing is let go.
+// RoomError says that a capture needs larger tables than allowed. The
+// replacement of an address must stay the same to the end, so nothing can be
+// removed.
 type RoomError struct {
 	What string
-	Room int // bytes; 0 where the analysis let go of flows
+	Room int // bytes; 0 if the analysis removed flows
 }
 
 func (e *RoomError) Error() string {
@@ -97,17 +97,18 @@ type Source interface {
 	Rewind() error
 }
 
-// Run anonymises a capture: every frame goes to write, with a new link header, new
-// addresses and contents, and without comments. An *EncryptedError comes before
-// the first frame is written. A *RoomError can come later: what was written is then
-// of no use. A capture that ends early is anonymised up to there;
-// the error says so.
+// Run anonymises a capture. It passes every frame to write, with a new link
+// header, new addresses and contents, and without comments.
+//
+// An *EncryptedError comes before the first frame is written. A *RoomError can
+// come later; the output is then of no use. If a capture ends early, Run
+// anonymises it up to that point and returns the source's error.
 func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Frame) error) (*Report, error) {
 	a := newAnonymiser(o)
 	reading := analyze.Until(src, func() error { return a.err })
 	gone := analysis.Gone
 	analysis.Gone = func(f *analyze.Flow, why analyze.Reason) {
-		if a.err == nil { // its datagrams would be read otherwise, and those that were held not written
+		if a.err == nil { // its later datagrams would be read differently, and held ones would not be written
 			a.err = &RoomError{What: "the flows"}
 		}
 		if gone != nil {
@@ -149,25 +150,25 @@ func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Fr
 	return a.report(), ended
 }
 
-// readable reports whether a capture was read to its end, or up to where it is cut
-// or damaged.
+// readable reports whether a capture was read to its end, or to the point where
+// it is cut or damaged.
 func readable(err error) bool {
 	var cut *capture.CutError
 	var damaged *capture.DamageError
 	return err == nil || errors.Is(err, io.EOF) || errors.As(err, &cut) || errors.As(err, &damaged)
 }
 
-// anonymiser is one run.
+// anonymiser is the state of one run.
 type anonymiser struct {
-	options  Options
-	names    names
-	frames   framer
-	fields   contents
-	lineage  lineage
-	streams  map[way][]*stream
-	streamed int // bytes of their messages
-	held     int // bytes of streams, and of spread, about
-	spread   []spread
+	options    Options
+	names      names
+	frames     framer
+	fields     contents
+	membership membership
+	streams    map[way][]*stream
+	streamed   int // bytes of the messages of streams
+	held       int // approximate bytes of streams and spread
+	spread     []spread
 
 	patches   map[machine.Ref][]patch
 	encrypted map[*analyze.Flow]bool
@@ -180,15 +181,16 @@ type anonymiser struct {
 	blank uint64
 }
 
-// spread is a datagram whose bytes lie in other frames than the one that completes it.
+// spread is a datagram whose bytes lie in several frames.
 type spread struct {
 	ref   machine.Ref
 	spans []capture.Span
-	bytes []byte // edited
+	bytes []byte // with replacements
 	plain []byte // as captured
 }
 
-// patch is bytes that a frame is to have, known before the frame is written.
+// patch is the new bytes of a part of a frame, known before the frame is
+// written.
 type patch struct {
 	at    int
 	bytes []byte
@@ -200,12 +202,13 @@ func newAnonymiser(o Options) *anonymiser {
 	a.names.init(o.Key, o.Ports)
 	a.fields.init(o.Key, &a.names)
 	a.frames.names = &a.names
-	a.lineage.init()
+	a.membership.init()
 	return a
 }
 
-// collect takes a record of the first reading: it notes what is encrypted, and
-// works out what spreads over several frames.
+// collect processes a record of the first reading. It records what is
+// encrypted, and computes the new bytes of datagrams that lie in several
+// frames.
 func (a *anonymiser) collect(r *analyze.Record) {
 	if r.Flow == nil {
 		return
@@ -231,7 +234,7 @@ func (a *anonymiser) collect(r *analyze.Record) {
 		}
 		return
 	}
-	a.lineage.take(r.Flow, &r.Datagram, &a.fields.d)
+	a.membership.take(r.Flow, &r.Datagram, &a.fields.d)
 	if elsewhere(r.Packet) {
 		a.fields.count(r.Flow, false)
 		a.spread = append(a.spread, spread{
@@ -243,27 +246,29 @@ func (a *anonymiser) collect(r *analyze.Record) {
 	}
 }
 
-// spreadCost is what a datagram that is spread over frames takes, about, in bytes,
-// beside its own: the map of patches by frame is half empty after it has grown.
+// spreadCost is the approximate memory of a datagram in several frames, in
+// bytes, in addition to its own bytes. The map of patches by frame is half
+// empty after growth.
 const spreadCost = int(unsafe.Sizeof(spread{})) + 2*int(unsafe.Sizeof(machine.Ref(0))+unsafe.Sizeof([]patch{}))
 
-// fit ends the reading where the tables have outgrown their room.
+// fit ends the reading if the tables have outgrown their room.
 func (a *anonymiser) fit() {
-	if room := a.options.Room; room > 0 && a.err == nil && a.held+a.names.size()+a.lineage.size() > room {
+	if room := a.options.Room; room > 0 && a.err == nil && a.held+a.names.size()+a.membership.size() > room {
 		a.err = &RoomError{"the tables of addresses, datagrams and streams", room}
 	}
 }
 
-// elsewhere reports whether the payload of a packet lies in other frames too.
+// elsewhere reports whether some of a packet's payload lies in other frames.
 func elsewhere(p *capture.Packet) bool {
 	return len(p.Spans) > 1 || len(p.Spans) == 1 && p.Spans[0].Ref != p.Ref
 }
 
-// lay works out what each frame gets of the datagrams that are spread over several.
+// lay computes the patches of each frame from the datagrams that lie in several
+// frames.
 func (a *anonymiser) lay() {
 	for _, d := range a.spread {
 		b := d.bytes
-		if a.lineage.foreign[d.ref] {
+		if a.membership.foreign[d.ref] {
 			b = a.fields.scrambled(d.plain)
 		}
 		for _, s := range d.spans {
@@ -275,7 +280,7 @@ func (a *anonymiser) lay() {
 	a.spread = nil
 }
 
-// take takes a record of the second reading, and writes its frame.
+// take processes a record of the second reading, and writes its frame.
 func (a *anonymiser) take(r *analyze.Record) {
 	if a.err != nil || r.Frame == nil || r.Frame.Ref == a.last {
 		return
@@ -290,7 +295,7 @@ func (a *anonymiser) take(r *analyze.Record) {
 	case r.Flow.Transport == capture.TCP:
 		payload = a.rewritten(r)
 	case elsewhere(r.Packet):
-	case a.lineage.foreign[f.Ref]:
+	case a.membership.foreign[f.Ref]:
 		payload = a.fields.scrambled(r.Datagram.Bytes)
 		a.fields.foreign(len(payload))
 	default:

@@ -38,7 +38,7 @@ func open(t *testing.T, path string) *capture.Input {
 	return in
 }
 
-// written is an anonymised capture in memory, a source again.
+// written is an anonymised capture in memory. It can be used as a source.
 type written struct {
 	frames []capture.Frame
 	next   int
@@ -77,8 +77,8 @@ func runBy(t *testing.T, analysis analyze.Options, src anonymise.Source, o anony
 	return w, report
 }
 
-// told is all that an analysis tells, but for names.
-func told(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string) {
+// reported returns everything that an analysis reports, except names.
+func reported(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string) {
 	t.Helper()
 	o.Sink = func(r *analyze.Record) {
 		for i := range r.Events {
@@ -114,8 +114,9 @@ func told(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string
 	return facts
 }
 
-// TestSame: what an analysis tells of an anonymised capture is what it tells of the
-// original, and nothing of the original's addresses and contents is in it.
+// TestSame: the analysis reports the same about the anonymised capture and the
+// original. The anonymised capture contains none of the original's addresses
+// and contents.
 func TestSame(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(pcaps, "*.pcap*"))
 	if err != nil || len(paths) < 100 {
@@ -141,7 +142,7 @@ func TestSame(t *testing.T) {
 			if err := in.Rewind(); err != nil {
 				t.Fatal(err)
 			}
-			alike(t, told(t, options, in), told(t, options, w))
+			alike(t, reported(t, options, in), reported(t, options, w))
 			if err := in.Rewind(); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +169,7 @@ func at(list []string, i int) string {
 	return "nothing"
 }
 
-// leaks looks for the original's addresses and contents in what was written.
+// leaks searches the output for the original's addresses and contents.
 func leaks(t *testing.T, in *capture.Input, w *written, report *anonymise.Report) {
 	t.Helper()
 	var all bytes.Buffer
@@ -180,7 +181,7 @@ func leaks(t *testing.T, in *capture.Input, w *written, report *anonymise.Report
 	d := capture.NewDecoder(capture.DecodeOptions{})
 	var f capture.Frame
 	var p capture.Packet
-	const tail, most = 10, 60 // payloads looked for: each costs a search of the whole
+	const tail, most = 10, 60 // number of payloads to search for: each costs a search of the whole output
 	looked, searched := map[netip.Addr]bool{}, 0
 	replaced := map[string]bool{}
 	for _, x := range report.Addresses {
@@ -193,7 +194,7 @@ func leaks(t *testing.T, in *capture.Input, w *written, report *anonymise.Report
 		}
 		for _, a := range []netip.Addr{p.Src.Addr(), p.Dst.Addr()} {
 			if a.IsLoopback() {
-				continue // a host's own name tells nothing of it
+				continue // localhost says nothing about a host
 			}
 			if !replaced[a.String()] {
 				t.Fatalf("frame %d: the address %v is not among those that were replaced", f.Ref.Frame(), a)
@@ -205,7 +206,7 @@ func leaks(t *testing.T, in *capture.Input, w *written, report *anonymise.Report
 		}
 		n := len(p.Payload)
 		if p.Transport == capture.TCP {
-			continue // its last messages may be headers alone: what they say is looked for below
+			continue // its last messages may consist of headers only; their contents are checked below
 		}
 		if n < 40 || searched == most || f.Ref.Frame()%7 != 0 || !several(p.Payload[n-tail:]) {
 			continue
@@ -229,7 +230,8 @@ func leaks(t *testing.T, in *capture.Input, w *written, report *anonymise.Report
 	}
 }
 
-// several reports whether bytes are many enough different ones to be known again.
+// several reports whether bytes contain enough different values to be
+// recognised.
 func several(b []byte) bool {
 	seen := map[byte]bool{}
 	for _, x := range b {
@@ -238,8 +240,8 @@ func several(b []byte) bool {
 	return len(seen) >= 5
 }
 
-// TestEncrypted: what no key opens is refused before anything is written, or
-// replaced as bytes.
+// TestEncrypted: data that no key decrypts is refused before anything is
+// written, or replaced as a whole.
 func TestEncrypted(t *testing.T) {
 	in := open(t, filepath.Join(pcaps, "yojimbo-clean.client.pcap.gz"))
 	_, err := anonymise.Run(in, options, anonymise.Options{}, func(*capture.Frame) error {
@@ -285,7 +287,8 @@ func write(t *testing.T, path string, from *written) {
 	}
 }
 
-// TestChecksums: tshark finds every checksum right that the capture has all of.
+// TestChecksums: tshark accepts every checksum of a packet that was captured
+// completely.
 func TestChecksums(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	for _, name := range []string{"reliable-loss10.client.pcap.gz", "reliable-ipv6.client.pcap.gz",

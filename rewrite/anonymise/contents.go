@@ -19,15 +19,15 @@ type contents struct {
 	key   [32]byte
 	names *names
 	d     dissect.Dissection
-	specs map[*dissect.Protocol]map[*dissect.FieldSpec]bool // the protocol's own
+	specs map[*dissect.Protocol]map[*dissect.FieldSpec]bool // the protocol's own fields
 	flow  *analyze.Flow
-	parts map[int]dissect.Pieces // by flow: nil for those without
-	from  *machine.Datagram      // the datagram at hand
-	quick bool                   // leave numbers: the result is not for writing
+	parts map[int]dissect.Pieces // by flow; nil for flows without split packets
+	from  *machine.Datagram      // the current datagram
+	quick bool                   // keep numbers: the result will not be written
 	again dissect.Dissection
-	now   []Content // of the datagram at hand
+	now   []Content // of the current datagram
 	total map[string]*Content
-	bits  []byte // scratch: one for each bit of a datagram that a field accounts for
+	bits  []byte // scratch: one for each bit of a datagram that a field covers
 }
 
 func (c *contents) init(key [32]byte, n *names) {
@@ -36,14 +36,14 @@ func (c *contents) init(key [32]byte, n *names) {
 	c.parts = map[int]dissect.Pieces{}
 }
 
-// unknown names what no protocol reads.
+// unknown is the field name for bytes that no protocol reads.
 const unknown = "payload of unknown protocols"
 
-// foreign names datagrams that a flow's protocol did not send.
+// foreign is the field name for datagrams that a flow's protocol did not send.
 const foreign = "foreign datagrams"
 
-// edited returns the bytes that take the place of a datagram's, or of a message's in
-// a stream. The error is dissect.ErrEncrypted.
+// edited returns the new bytes of a datagram, or of a message in a stream. The
+// error is dissect.ErrEncrypted.
 func (c *contents) edited(f *analyze.Flow, dg *machine.Datagram) ([]byte, error) {
 	c.now, c.flow, c.from = c.now[:0], f, dg
 	p := f.Protocol
@@ -63,7 +63,8 @@ func (c *contents) edited(f *analyze.Flow, dg *machine.Datagram) ([]byte, error)
 	return b, nil
 }
 
-// learn takes a datagram of the first reading, for packets that are sent in several.
+// learn processes a datagram of the first reading, for packets that are sent in
+// several datagrams.
 func (c *contents) learn(f *analyze.Flow, dg *machine.Datagram) {
 	p := f.Protocol
 	if p == nil || p.NewPieces == nil {
@@ -80,8 +81,8 @@ func (c *contents) learn(f *analyze.Flow, dg *machine.Datagram) {
 	}
 }
 
-// change replaces in b what the fields show of the application, and bytes that no
-// field shows.
+// change replaces in b what the fields show of the application, and the bytes
+// that no field shows.
 func (c *contents) change(b []byte, d *dissect.Dissection, seal func([]byte)) {
 	own := c.own(c.flow.Protocol)
 	c.bits = append(c.bits[:0], make([]byte, len(b)*8)...)
@@ -102,7 +103,7 @@ func (c *contents) change(b []byte, d *dissect.Dissection, seal func([]byte)) {
 		}
 		content := f.Spec.Content
 		if !own[f.Spec] && (f.Spec.Kind == dissect.KindText || f.Spec.Kind == dissect.KindBytes) {
-			content = dissect.ContentData // a user's schema reads it
+			content = dissect.ContentData // a field of a user's schema
 		}
 		switch content {
 		case dissect.ContentData:
@@ -131,7 +132,7 @@ func (c *contents) change(b []byte, d *dissect.Dissection, seal func([]byte)) {
 			for end < len(c.bits) && c.bits[end] == 0 {
 				end++
 			}
-			if end-i >= 8 { // fewer are padding between fields
+			if end-i >= 8 { // fewer bits are padding between fields
 				c.scramble(b, i, end-i, false)
 				c.note("bytes that no field shows", end-i)
 			}
@@ -140,8 +141,9 @@ func (c *contents) change(b []byte, d *dissect.Dissection, seal func([]byte)) {
 	}
 }
 
-// numbers replaces the numbers that a user's schema reads, each by one under which
-// the packet is read as before; those for which none is found, such as counts, stay.
+// numbers replaces the numbers that a user's schema reads. Each replacement
+// must leave the structure of the packet unchanged. Numbers without such a
+// replacement, such as counts, stay.
 func (c *contents) numbers(b []byte, d *dissect.Dissection, own map[*dissect.FieldSpec]bool, seal func([]byte)) {
 	ctx := dissect.Context{Config: c.flow.Config(), From: c.from.From}
 	changed := *c.from
@@ -181,7 +183,7 @@ func (c *contents) numbers(b []byte, d *dissect.Dissection, own map[*dissect.Fie
 	}
 }
 
-// port replaces a port, in the byte order that it has.
+// port replaces a port, in its own byte order.
 func (c *contents) port(b []byte, value uint16) {
 	if binary.BigEndian.Uint16(b) == value {
 		binary.BigEndian.PutUint16(b, c.names.port(value))
@@ -190,26 +192,27 @@ func (c *contents) port(b []byte, value uint16) {
 	}
 }
 
-// data replaces a field: a text by another of the same shape, all else by chance.
+// data replaces a field: a text with a text of the same form, and other values
+// with random bits.
 func (c *contents) data(b []byte, f *dissect.Field) {
 	from, n := int(f.Bit), int(f.Bits)
 	if text := len(f.Bytes) * 8; f.Spec.Kind == dissect.KindText && text <= n {
-		from, n = from+n-text, text // behind its length
+		from, n = from+n-text, text // after its length
 		c.scramble(b, from, n, true)
 		return
 	}
 	c.scramble(b, from, min(n, len(b)*8-from), false)
 }
 
-// scrambled returns bytes of the same length.
+// scrambled returns replacement bytes of the same length.
 func (c *contents) scrambled(b []byte) []byte {
 	out := slices.Clone(b)
 	c.scramble(out, 0, len(out)*8, false)
 	return out
 }
 
-// scramble replaces n bits from a bit on: by what their own value gives, and
-// nothing else, so that equal contents stay equal.
+// scramble replaces n bits from a bit on. The replacement depends only on their
+// value and the key, so that equal contents stay equal.
 func (c *contents) scramble(b []byte, from, n int, text bool) {
 	n = min(n, len(b)*8-from)
 	if n <= 0 {
@@ -241,9 +244,9 @@ func (c *contents) scramble(b []byte, from, n int, text bool) {
 	}
 }
 
-// leadingText returns where a text of printable characters ends that b begins with,
-// behind its length in a byte; 0 where it begins with something else. Such a shape
-// stays: it is how some flows are told.
+// leadingText returns the end of a text of printable characters at the start of
+// b, after a length byte. It returns 0 if b starts with something else. This
+// form stays, because some flows are recognised by it.
 func leadingText(b []byte) int {
 	if len(b) == 0 || b[0] == 0 || int(b[0]) >= len(b) {
 		return 0
@@ -257,8 +260,9 @@ func leadingText(b []byte) int {
 	return end
 }
 
-// disguise replaces letters by letters, digits by digits, punctuation by punctuation,
-// and every character beyond ASCII by one that takes as many bytes; spaces stay.
+// disguise replaces letters with letters, digits with digits, and punctuation
+// with punctuation. It replaces a character beyond ASCII with one of the same
+// number of bytes. Spaces stay.
 func disguise(b []byte, chance *rand.ChaCha8) {
 	draw := func(n uint64) byte { return byte(chance.Uint64() % n) }
 	for i := 0; i < len(b); {
@@ -283,7 +287,7 @@ func disguise(b []byte, chance *rand.ChaCha8) {
 
 const punctuation = "!#$%&()*+,-./:;<=>?@[]^_{|}~"
 
-// own lists the protocol's own fields.
+// own returns the protocol's own fields.
 func (c *contents) own(p *dissect.Protocol) map[*dissect.FieldSpec]bool {
 	if c.specs[p] == nil {
 		c.specs[p] = map[*dissect.FieldSpec]bool{}
@@ -294,12 +298,12 @@ func (c *contents) own(p *dissect.Protocol) map[*dissect.FieldSpec]bool {
 	return c.specs[p]
 }
 
-// note notes that bits of a field of the datagram at hand were replaced.
+// note records that bits of a field of the current datagram were replaced.
 func (c *contents) note(field string, bits int) {
 	c.now = append(c.now, Content{Field: field, Count: 1, Bits: uint64(bits)})
 }
 
-// count counts what was replaced in the last datagram.
+// count adds the replacements of the last datagram to the totals.
 func (c *contents) count(f *analyze.Flow, encrypted bool) {
 	if encrypted {
 		c.now = append(c.now[:0], Content{Field: f.Protocol.Name + " (encrypted)", Count: 1})

@@ -6,34 +6,35 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// framer writes frames anew.
+// framer rewrites frames.
 type framer struct{ names *names }
 
 const (
 	// experimental is the EtherType of a frame of which only the length may stay:
 	// IEEE 802 Local Experimental EtherType 1.
 	experimental = 0x88b5
-	etherLeast   = 0x0600 // an EtherType; below, the field is a length (IEEE 802.3)
+	etherLeast   = 0x0600 // the smallest EtherType; a smaller value is a length (IEEE 802.3)
 )
 
-// rewriting is one frame that is being written anew. The new frame begins as zeros.
-// Only bytes of a known meaning are written to it, so that a header nobody thought
-// of leaves nothing.
+// rewriting is one frame during its rewriting. The new frame starts as zeros,
+// and only bytes of a known meaning are written to it. So an unexpected header
+// leaves nothing.
 type rewriting struct {
 	names  *names
 	from   []byte // as captured
 	to     []byte
 	packet *capture.Packet
-	length int            // of the frame on the wire
-	ip     *capture.Layer // the IP header; nil without
-	upper  *capture.Layer // the UDP or TCP header that lies in this frame; nil without
+	length int            // length of the frame on the wire
+	ip     *capture.Layer // the IP header; nil if there is none
+	upper  *capture.Layer // the UDP or TCP header in this frame; nil if there is none
 	route  route          // of IPv6
-	at     int            // behind the last header that is understood
+	at     int            // end of the last known header
 }
 
-// rewrite returns f other addresses and another payload. payload is the whole payload
-// where it lies in this frame. patches are its pieces where it is spread over
-// several frames. The result is false for a frame of which only the length is left.
+// rewrite changes f to other addresses and another payload. The argument
+// payload is the whole payload if it lies in this frame. Otherwise patches are
+// its parts in this frame. The result is false for a frame of which only the
+// length is left.
 func (w *framer) rewrite(f *capture.Frame, p *capture.Packet, payload []byte, patches []patch) bool {
 	r := rewriting{names: w.names, from: f.Data, to: make([]byte, len(f.Data)), packet: p, length: f.Length}
 	for i := range p.Layers {
@@ -72,8 +73,8 @@ func (w *framer) rewrite(f *capture.Frame, p *capture.Packet, payload []byte, pa
 	return kept
 }
 
-// header writes the header l. next is the header behind it; nil where nothing that
-// is understood follows.
+// header writes the header l. next is the header after it, or nil if no known
+// header follows.
 func (r *rewriting) header(l, next *capture.Layer) {
 	from, to := r.from[l.Offset:r.at], r.to[l.Offset:r.at]
 	switch l.Kind {
@@ -85,7 +86,7 @@ func (r *rewriting) header(l, next *capture.Layer) {
 		binary.BigEndian.PutUint16(to, r.names.vlan(binary.BigEndian.Uint16(from)))
 		r.etherType(to[2:], from[2:], next)
 	case capture.LayerSNAP:
-		copy(to[:6], from[:6]) // the decoder takes two values of them only
+		copy(to[:6], from[:6]) // the decoder accepts only two values of them
 		r.etherType(to[6:], from[6:], next)
 	case capture.LayerSLL:
 		binary.BigEndian.PutUint16(to, packetType(binary.BigEndian.Uint16(from)))
@@ -118,8 +119,8 @@ func (r *rewriting) header(l, next *capture.Layer) {
 	}
 }
 
-// etherType writes what follows a link header: the type as it was where that is
-// understood, and a type for experiments where it is not.
+// etherType writes the type of what follows a link header. It keeps the type of
+// a known header. For an unknown one it writes a type for experiments.
 func (r *rewriting) etherType(to, from []byte, next *capture.Layer) {
 	kind := binary.BigEndian.Uint16(from)
 	switch {
@@ -131,18 +132,18 @@ func (r *rewriting) etherType(to, from []byte, next *capture.Layer) {
 	binary.BigEndian.PutUint16(to, kind)
 }
 
-// hardware writes the length and the address of a cooked header. The length takes
-// width bytes; addresses other than those of Ethernet become zeros.
+// hardware writes the length and the address of a cooked header. The length
+// takes width bytes. Addresses other than Ethernet's become zeros.
 func (r *rewriting) hardware(to, from []byte, length uint16, width int) {
 	const ethernet = 6
-	to[width-1] = byte(min(length, 8)) // the field for the address has room for 8 bytes
+	to[width-1] = byte(min(length, 8)) // the address field has room for 8 bytes
 	if length == ethernet {
 		r.names.mac(to[width:], from[width:])
 	}
 }
 
-// packetType returns the packet type of a cooked header: one of Linux' PACKET_ values
-// (linux/if_packet.h), or 0.
+// packetType returns the packet type of a cooked header: one of Linux' PACKET_
+// values (linux/if_packet.h), or 0.
 func packetType(t uint16) uint16 {
 	const last = 7 // PACKET_KERNEL
 	if t > last {
@@ -151,15 +152,16 @@ func packetType(t uint16) uint16 {
 	return t
 }
 
-// hardwareTypes are those of Linux (ARPHRD_ in linux/if_arp.h) that captures of IP
-// traffic have. Of them 770, 778, 803 and 824 say that no EtherType follows.
+// hardwareTypes are the hardware types of Linux (ARPHRD_ in linux/if_arp.h)
+// that occur in captures of IP traffic. For 770, 778, 803 and 824, no EtherType
+// follows.
 var hardwareTypes = map[uint16]bool{
 	1: true, 32: true, 512: true, 519: true, 768: true, 769: true, 770: true, 772: true, 776: true, 778: true,
 	801: true, 802: true, 803: true, 823: true, 824: true, 65534: true,
 }
 
-// hardwareType returns the hardware type of a cooked header; ARPHRD_VOID for one that
-// is not in the table.
+// hardwareType returns the hardware type of a cooked header. It returns
+// ARPHRD_VOID for a type that is not in the table.
 func hardwareType(t uint16) uint16 {
 	const void = 0xffff
 	if !hardwareTypes[t] {
@@ -168,11 +170,11 @@ func hardwareType(t uint16) uint16 {
 	return t
 }
 
-// pppoe writes the header of a PPPoE session and the protocol of PPP in it.
+// pppoe writes the header of a PPPoE session and the protocol field of PPP.
 func (r *rewriting) pppoe(to, from []byte, next *capture.Layer) {
 	to[0] = 0x11 // version 1, type 1 (RFC 2516)
 	binary.BigEndian.PutUint16(to[2:], uint16(r.names.sessions.of(uint32(binary.BigEndian.Uint16(from[2:])))))
-	const protocol = 2 // bytes of it, which the length counts
+	const protocol = 2 // size of the protocol field, which the length includes
 	length := int(binary.BigEndian.Uint16(from[4:]))
 	binary.BigEndian.PutUint16(to[4:], uint16(min(length, max(r.length, len(r.from))-r.at+protocol)))
 	if next != nil {

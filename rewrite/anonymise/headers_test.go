@@ -16,7 +16,7 @@ import (
 	"github.com/ackscope/ackscope/rewrite/anonymise"
 )
 
-// made is a capture of frames, of one link type.
+// made returns a capture of frames with one link type.
 func made(link uint32, frames ...[]byte) *written {
 	w := &written{}
 	for i, b := range frames {
@@ -28,8 +28,8 @@ func made(link uint32, frames ...[]byte) *written {
 	return w
 }
 
-// datagram6 is a UDP datagram over IPv6 behind extension headers, the first of which
-// is of the kind next.
+// datagram6 returns a UDP datagram over IPv6 after extension headers. next is
+// the kind of the first of these.
 func datagram6(next byte, extensions []byte) []byte {
 	const udpLength = 8 + 12
 	b := append([]byte{0x60, 1, 2, 3}, 0, byte(len(extensions)+udpLength), next, 64)
@@ -41,8 +41,8 @@ func datagram6(next byte, extensions []byte) []byte {
 
 func address(last byte) []byte { return []byte{0x20, 1, 0xd, 0xb8, 15: last} }
 
-// routed returns one datagram for each kind of routing header that leads on to
-// address 9, and where that stands in it.
+// routed returns one datagram for each kind of routing header that leads to
+// address 9, and the offset of that address.
 func routed() (frames [][]byte, final []int) {
 	const routing, head, extension = 43, 40, 8
 	source := slices.Concat([]byte{17, 4, 0, 2, 0, 0, 0, 0}, address(8), address(9))
@@ -52,11 +52,12 @@ func routed() (frames [][]byte, final []int) {
 		[]int{head + extension + 16, head + extension, head + extension}
 }
 
-// TestRoutingHeaders: addresses of routing headers are replaced as those of the IP
-// header, and the checksum is over the last destination (RFC 8200, section 8.1).
+// TestRoutingHeaders: addresses of routing headers are replaced like those of
+// the IP header, and the checksum uses the last destination (RFC 8200,
+// "Upper-Layer Checksums").
 func TestRoutingHeaders(t *testing.T) {
 	frames, final := routed()
-	direct := datagram6(17, nil) // names the last destination in its IP header
+	direct := datagram6(17, nil) // has the last destination in its IP header
 	copy(direct[24:], address(9))
 	in := made(capture.LinkRaw, append(frames, direct)...)
 	w, report := run(t, in, anonymise.Options{})
@@ -84,7 +85,7 @@ func TestRoutingHeaders(t *testing.T) {
 	}
 }
 
-// TestRoutingChecksums: tshark finds the checksums behind routing headers right.
+// TestRoutingChecksums: tshark accepts the checksums behind routing headers.
 func TestRoutingChecksums(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	frames, _ := routed()
@@ -101,7 +102,8 @@ func TestRoutingChecksums(t *testing.T) {
 	}
 }
 
-// TestVLAN: one VLAN has one number, in inner and outer tags; 0 and 4095 name none.
+// TestVLAN: a VLAN has the same number in inner and outer tags. 0 and 4095 name
+// no VLAN.
 func TestVLAN(t *testing.T) {
 	frame := func(outer, inner uint16) []byte {
 		b := append(bytes.Repeat([]byte{2}, 12), 0x88, 0xa8)
@@ -127,8 +129,9 @@ func TestVLAN(t *testing.T) {
 	}
 }
 
-// TestForeign: a datagram that the flow's protocol did not send is replaced whole, also
-// at the flow's begin and where many are alike. One of the flow after a long gap is not.
+// TestForeign: a datagram that the flow's protocol did not send is replaced
+// completely, even at the start of the flow and if many are alike. A datagram
+// of the flow after a long gap keeps its header.
 func TestForeign(t *testing.T) {
 	var frames [][]byte
 	send := func(back bool, payload []byte) {
@@ -176,7 +179,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestKeyOf: the key of a secret is the same everywhere, and another one for another.
+// TestKeyOf: a secret has the same key everywhere, and another secret has
+// another key.
 func TestKeyOf(t *testing.T) {
 	key := anonymise.KeyOf([]byte("opensesame"))
 	if key != anonymise.KeyOf([]byte("opensesame")) || key == anonymise.KeyOf([]byte("opensesam")) || key == [32]byte{} {

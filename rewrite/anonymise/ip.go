@@ -15,23 +15,23 @@ const (
 	protocolFragment     = 44
 	protocolAH           = 51
 	protocolDestinations = 60
-	// protocolExperimental is for experiments (RFC 3692): it stands for every
+	// protocolExperimental is for experiments (RFC 3692). It replaces every
 	// protocol of which nothing may stay.
 	protocolExperimental = 253
 )
 
-const optionNOP = 1 // of IPv4 and of TCP: one byte that means nothing
+const optionNOP = 1 // of IPv4 and of TCP: one byte without a meaning
 
-// route is what the headers of an IPv6 packet say of its way.
+// route is what the headers of an IPv6 packet say of its route.
 type route struct {
-	kind  byte     // of the extension header that comes next
-	named int      // offset of the byte that names the header that comes next
-	final [16]byte // the last destination of a routing header
-	given bool     // final is one
+	kind  byte     // of the next extension header
+	named int      // offset of the byte that names the next header
+	final [16]byte // the last destination in a routing header
+	given bool     // final is set
 }
 
-// carried returns the protocol that an IP header may name: UDP and TCP, where
-// something of them is kept, and the one for experiments.
+// carried returns the protocol that an IP header may name: UDP or TCP if
+// something of it is kept, otherwise the protocol for experiments.
 func (r *rewriting) carried(protocol byte, fragment bool) byte {
 	if (protocol == protocolUDP || protocol == protocolTCP) &&
 		(fragment || r.packet.Transport == capture.UDP || r.packet.Transport == capture.TCP) {
@@ -40,11 +40,11 @@ func (r *rewriting) carried(protocol byte, fragment bool) byte {
 	return protocolExperimental
 }
 
-// ipv4 writes an IPv4 header. Every option becomes bytes that mean nothing: record
-// route, source routes and time stamps hold addresses.
+// ipv4 writes an IPv4 header. Every option becomes bytes without a meaning,
+// because record route, source routes and time stamps contain addresses.
 func (r *rewriting) ipv4(to, from []byte) {
 	const reserved = 0x80
-	to[0], to[1] = from[0], from[1] // version, length of the header, class of traffic
+	to[0], to[1] = from[0], from[1] // version, header length, traffic class
 	r.size(to[2:], from[2:], len(r.from)-r.at+len(to))
 	source := [16]byte{}
 	copy(source[:], from[12:16])
@@ -59,8 +59,8 @@ func (r *rewriting) ipv4(to, from []byte) {
 	}
 }
 
-// size writes a length of an IP header: at most what was on the wire. captured is how
-// many of the bytes that it counts were captured.
+// size writes a length of an IP header: at most the length on the wire.
+// captured is how many of the counted bytes were captured.
 func (r *rewriting) size(to, from []byte, captured int) {
 	onWire := captured + max(r.length-len(r.from), 0)
 	binary.BigEndian.PutUint16(to, uint16(min(int(binary.BigEndian.Uint16(from)), onWire)))
@@ -68,7 +68,7 @@ func (r *rewriting) size(to, from []byte, captured int) {
 
 // ipv6 writes the fixed header of IPv6, without its flow label.
 func (r *rewriting) ipv6(to, from []byte, next *capture.Layer) {
-	to[0], to[1] = from[0], from[1]&0xf0 // version, class of traffic
+	to[0], to[1] = from[0], from[1]&0xf0 // version, traffic class
 	r.size(to[4:], from[4:], len(r.from)-r.at)
 	to[7] = from[7] // hop limit
 	r.names.addr(to[8:24], from[8:24])
@@ -77,7 +77,7 @@ func (r *rewriting) ipv6(to, from []byte, next *capture.Layer) {
 	r.following(from[6], next)
 }
 
-// following writes the byte that names the header that comes next.
+// following writes the byte that names the next header.
 func (r *rewriting) following(kind byte, next *capture.Layer) {
 	r.route.kind = kind
 	if next == nil || next.Kind != capture.LayerIPv6Extension {
@@ -86,8 +86,8 @@ func (r *rewriting) following(kind byte, next *capture.Layer) {
 	r.to[r.route.named] = kind
 }
 
-// extension writes an extension header of IPv6. Options become padding; addresses of
-// routing headers are replaced.
+// extension writes an extension header of IPv6. Options become padding.
+// Addresses of routing headers are replaced.
 func (r *rewriting) extension(to, from []byte, next *capture.Layer) {
 	kind := r.route.kind
 	r.route.named = r.at - len(to)
@@ -95,7 +95,7 @@ func (r *rewriting) extension(to, from []byte, next *capture.Layer) {
 	switch kind {
 	case protocolHopByHop, protocolDestinations:
 		to[1] = from[1]
-		const padN = 1 // RFC 8200, section 4.2
+		const padN = 1 // RFC 8200, "Options"
 		pad(to[2:], padN)
 	case protocolRouting:
 		to[1] = from[1]
@@ -105,11 +105,11 @@ func (r *rewriting) extension(to, from []byte, next *capture.Layer) {
 		source := [16]byte(r.from[r.ip.Offset+8:])
 		binary.BigEndian.PutUint32(to[4:], r.names.id(source, binary.BigEndian.Uint32(from[4:]), 1<<32-1))
 	case protocolAH:
-		to[1] = from[1] // parameters, sequence and authentication become zeros
+		to[1] = from[1] // SPI, sequence number and authentication data become zeros
 	}
 }
 
-// pad fills b with options that mean nothing: a code, a length, and zeros.
+// pad fills b with options without a meaning: a code, a length, and zeros.
 func pad(b []byte, code byte) {
 	const longest = 255
 	for len(b) > 1 {
@@ -131,8 +131,8 @@ const (
 	routingExperimental = 253
 )
 
-// routing writes a routing header: its addresses are replaced, and everything else
-// behind them becomes zeros. A kind that is not known here keeps its length alone.
+// routing writes a routing header. It replaces the addresses. Everything after
+// them becomes zeros. Of an unknown kind only the length is kept.
 func (r *rewriting) routing(to, from []byte) {
 	const head, size = 8, 16
 	kind, left, count := from[2], from[3], (len(from)-head)/size
@@ -144,7 +144,7 @@ func (r *rewriting) routing(to, from []byte) {
 		last = count - 1
 	case routingSegment:
 		count = min(count, int(from[4])+1)
-		last = 0 // segments are listed backwards
+		last = 0 // segments are listed in reverse order
 		to[4] = byte(max(count-1, 0))
 	default:
 		to[2] = routingExperimental
@@ -159,12 +159,12 @@ func (r *rewriting) routing(to, from []byte) {
 		r.route.final, r.route.given = [16]byte(to[head+last*size:]), true
 	}
 	if kind == routingSegment {
-		const padN = 4 // RFC 8754, section 2.1.1.2
+		const padN = 4 // RFC 8754, "PadN"
 		pad(to[head+count*size:], padN)
 	}
 }
 
-// fragmented reports whether the frame is a piece of an IP datagram.
+// fragmented reports whether the frame is a fragment of an IP datagram.
 func (r *rewriting) fragmented() bool {
 	if r.ip == nil {
 		return false
@@ -175,15 +175,15 @@ func (r *rewriting) fragmented() bool {
 	return r.packet.Transport == capture.Fragment || r.packet.Fragments > 1
 }
 
-// firstFragment writes the UDP or TCP header at the begin of a fragmented datagram.
-// What is known of the rest comes as patches.
+// firstFragment writes the UDP or TCP header at the start of a fragmented
+// datagram. Known parts of the rest come as patches.
 func (r *rewriting) firstFragment() {
 	var offset uint16
 	var protocol byte
 	if r.ip.Kind == capture.LayerIPv4 {
 		offset, protocol = binary.BigEndian.Uint16(r.from[r.ip.Offset+6:])&0x1fff, r.from[r.ip.Offset+9]
 	} else {
-		at := r.route.named // the last header that is understood: that of the fragment
+		at := r.route.named // the last known header: that of the fragment
 		if at+4 > len(r.from) {
 			return
 		}

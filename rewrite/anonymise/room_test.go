@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/rewrite/anonymise"
 )
 
-// crowd is a capture of datagrams from so many hosts.
+// crowd returns a capture of datagrams from the given number of hosts.
 func crowd(hosts int) *written {
 	frames := make([][]byte, hosts)
 	for i := range frames {
@@ -21,8 +21,8 @@ func crowd(hosts int) *written {
 	return made(capture.LinkRaw, frames...)
 }
 
-// TestRoom: a capture whose flows or addresses do not fit is refused, in words that
-// say so; one that fits is written whole.
+// TestRoom: a capture whose flows or addresses do not fit is refused with an
+// explanation. One that fits is written completely.
 func TestRoom(t *testing.T) {
 	const hosts = 2000
 	few := options
@@ -30,7 +30,7 @@ func TestRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		analysis analyze.Options
 		room     int
-		want     string // of the error; empty for none
+		want     string // of the error; empty if none is expected
 	}{
 		"all":       {options, 0, ""},
 		"fits":      {options, 1 << 20, ""},

@@ -18,8 +18,9 @@ import (
 // way is one direction of a TCP connection.
 type way struct{ from, to netip.AddrPort }
 
-// stream is what is to be written for the bytes of one direction: what messages
-// became, by their place in the stream. A segment that is sent again finds the same.
+// stream holds the new bytes of one direction: the replaced messages, by their
+// position in the stream. So a retransmitted segment is rewritten to the same
+// bytes.
 type stream struct {
 	first    machine.Ref // the segment that opened it
 	begin    uint32      // its sequence number
@@ -29,22 +30,22 @@ type stream struct {
 	sorted   bool
 }
 
-// segment is where a frame's payload stands in the stream.
+// segment is the position of a frame's payload in the stream.
 type segment struct {
 	ref    machine.Ref
 	offset int // of the payload in the frame
 	at     int64
 }
 
-// chunk is a stretch of a message.
+// chunk is a part of a message.
 type chunk struct {
 	at      int64
 	bytes   []byte
-	message int               // length of the message that begins here; 0 for its later stretches
-	framing []dissect.Framing // how the flow's protocol writes such lengths
+	message int               // length of the message that begins here; 0 for its later parts
+	framing []dissect.Framing // the framings in which the flow's protocol writes such lengths
 }
 
-// prefix returns the length that stands before the chunk as f writes it.
+// prefix returns the length before the chunk, in the framing f.
 func prefix(f *dissect.Framing, length int) []byte {
 	var b [longestPrefix]byte
 	switch {
@@ -60,7 +61,8 @@ func prefix(f *dissect.Framing, length int) []byte {
 	return b[:f.Prefix]
 }
 
-// length returns the length that b begins with, as f writes it; -1 where b is too short.
+// length returns the length at the start of b, in the framing f. It returns -1
+// if b is too short.
 func length(f *dissect.Framing, b []byte) int {
 	switch {
 	case len(b) < f.Prefix:
@@ -75,9 +77,9 @@ func length(f *dissect.Framing, b []byte) int {
 	return int(binary.LittleEndian.Uint32(b))
 }
 
-// before keeps the length that stands before the chunk. out is what is written of the
-// segment from raw, which begins at the place at. Bytes are kept only where they say
-// how long the message is.
+// before keeps the length before the chunk. out is the output for the segment
+// raw, which begins at position at. Bytes are kept only if they are the length
+// of the message.
 func (c *chunk) before(out, raw []byte, at int64) {
 	if c.message == 0 {
 		return
@@ -92,8 +94,9 @@ func (c *chunk) before(out, raw []byte, at int64) {
 	}
 }
 
-// behind keeps a length that stands behind the chunk: of a message that was not
-// captured whole. Longer ones than the protocol usually writes are taken for contents.
+// behind keeps a length after the chunk of a message that was not captured
+// completely. A length greater than the protocol usually writes counts as
+// contents.
 func (c *chunk) behind(out, raw []byte, at int64) {
 	from := c.at + int64(len(c.bytes)) - at
 	if from < 0 || from >= int64(len(raw)) {
@@ -108,12 +111,12 @@ func (c *chunk) behind(out, raw []byte, at int64) {
 }
 
 const (
-	longestPrefix = 4       // bytes of length before a message, which are no content
-	maxStreamed   = 1 << 30 // bytes of messages that are kept
+	longestPrefix = 4       // bytes of a length before a message, which are not content
+	maxStreamed   = 1 << 30 // bytes of messages that are stored
 	flagSYN       = 1 << 1
 )
 
-// segment enters a record of a TCP flow.
+// segment processes a record of a TCP flow.
 func (a *anonymiser) segment(r *analyze.Record) {
 	defer a.fit()
 	w := way{r.Flow.Addr(r.Datagram.From), r.Flow.Addr(r.Datagram.From.Other())}
@@ -165,7 +168,7 @@ func (a *anonymiser) segment(r *analyze.Record) {
 	}
 }
 
-// streamAt returns the stream that a frame belongs to; nil for none.
+// streamAt returns the stream of a frame, or nil.
 func (a *anonymiser) streamAt(w way, ref machine.Ref) *stream {
 	list := a.streams[w]
 	for i := len(list) - 1; i >= 0; i-- {
@@ -176,14 +179,14 @@ func (a *anonymiser) streamAt(w way, ref machine.Ref) *stream {
 	return nil
 }
 
-// place unwraps a sequence number: near the newest.
+// place unwraps a sequence number to the position nearest to the newest one.
 func (s *stream) place(sequence uint32) int64 {
 	at := s.newest + int64(int32(sequence-s.begin-uint32(s.newest)))
 	s.newest = max(s.newest, at)
 	return at
 }
 
-// rewritten returns the payload that a segment is to have.
+// rewritten returns the new payload of a segment.
 func (a *anonymiser) rewritten(r *analyze.Record) []byte {
 	p := r.Packet
 	out := a.fields.scrambled(p.Payload)
@@ -204,7 +207,7 @@ func (a *anonymiser) rewritten(r *analyze.Record) []byte {
 	first := sort.Search(len(s.chunks),
 		func(i int) bool { return s.chunks[i].at+int64(len(s.chunks[i].bytes))+longestPrefix > at })
 	list := s.chunks[first:]
-	for i, c := range list { // lengths first: chunks may cover what looks like one
+	for i, c := range list { // lengths first, because chunks may cover bytes that look like one
 		if c.at-longestPrefix >= end {
 			list = list[:i]
 			break

@@ -45,7 +45,8 @@ func (r *rewriting) tcp(to, from []byte) {
 	tcpOptions(to[least:], from[least:], binary.BigEndian.Uint32(to[8:]))
 }
 
-// Options of TCP that say how the connection works (IANA, TCP Option Kind Numbers).
+// Options of TCP that describe how the connection works (IANA, TCP Option Kind
+// Numbers).
 const (
 	optionEnd           = 0
 	optionSegmentSize   = 2
@@ -54,9 +55,9 @@ const (
 	optionSACK          = 5
 )
 
-// tcpOptions writes those options that say how the connection works, at their only
-// lengths. All others become NOPs: time stamps tell a host's uptime, and cookies,
-// tokens and signatures name it.
+// tcpOptions writes the options that describe how the connection works, if they
+// have their only valid length. All others become NOPs. Time stamps reveal a
+// host's uptime; cookies, tokens and signatures identify it.
 func tcpOptions(to, from []byte, acked uint32) {
 	for i := range to {
 		to[i] = optionNOP
@@ -93,10 +94,11 @@ func tcpOptions(to, from []byte, acked uint32) {
 	}
 }
 
-// blocksFollow reports whether the blocks of a SACK option are what they say: ranges
-// of sequences close behind the acknowledgement, or before it (RFC 2883).
+// blocksFollow reports whether the blocks of a SACK option are plausible:
+// ranges of sequence numbers shortly after the acknowledgement, or before it
+// (RFC 2883).
 func blocksFollow(b []byte, acked uint32) bool {
-	const window = 1 << 24 // larger windows are not seen: 16 MiB
+	const window = 1 << 24 // no larger windows occur: 16 MiB
 	for ; len(b) >= 8; b = b[8:] {
 		from, to := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
 		if from-acked+window > 2*window || to-from > window {
@@ -106,13 +108,13 @@ func blocksFollow(b []byte, acked uint32) bool {
 	return true
 }
 
-// known reports whether the flow of a frame is known, though its UDP or TCP header
-// was not captured whole.
+// known reports whether the flow of a frame is known, though its UDP or TCP
+// header was not captured completely.
 func (r *rewriting) known() bool {
 	return r.ip != nil && (r.packet.Transport == capture.UDP || r.packet.Transport == capture.TCP)
 }
 
-// cutHeader writes what was captured of a UDP or TCP header.
+// cutHeader writes the captured part of a UDP or TCP header.
 func (r *rewriting) cutHeader() {
 	var head [60]byte // the longest TCP header
 	from := r.from[r.at:]
@@ -131,8 +133,8 @@ func (r *rewriting) cutHeader() {
 	copy(r.to[r.at:], out[:n])
 }
 
-// checksums makes the checksums right, of IPv4 and of a UDP or TCP packet that the
-// capture has all of. Of others UDP and TCP have 0.
+// checksums computes the checksums of IPv4, and of a UDP or TCP packet that was
+// captured completely. In other packets the UDP or TCP checksum becomes 0.
 func (r *rewriting) checksums() {
 	if r.ip == nil {
 		return
@@ -152,7 +154,7 @@ func (r *rewriting) checksums() {
 	} else {
 		size = int(binary.BigEndian.Uint16(h[4:])) - (r.upper.Offset - r.ip.Offset - r.ip.Length)
 		pseudo = add(pseudo, h[8:24])
-		if r.route.given { // the checksum is over the last destination (RFC 8200, section 8.1)
+		if r.route.given { // the checksum uses the last destination (RFC 8200, "Upper-Layer Checksums")
 			pseudo = add(pseudo, r.route.final[:])
 		} else {
 			pseudo = add(pseudo, h[24:40])
@@ -168,7 +170,7 @@ func (r *rewriting) checksums() {
 	}
 	value := ^sum(pseudo+protocol+uint32(size), b[:size])
 	if value == 0 && protocol == protocolUDP {
-		value = 0xffff // 0 would say that there is none
+		value = 0xffff // 0 would mean that there is none
 	}
 	binary.BigEndian.PutUint16(b[field:], value)
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
 
-// keyed returns the options of an analysis with the private key of a run's server, as
-// the log of the run has it.
+// keyed returns the options of an analysis with the private key of a run's
+// server, from the log of the run.
 func keyed(t *testing.T, name string) analyze.Options {
 	t.Helper()
 	f, err := os.Open(filepath.Join(pcaps, name+".truth.jsonl.gz"))
@@ -68,7 +68,8 @@ func keyed(t *testing.T, name string) analyze.Options {
 	return analyze.Options{}
 }
 
-// said returns what applications said, as the fields show it: bodies, blocks, texts.
+// said returns what applications said, according to the fields: bodies, blocks,
+// texts.
 func said(t *testing.T, o analyze.Options, src analyze.Rewinder) (list [][]byte) {
 	t.Helper()
 	var d dissect.Dissection
@@ -93,8 +94,9 @@ func said(t *testing.T, o analyze.Options, src analyze.Rewinder) (list [][]byte)
 	return list
 }
 
-// Yojimbo's messages are found in an anonymised capture as in the original, though no
-// schema reads them: bodies of counted bytes, blocks, packets in fragments, losses.
+// TestYojimboWithoutSchema: yojimbo's messages are found in an anonymised
+// capture as in the original, though no schema reads them. That includes bodies
+// of counted bytes, blocks, fragmented packets and losses.
 func TestYojimboWithoutSchema(t *testing.T) {
 	names := []string{"yojimbo-packet-fragments"}
 	if testenv.Required() {
@@ -117,7 +119,7 @@ func TestYojimboWithoutSchema(t *testing.T) {
 				return w
 			}
 			rewound()
-			want := told(t, o, in)
+			want := reported(t, o, in)
 			messages := 0
 			for _, fact := range want {
 				if len(fact) > 0 && fact[0] >= '1' && fact[0] <= '9' {
@@ -127,7 +129,7 @@ func TestYojimboWithoutSchema(t *testing.T) {
 			if messages < 200 {
 				t.Errorf("%d facts of the original are no test of anything", messages)
 			}
-			alike(t, want, told(t, o, w))
+			alike(t, want, reported(t, o, w))
 			rewound()
 			was, is := said(t, o, in), said(t, o, w)
 			if len(was) == 0 || len(was) != len(is) {

@@ -8,37 +8,37 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Clock is how B's clock lies to A's:
+// Clock relates B's clock to A's:
 //
 //	time by B = time by A + Offset + Drift * (time by A - Reference)
 //
-// A packet takes time from tap to tap, so the least delay of one direction and
-// that of the other hold the offset between them. Where in between it lies nothing
-// in the captures tells: the middle is taken, as if the least delays were equal,
-// and Within is the way to either bound. It is wrong only where a clock was set
-// while the captures were taken.
+// A packet takes time from tap to tap. So the smallest delay of each direction
+// is a bound for the offset. Nothing in the captures shows where between the
+// two bounds the offset is. Offset is the middle, as if the smallest delays
+// were equal, and Within is the distance to either bound. The result is wrong
+// only if a clock was set during the captures.
 type Clock struct {
 	Known       bool            // packets of both directions were paired
-	Reference   machine.Instant // by A's clock: when A's capture begins
+	Reference   machine.Instant // by A's clock: the start of A's capture
 	Offset      time.Duration   // at Reference
-	Within      time.Duration   // the true offset in the middle of the captures is no further from what is told there
-	Drift       float64         // seconds that B's clock gains in a second of A's; 0 where it cannot be told from that
-	DriftWithin float64         // three standard errors; or, where Proved is set, as far as causality lets it be
-	Proved      bool            // there were too few packets for an estimate of the error
-	Matches     [2]int          // packets it was solved from: those that pass tap A first, and the others
+	Within      time.Duration   // the largest error of the offset in the middle of the captures
+	Drift       float64         // seconds that B's clock gains per second of A's; 0 if the captures do not show one
+	DriftWithin float64         // three standard errors; or, if Proved is set, the range that causality allows
+	Proved      bool            // there were too few packets to estimate the error
+	Matches     [2]int          // packets that it was computed from: those that pass tap A first, and the others
 }
 
-// Matched is how many packets of each direction make the drift an estimate; with
-// fewer it is known only between the bounds that causality sets.
+// Matched is how many packets of each direction are needed to estimate the
+// drift. With fewer, it is known only within the bounds that causality sets.
 const Matched = 200
 
-// byA returns what A's clock showed when B's showed t.
+// byA converts a time of B's clock to A's clock.
 func (c *Clock) byA(t machine.Instant) machine.Instant {
 	since := float64(t.Sub(c.Reference) - c.Offset)
 	return c.Reference.Add(time.Duration(math.Round(since / (1 + c.Drift))))
 }
 
-// of gives, by A's clock, what a tap's clock showed.
+// of converts a time of a tap's clock to A's clock.
 func (c *Clock) of(tap int, t machine.Instant) machine.Instant {
 	if tap == 0 {
 		return t
@@ -51,12 +51,13 @@ func (c *Clock) At(t machine.Instant) time.Duration {
 	return c.Offset + time.Duration(c.Drift*float64(t.Sub(c.Reference)))
 }
 
-// sample is one packet that both taps saw: x is the time by A's clock, y how much
-// later B's clock showed it; both in seconds.
+// sample is one packet that both taps saw. The field x is its time by A's
+// clock, and y is by how much B's clock was later, both in seconds.
 type sample struct{ x, y float64 }
 
-// envelope is the samples of one direction of one flow: all of them lie above its
-// line (B is downstream) or all below (A is). Only the corners of the hull matter.
+// envelope is the samples of one direction of one flow. All of them lie above
+// its line (B is downstream), or all below it (A is downstream). Only the
+// corners of the convex hull matter.
 type envelope struct {
 	hull  []sample
 	count float64
@@ -84,7 +85,8 @@ func newEnvelope(samples []sample, below bool) envelope {
 	return e
 }
 
-// intercept returns where the line of a slope that touches all samples meets x = 0.
+// intercept returns the value at x = 0 of the line with the given slope that
+// touches the samples.
 func (e *envelope) intercept(slope float64) float64 {
 	sign := 1.0
 	if e.below {
@@ -97,17 +99,17 @@ func (e *envelope) intercept(slope float64) float64 {
 	return sign * least
 }
 
-// away returns how far the samples lie from that line, together.
+// away returns the sum of the distances of the samples from that line.
 func (e *envelope) away(slope float64) float64 {
 	return math.Abs(e.sum.y - slope*e.sum.x - e.count*e.intercept(slope))
 }
 
-// mostDrift bounds the drift that is looked for: a clock that gains or loses more
-// than 5 % is none.
+// mostDrift bounds the drift. A clock that gains or loses more than 5 % is
+// broken.
 const mostDrift = 0.05
 
-// fit returns the slope under which the samples lie nearest to their lines. What is
-// minimised is convex in the slope.
+// fit returns the slope for which the samples are nearest to their lines. The
+// sum of the distances is convex in the slope.
 func fit(list []envelope) float64 {
 	cost := func(slope float64) (sum float64) {
 		for i := range list {
@@ -133,8 +135,8 @@ func fit(list []envelope) float64 {
 	return (low + high) / 2
 }
 
-// bounds returns between which values the line of every "above" and that of every
-// "below" leave the offset: causality allows nothing else.
+// bounds returns the range of the offset that causality allows: above every
+// line with B upstream, and below every line with B downstream.
 func bounds(list []envelope, slope float64) (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	for i := range list {
@@ -147,7 +149,8 @@ func bounds(list []envelope, slope float64) (low, high float64) {
 	return low, high
 }
 
-// allowed returns which slopes causality allows, around one that it does.
+// allowed returns the range of slopes that causality allows. slope must be
+// inside it.
 func allowed(list []envelope, slope float64) (low, high float64) {
 	ok := func(slope float64) bool {
 		l, h := bounds(list, slope)
@@ -170,9 +173,9 @@ func allowed(list []envelope, slope float64) (low, high float64) {
 	return edge(-mostDrift), edge(mostDrift)
 }
 
-// plausible leaves out samples that lie far from those around them: a content that
-// came again much later, of which either tap saw another copy. Left out by mistake
-// is at most what was held back on its way, and the envelope does not need that.
+// plausible drops samples that are far from their neighbours: contents that
+// were repeated much later, of which each tap saw a different copy. At worst it
+// drops packets that were delayed on the way, which the envelope does not need.
 func plausible(samples []sample) []sample {
 	const stride = 25
 	kept := make([]sample, 0, len(samples))
@@ -199,12 +202,13 @@ func plausible(samples []sample) []sample {
 	return kept
 }
 
-// solve finds B's clock from the pairs, and which tap each side's packets pass first.
+// solve computes B's clock from the pairs, and which tap each side's packets
+// pass first.
 func (m *Merged) solve() {
 	begin, _ := m.Taps[0].Session.Span()
 	c := &m.Clock
 	c.Reference = begin
-	var base time.Duration // of all samples, so that what is left is small
+	var base time.Duration // of all samples, so that the rest is small
 	based := false
 	var ways [][2][]sample
 	for _, p := range m.Pairs {
@@ -274,7 +278,7 @@ func (m *Merged) solve() {
 	}
 	low, high := allowed(all, slope)
 	if math.Abs(slope) <= error3 && low <= 0 && high >= 0 {
-		slope = 0 // the captures do not tell it from none
+		slope = 0 // the captures do not distinguish it from 0
 	}
 	c.Proved = least < Matched
 	c.Drift, c.DriftWithin = slope, max(high-slope, slope-low)
@@ -294,8 +298,8 @@ func (m *Merged) solve() {
 	}
 }
 
-// within returns how far the true offset at x can be from the one told there, under
-// any slope from low to high.
+// within returns how far the true offset at x can be from told, for any slope
+// from low to high.
 func within(list []envelope, told, low, high, x float64) (most float64) {
 	const steps = 32
 	for i := range steps + 1 {
@@ -308,12 +312,12 @@ func within(list []envelope, told, low, high, x float64) (most float64) {
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
-// parts is into how many parts the samples are split to see how much the slope
-// hangs on any of them.
+// parts is how many parts the samples are divided into, to measure how much the
+// slope depends on each part.
 const parts = 10
 
-// jackknife returns three standard errors of the slope, from how much it changes when
-// parts of the samples are left out.
+// jackknife returns three standard errors of the slope, from how much it
+// changes when parts of the samples are omitted.
 func jackknife(envelopes func(leave, of int) []envelope, slope float64) float64 {
 	sum := 0.0
 	for i := range parts {
@@ -323,7 +327,7 @@ func jackknife(envelopes func(leave, of int) []envelope, slope float64) float64 
 	return 3 * math.Sqrt(sum*(parts-1)/parts)
 }
 
-// without leaves every of-th sample out.
+// without omits every of-th sample.
 func without(samples []sample, leave, of int) []sample {
 	kept := make([]sample, 0, len(samples))
 	for i, s := range samples {
@@ -334,9 +338,10 @@ func without(samples []sample, leave, of int) []sample {
 	return kept
 }
 
-// orient finds which tap the packets of each side pass first, from the two
-// directions of the flow alone: whatever the clocks show, packets that go from A to
-// B come later by B's than those that go from B to A, and never the other way round.
+// orient determines which tap the packets of each side pass first, from the two
+// directions of the flow alone. Whatever the clocks show, packets from A to B
+// come later by B's clock than packets from B to A. The other way round is
+// impossible.
 func (p *Pair) orient(ways *[2][]sample) {
 	if len(ways[0]) == 0 || len(ways[1]) == 0 {
 		return
@@ -362,8 +367,8 @@ func (p *Pair) orient(ways *[2][]sample) {
 	}
 }
 
-// orientRest settles the flows that went one way only: by the hops that packets had
-// left, and else as most of the others.
+// orientRest decides for flows that went one way only: by the remaining hops of
+// their packets, or otherwise like most of the other flows.
 func (m *Merged) orientRest() {
 	votes := 0
 	for _, p := range m.Pairs {

@@ -9,38 +9,38 @@ import (
 	"github.com/ackscope/ackscope/scale"
 )
 
-// outcome is what became of a packet between the taps.
+// outcome is the fate of a packet between the taps.
 type outcome uint8
 
 const (
 	outcomeNone      outcome = iota
 	outcomeCrossed           // seen at both
-	outcomeLost              // upstream only, though the other tap recorded
-	outcomeMissed            // upstream only, and received all the same
-	outcomeUndecided         // at a time when the other tap was not recording for sure
-	outcomeCopy              // downstream, once more than upstream
+	outcomeLost              // upstream only, though the other tap was recording
+	outcomeMissed            // upstream only, but received
+	outcomeUndecided         // at a time when the other tap may not have been recording
+	outcomeCopy              // downstream, once more often than upstream
 	outcomeUnseen            // downstream only
 )
 
 const (
-	patience = 30 * time.Second     // no packet is looked for that is later than this
-	slack    = 2 * time.Millisecond // what time stamps may contradict the least delay
+	longestDelay = 30 * time.Second     // the longest delay that is searched for
+	slack        = 2 * time.Millisecond // how much time stamps may contradict the smallest delay
 )
 
-// way is one direction of a pair while it is worked out.
+// way is the state of matching one direction of a pair.
 type way struct {
 	pair         *Pair
-	side         machine.Side // that sends, as tap A names it
+	side         machine.Side // the sending side, in the naming of tap A
 	taps         [2]int       // upstream, downstream
 	up, down     []passage
 	clock        *Clock
 	least, usual time.Duration
-	delays       []time.Duration       // of all that were paired, sorted
-	doubles      bool                  // the path is seen to double packets and to lose some
+	delays       []time.Duration       // of all paired packets, sorted
+	doubles      bool                  // the path both duplicates and loses packets
 	spans        [2][2]machine.Instant // of the upstream and the downstream capture, by A's clock
 }
 
-// newWay begins on the packets of one side.
+// newWay starts on the packets of one side.
 func newWay(m *Merged, p *Pair, s machine.Side) *way {
 	w := &way{pair: p, side: s, taps: [2]int{p.First[s], 1 - p.First[s]}, clock: &m.Clock}
 	w.up, w.down = p.passed(w.taps[0], s), p.passed(w.taps[1], s)
@@ -52,7 +52,7 @@ func newWay(m *Merged, p *Pair, s machine.Side) *way {
 	return w
 }
 
-// follow pairs every packet and counts what became of each.
+// follow pairs every packet and counts the outcomes.
 func (m *Merged) follow() {
 	var ways []*way
 	for _, p := range m.Pairs {
@@ -62,8 +62,9 @@ func (m *Merged) follow() {
 			ways = append(ways, w)
 		}
 	}
-	// A tap recorded on after its last packet, as far as the other one can tell,
-	// where that has seen none since that should have passed here before.
+	// A packet that only the downstream tap saw can show that the upstream tap
+	// began too late for it, or ended too early. Without such a packet, a tap may
+	// have recorded beyond its first and last packet.
 	var began, ended [2]bool
 	for _, w := range ways {
 		for i := range w.down {
@@ -85,7 +86,8 @@ func (m *Merged) follow() {
 	}
 }
 
-// time gives, by A's clock, what the upstream (0) or the downstream tap (1) showed.
+// time converts a time of the upstream (0) or the downstream (1) tap to A's
+// clock.
 func (w *way) time(end int, t machine.Instant) machine.Instant { return w.clock.of(w.taps[end], t) }
 
 // delay returns the time from tap to tap.
@@ -93,14 +95,15 @@ func (w *way) delay(up, down int32) time.Duration {
 	return w.time(1, w.down[down].at).Sub(w.time(0, w.up[up].at))
 }
 
-// expect takes the least and the usual delay from what either tap has once.
+// expect computes the smallest and the usual delay from packets that are unique
+// at both taps.
 func (w *way) expect(singles [][2]int32) {
 	list := make([]time.Duration, 0, len(singles))
 	for _, s := range singles {
 		if w.taps[0] == 1 {
 			s[0], s[1] = s[1], s[0]
 		}
-		if d := w.delay(s[0], s[1]); d.Abs() < patience {
+		if d := w.delay(s[0], s[1]); d.Abs() < longestDelay {
 			list = append(list, d)
 		}
 	}
@@ -110,7 +113,8 @@ func (w *way) expect(singles [][2]int32) {
 	}
 }
 
-// byContent sorts what passed a tap by content, and within one by time.
+// byContent returns the indexes of what passed a tap, sorted by content and
+// then by time.
 func byContent(passed []passage) []int32 {
 	order := make([]int32, len(passed))
 	for i := range order {
@@ -123,10 +127,10 @@ func byContent(passed []passage) []int32 {
 	return order
 }
 
-// judge finds out, by contents that were sent once, whether the path both doubles
-// and loses packets: only then can one of several alike be a copy while another
-// was lost.
-func (w *way) judge(ups, downs []int32) {
+// detectDoubling determines whether the path both duplicates and loses packets,
+// from contents that were sent once. Only then can one of several equal packets
+// be a copy while another was lost.
+func (w *way) detectDoubling(ups, downs []int32) {
 	doubled, lost := false, false
 	for i, j := 0, 0; i < len(ups); {
 		content, first := w.up[ups[i]].content, i
@@ -147,13 +151,17 @@ func (w *way) judge(ups, downs []int32) {
 	w.doubles = doubled && lost
 }
 
-// match pairs upstream with downstream, content by content. Of several alike that
-// could have come, the first that would have been as quick as packets usually are
-// is taken; if there is none, what came is a copy of one that came before, where
-// that was as quick, and else the last that was sent before it.
+// match pairs upstream with downstream packets, content by content. If several
+// equal packets could be the one that arrived, it decides in this order:
+//
+//  1. It is the first one that would have had a usual delay.
+//  2. It is a copy of the packet that was paired last, if no other packet waits.
+//     The same holds if the path duplicates and loses packets, and the copy had
+//     a usual delay or was sent after the waiting ones.
+//  3. It is the last one that was sent before the arrival.
 func (w *way) match(out *Way) {
 	ups, downs := byContent(w.up), byContent(w.down)
-	w.judge(ups, downs)
+	w.detectDoubling(ups, downs)
 	usual := max(w.usual, w.least+10*time.Millisecond)
 	var waiting []int32
 	for i, j := 0, 0; j < len(downs); {
@@ -170,7 +178,7 @@ func (w *way) match(out *Way) {
 				i++
 			}
 			quick := slices.IndexFunc(waiting, func(u int32) bool { return w.delay(u, d) <= usual })
-			copied := paired >= 0 && w.delay(paired, d) <= patience
+			copied := paired >= 0 && w.delay(paired, d) <= longestDelay
 			switch n := len(waiting); {
 			case quick >= 0:
 				if quick < n-1 {
@@ -179,7 +187,7 @@ func (w *way) match(out *Way) {
 			case copied && (n == 0 || w.doubles && (w.delay(paired, d) <= usual || paired > waiting[n-1])):
 				w.down[d].outcome, w.down[d].mate = outcomeCopy, paired
 				continue
-			case n > 0 && w.delay(waiting[n-1], d) <= patience:
+			case n > 0 && w.delay(waiting[n-1], d) <= longestDelay:
 				quick = n - 1
 			default:
 				w.down[d].outcome = outcomeUnseen
@@ -195,22 +203,22 @@ func (w *way) match(out *Way) {
 	slices.Sort(w.delays)
 }
 
-// later returns which share of the packets took longer than d.
+// later returns the share of packets that took longer than d.
 func (w *way) later(d time.Duration) float64 {
 	n, _ := slices.BinarySearch(w.delays, d+1)
 	return float64(len(w.delays)-n) / float64(max(1, len(w.delays)))
 }
 
-// settle says what became of packets that were seen at one tap only. late and
-// early tell that the downstream tap began after, and ended before, packets of this
-// traffic passed there.
+// settle decides the outcome of packets that were seen at one tap only. With
+// late, the downstream tap began after packets of this traffic had passed
+// there. With early, it ended before some passed.
 func (w *way) settle(late, early bool, out *Way) {
 	var seen []uint64 // contents that were seen downstream
 	for i := range w.down {
 		seen = append(seen, w.down[i].content)
 	}
 	slices.Sort(seen)
-	// Where nothing tells that the tap stopped, it ran on for a little at least.
+	// If nothing shows that the tap stopped, it recorded a little longer.
 	begin, end := w.spans[1][0], w.spans[1][1]
 	runs := end
 	if len(w.delays) > 0 && !early {
@@ -247,7 +255,7 @@ func (w *way) settle(late, early bool, out *Way) {
 	}
 }
 
-// count counts.
+// count counts the outcomes.
 func (w *way) count(out *Way) {
 	out.Upstream, out.Downstream = uint64(len(w.up)), uint64(len(w.down))
 	for i := range w.up {
@@ -262,7 +270,7 @@ func (w *way) count(out *Way) {
 			out.Undecided++
 		}
 	}
-	// At a tap beside the receiver what passes has arrived.
+	// A packet that passes a tap at the receiver has arrived.
 	near := w.pair.Flows[w.taps[1]].Facts().Vantage.Near(w.pair.sideAt(w.taps[1], w.side).Other())
 	newest := int32(-1)
 	for i := range w.down {
@@ -287,7 +295,7 @@ func (w *way) count(out *Way) {
 	out.Delay = delaysOf(w.delays)
 }
 
-// delaysOf sums up sorted delays.
+// delaysOf summarises sorted delays.
 func delaysOf(list []time.Duration) Delays {
 	if len(list) == 0 {
 		return Delays{}

@@ -1,23 +1,23 @@
-// Package merge puts two captures of the same traffic together: it pairs their
-// flows and packets by content, solves how the two clocks lie to each other, and
-// tells from that what happened between the taps.
+// Package merge combines two captures of the same traffic. It pairs their flows
+// and packets by content, computes the difference of the two clocks, and
+// reports what happened between the taps.
 //
 //	tap A ──┐  flows and packets of equal content      pair.go
 //	        ├─ offset and drift of B's clock           clock.go
 //	tap B ──┘  one-way delay, loss, copies, order      match.go
 //	           one capture of both, annotated          write.go
 //
-// Addresses play no part in the pairing: a relay or a NAT may stand between. A
-// packet is known by the bytes of its payload, which of the protocols that
-// ackscope reads hold a sequence. Of streams the messages are paired, since a
-// relay may cut the segments anew.
+// The pairing ignores addresses, because there may be a relay or a NAT between
+// the taps. A packet is identified by the bytes of its payload, which contain a
+// sequence number in the protocols that ackscope reads. In TCP streams,
+// messages are paired, because a relay may cut the segments differently.
 //
-// What a tap did not record it may have missed; a packet counts as lost only while
-// the other tap was recording for sure.
+// A tap may miss packets. So a packet counts as lost only while the other tap
+// was certainly recording.
 //
-// Ring 4 of the house. Source of truth: Moon, Skelly and Towsley, "Estimation and
-// Removal of Clock Skew from Network Delay Measurements" (1999), for the drift as
-// a linear program over the least delays; RFC 4737 for what counts as reordered.
+// The drift is a linear program over the smallest delays: Moon, Skelly and
+// Towsley, "Estimation and Removal of Clock Skew from Network Delay
+// Measurements" (1999). RFC 4737 defines which packets count as reordered.
 package merge
 
 import (
@@ -29,30 +29,30 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Merged is what two captures tell together.
+// Merged is the result of combining two captures.
 type Merged struct {
 	Taps    [2]*Tap
 	Clock   Clock
 	Pairs   []*Pair
-	Unfound [2]int // flows of a tap that the other one has nothing of
+	Unfound [2]int // flows of a tap without any packet at the other tap
 }
 
 // Pair is one flow that both taps saw.
 type Pair struct {
-	Flows [2]*Flow // as each tap knows it
-	// Cross is set where side A of the flow is side B of it at the other tap, as
-	// where one of the captures begins in the middle.
+	Flows [2]*Flow // the flow at each tap
+	// Cross is set if side A of the flow is side B of it at the other tap. That
+	// happens if one of the captures begins in the middle.
 	Cross bool
-	// First tells which tap a packet of each side passes first; sides are those
-	// that the first tap names.
+	// First is the tap that a packet of each side passes first. Sides are named as
+	// at tap A.
 	First      [2]int
 	FirstKnown machine.Certainty
-	Ways       [2]Way // what happened on the way, by sending side as tap A names it
+	Ways       [2]Way // the outcomes, by sending side as named at tap A
 
-	common [2]int // packets of equal content, by side as tap A names it
+	common [2]int // packets of equal content, by side as named at tap A
 }
 
-// sideAt returns the name that a tap has for a side of tap A.
+// sideAt returns the name at a tap of a side of tap A.
 func (p *Pair) sideAt(tap int, s machine.Side) machine.Side {
 	if tap == 1 && p.Cross {
 		return s.Other()
@@ -60,45 +60,45 @@ func (p *Pair) sideAt(tap int, s machine.Side) machine.Side {
 	return s
 }
 
-// passed returns what a tap saw of the packets of a side, as tap A names it.
+// passed returns what a tap saw of the packets of a side, named as at tap A.
 func (p *Pair) passed(tap int, s machine.Side) []passage {
 	return p.Flows[tap].passed[p.sideAt(tap, s)]
 }
 
-// Way is what became of one side's packets between the taps.
+// Way counts the outcomes of one side's packets between the taps.
 type Way struct {
 	Upstream   uint64 // passed the tap that is nearer to the sender
-	Downstream uint64 // passed the other
-	Both       uint64 // of the former, seen at the other
-	Lost       uint64 // of the former, not seen at the other, though it recorded
-	LostAtEnds uint64 // of these, before the first or after the last packet that the other tap recorded: likely only
-	Missed     uint64 // of the former, not seen at the other, and yet received: the other tap missed them
-	Undecided  uint64 // passed while the other tap was not recording for sure
-	Copies     uint64 // seen downstream more often than upstream: doubled between the taps
-	Unseen     uint64 // seen downstream only: missed by the upstream tap, or made between the taps
+	Downstream uint64 // passed the other tap
+	Both       uint64 // of Upstream: seen at the other tap
+	Lost       uint64 // of Upstream: not seen at the other tap, though it was recording
+	LostAtEnds uint64 // of Lost: before the first or after the last packet that the other tap recorded; only likely
+	Missed     uint64 // of Upstream: not seen at the other tap, but received: that tap missed them
+	Undecided  uint64 // of Upstream: passed while the other tap may not have been recording
+	Copies     uint64 // seen downstream more often than upstream: duplicated between the taps
+	Unseen     uint64 // seen downstream only: missed by the upstream tap, or created between the taps
 	Outside    uint64 // seen downstream before the upstream tap had begun, or after its end
-	Reordered  uint64 // overtaken between the taps by one that was sent later
-	Ambiguous  uint64 // paired with one of several of the same content
+	Reordered  uint64 // overtaken between the taps by a packet that was sent later
+	Ambiguous  uint64 // paired with one of several packets of the same content
 
-	DiedBefore uint64 // numbers of the sender that neither tap saw
-	DiedAfter  uint64 // seen downstream, by a tap that is not at the receiver, and never acknowledged: likely only
+	DiedBefore uint64 // sequence numbers of the sender that neither tap saw
+	DiedAfter  uint64 // seen downstream, by a tap that is not at the receiver, and never acknowledged; only likely
 
 	Delay Delays // from tap to tap
 }
 
-// Delays are the one-way delays between the taps. They share the uncertainty of
-// the clock's offset; their differences do not.
+// Delays are the one-way delays between the taps. They have the uncertainty of
+// the clock's offset; differences between them do not.
 type Delays struct {
 	Known                         bool
 	Least, Median, P95, P99, Most time.Duration
 	Mean                          time.Duration
 }
 
-// ErrNothingCommon says that no packet is in both captures.
+// ErrNothingCommon says that the captures have no packet in common.
 var ErrNothingCommon = errors.New("no packet of one capture is in the other: expected two captures of the same traffic (a proxy that encrypts or wraps packets anew makes them others)")
 
-// Merge reads two captures, each with the options that its analysis is to have,
-// and puts them together.
+// Merge reads two captures, each analysed with the options o, and combines
+// them.
 func Merge(a, b analyze.Rewinder, o analyze.Options) (*Merged, error) {
 	m := &Merged{}
 	sources := [2]analyze.Rewinder{a, b}
@@ -112,7 +112,7 @@ func Merge(a, b analyze.Rewinder, o analyze.Options) (*Merged, error) {
 			prefix = s
 		}
 	}
-	if prefix > 0 { // a snap length cut packets: they are known by what is there of all
+	if prefix > 0 { // a snap length cut packets: identify all packets by the part that every one has
 		for i, src := range sources {
 			if err := src.Rewind(); err != nil {
 				return nil, err

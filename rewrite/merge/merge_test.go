@@ -25,7 +25,8 @@ import (
 
 const pcaps = "../../testdata/pcaps"
 
-// tapped is one run of two real endpoints with a relay between, captured at both.
+// tapped is one run of two real endpoints with a relay between them, captured
+// at both.
 type tapped struct {
 	name, client, server, truth string
 }
@@ -50,7 +51,8 @@ func runs(t *testing.T) (list []tapped) {
 	return list
 }
 
-// relayed is what the relay says that it did to the datagrams of one direction.
+// relayed is what the relay's log says it did to the datagrams of one
+// direction.
 type relayed struct{ dropped, doubled, made uint64 }
 
 // relay reads the relay's log: c2s and s2c.
@@ -117,7 +119,8 @@ func put(t *testing.T, a, b analyze.Rewinder) *merge.Merged {
 	return m
 }
 
-// sum adds up what became of the packets that pass tap A first, and of the others.
+// sum adds up the outcomes of the packets that pass tap A first, and of the
+// others.
 func sum(m *merge.Merged) (way [2]merge.Way) {
 	for _, p := range m.Pairs {
 		for s, x := range p.Ways {
@@ -133,7 +136,8 @@ func sum(m *merge.Merged) (way [2]merge.Way) {
 	return way
 }
 
-// otherwise says where the captures cannot tell what the relay's log does.
+// otherwise names the runs in which the captures cannot show what the relay's
+// log says.
 var otherwise = map[string]string{
 	"article-chunks-loss25": "slices are sent again as the same bytes: whether the copy or the packet came cannot be told",
 	"u210_lobby2":           "two clients connect at the same time with the same bytes: which is which is in their ports only",
@@ -144,8 +148,8 @@ var otherwise = map[string]string{
 	"t210_midstream":        "a stream: the relay loses nothing",
 }
 
-// TestLost: lost, doubled and made packets are those that the relay tells of, and
-// captures of one clock show none between them.
+// TestLost: the numbers of lost, duplicated and created packets equal those of
+// the relay. Captures with one clock show no difference between clocks.
 func TestLost(t *testing.T) {
 	decided := 0
 	for i, r := range runs(t) {
@@ -179,7 +183,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// set is a source whose clock is set otherwise and runs faster.
+// set is a source with a shifted and faster clock.
 type set struct {
 	*capture.Input
 	by    time.Duration
@@ -208,7 +212,7 @@ func (s *set) Next(f *capture.Frame) error {
 	}
 }
 
-// TestClock: a clock that was set off and runs fast or slow is found.
+// TestClock: the offset and the drift of a clock are found.
 func TestClock(t *testing.T) {
 	estimated := 0
 	for i, r := range runs(t) {
@@ -225,13 +229,14 @@ func TestClock(t *testing.T) {
 			}
 			slack := 20e-6
 			if c.Proved {
-				slack = 0 // then the bounds hold of themselves
+				slack = 0 // the bounds then hold without slack
 			}
 			drift := c.Drift - ppm*1e-6
 			if math.Abs(drift) > c.DriftWithin+slack {
 				t.Errorf("%s: drift %.1f ppm for %.1f, within %.1f", r.name, c.Drift*1e6, ppm, c.DriftWithin*1e6)
 			}
-			// What the server's clock shows when the client's shows a time in the middle.
+			// What the server's clock shows when the client's shows a time in the
+			// middle.
 			at := server.first.Add(4 * time.Second)
 			want := server.by + time.Duration(ppm*1e-6*float64(at.Sub(server.first)))
 			if off := c.At(at) - want; off.Abs() > c.Within+2*time.Millisecond {
@@ -257,7 +262,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestTwoThousand: with packets enough the drift is within 20 ppm.
+// TestTwoThousand: with enough packets the drift is found within 20 ppm.
 func TestTwoThousand(t *testing.T) {
 	for _, name := range []string{"reliable-clean", "reliable-loss10", "reliable-burst", "plain-le-clean", "crc32-clean",
 		"reliable-snap60", "reliable-ipfrag"} {
@@ -276,8 +281,8 @@ func TestTwoThousand(t *testing.T) {
 	}
 }
 
-// TestEnds: what passes while the other tap does not record is not lost, and what a
-// tap misses is not lost either where it was received.
+// TestEnds: a packet that passes while the other tap does not record is not
+// lost. Nor is a packet that a tap misses, if it was received.
 func TestEnds(t *testing.T) {
 	client, server := filepath.Join(pcaps, "reliable-loss10.client.pcap.gz"),
 		filepath.Join(pcaps, "reliable-loss10.server.pcap.gz")
@@ -305,7 +310,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestSwapped: which capture is named first changes nothing but the names.
+// TestSwapped: the order of the captures changes only the names.
 func TestSwapped(t *testing.T) {
 	client, server := filepath.Join(pcaps, "reliable-dup10.client.pcap.gz"),
 		filepath.Join(pcaps, "reliable-dup10.server.pcap.gz")
@@ -324,7 +329,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestRoom: two captures whose packets do not fit are refused, in words that say so.
+// TestRoom: two captures whose packets do not fit are refused with an
+// explanation.
 func TestRoom(t *testing.T) {
 	a, b := open(t, pcaps+"/reliable-dup10.client.pcap.gz"), open(t, pcaps+"/reliable-dup10.server.pcap.gz")
 	o := options

@@ -8,16 +8,17 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// place is where a content stands in one capture.
+// place is a position of a content in one capture.
 type place struct {
 	content uint64
 	flow    int32
 	index   int32
 	side    machine.Side
-	single  bool // nothing else in the flow has the same content
+	single  bool // the content is unique in the flow
 }
 
-// places lists what a tap saw by content, and marks what a flow has but once.
+// places returns what a tap saw, sorted by content, and marks contents that are
+// unique in their flow.
 func (t *Tap) places() []place {
 	n := 0
 	for _, f := range t.Flows {
@@ -44,19 +45,20 @@ func (t *Tap) places() []place {
 	return list
 }
 
-// common is what a flow of one tap and a flow of the other share.
+// common identifies a flow of one tap and a flow of the other that share
+// contents.
 type common struct {
 	flows [2]int32
 	cross bool
 }
 
-// manyFlows is in how many flows of a tap a content may be to tell flows apart.
-// Some captures have a packet twice, once on each leg of a relay; what is in very
-// many flows is no sign of any.
+// manyFlows is the largest number of flows of a tap that may have a content
+// that serves to identify flows. Some captures have a packet twice, once on
+// each leg of a relay. A content in very many flows identifies none.
 const manyFlows = 8
 
-// pair finds which flows are the same: those that share most packets whose content
-// either has once. A flow is of one pair at most.
+// pair finds the flows that are the same: those that share the most packets
+// with contents that are unique in both. A flow is in at most one pair.
 func (m *Merged) pair() {
 	a, b := m.Taps[0].places(), m.Taps[1].places()
 	shared := map[common]*sharing{}
@@ -101,7 +103,7 @@ func (m *Merged) pair() {
 	}
 }
 
-// run returns the end of the places of one content that begin at i.
+// run returns the end of the places with the content of place i.
 func run(list []place, i int) int {
 	content := list[i].content
 	for i < len(list) && list[i].content == content {
@@ -112,7 +114,7 @@ func run(list []place, i int) int {
 
 // sharing is how much a flow of one tap and a flow of the other have in common.
 type sharing struct {
-	single [2]int // contents that both have once, by side as tap A names it
+	single [2]int // contents that are unique in both, by side as named at tap A
 	all    int    // contents
 }
 
@@ -148,12 +150,12 @@ func flowsOf(list []place) (n int) {
 	return n
 }
 
-// Common returns how many packets of a side, as tap A names it, told that the flows
-// are one: of a content that is there once at either tap.
+// Common returns how many packets of a side, named as at tap A, identified the
+// flows as one. Their contents are unique at both taps.
 func (p *Pair) Common(s machine.Side) int { return p.common[s] }
 
-// singles returns the packets of a side that both taps have once each: indexes into
-// what tap A and tap B saw.
+// singles returns the packets of a side that are unique at both taps, as
+// indexes into what tap A and tap B saw.
 func (p *Pair) singles(s machine.Side) (pairs [][2]int32) {
 	sorted := func(tap int) []place {
 		passed := p.passed(tap, s)
@@ -188,12 +190,13 @@ func (p *Pair) singles(s machine.Side) (pairs [][2]int32) {
 }
 
 const (
-	mostAlike = 1 << 16                // pairs of packets of one content that are looked at
-	together  = 100 * time.Millisecond // how much the delays of those that belong together may differ
+	mostAlike = 1 << 16                // pairs of packets of one content that are examined
+	together  = 100 * time.Millisecond // how much the delays of matching packets may differ
 )
 
-// alike pairs packets of a flow that says the same again and again: as far apart
-// in time as most of those of the same content are. a and b are sorted by content.
+// alike pairs packets of a flow that repeats the same contents. It pairs those
+// whose distance in time is that of most packets with the same content. a and b
+// are sorted by content.
 func alike(up, down []passage, a, b []place) (pairs [][2]int32) {
 	type candidate struct {
 		apart time.Duration

@@ -14,18 +14,18 @@ import (
 // Tap is what one capture saw.
 type Tap struct {
 	Session *analyze.Session
-	Flows   []*Flow // those with packets to pair
+	Flows   []*Flow // flows with packets to pair
 
-	shortest int // captured bytes of the shortest payload that a snap length cut; 0 for none
+	shortest int // captured bytes of the shortest payload that a snap length cut; 0 if none was cut
 	byFlow   map[*analyze.Flow]*Flow
-	room     int // bytes that packets may take yet, about; negative where they did not fit
+	room     int // approximate bytes left for packets; negative if they did not fit
 }
 
 // Flow is one flow as a tap saw it.
 type Flow struct {
 	*analyze.Flow
 	passed [2][]passage // by side, in order
-	hops   [2]uint8     // time to live of the first packet of each side; 0 unknown
+	hops   [2]uint8     // TTL of the first packet of each side; 0 if unknown
 }
 
 // passage is one datagram, or one message of a stream, that passed a tap.
@@ -35,41 +35,42 @@ type passage struct {
 	content uint64
 	outcome outcome
 	fate    fate
-	mate    int32 // the same packet among those of the other tap; -1 for none
+	mate    int32 // index of the same packet at the other tap; -1 if there is none
 }
 
-// fate is what the analysis of the tap's own capture tells of a packet.
+// fate is the fate of a packet according to the analysis of the tap's own
+// capture.
 type fate uint8
 
 const (
 	fateOpen    fate = iota
-	fateArrived      // the receiver had it, whatever it made of it
-	fateLost         // it never was acknowledged, and cannot be any more
+	fateArrived      // the receiver had it, whatever it did with it
+	fateLost         // it was never acknowledged, and cannot be any more
 )
 
-// passageCost is what a packet takes, about, in bytes: itself, in a list that grows
-// by a quarter, and where packets are compared.
+// passageCost is the approximate memory of a packet in bytes. It is the passage
+// in a list that grows by a quarter, and its place in the comparison.
 const passageCost = 2 * int(unsafe.Sizeof(passage{}))
 
-// flowCost is what a flow takes beside its packets, about, in bytes: the analysis'
-// own outlives its session here. A map of pointers to pointers is twice as large as
-// what is in it after it has grown.
+// flowCost is the approximate memory of a flow in bytes, without its packets.
+// It includes analyze.Flow, which outlives its session here. A map of pointers
+// to pointers is twice as large as its contents after growth.
 const flowCost = int(unsafe.Sizeof(analyze.Flow{})+unsafe.Sizeof(Flow{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
 
 var errTooLarge = errors.New("its packets take too much memory: give more by --memory, or merge parts of the captures")
 
-// leastPrefix is the fewest bytes that tell a packet from others.
+// leastPrefix is the smallest number of bytes that identifies a packet.
 const leastPrefix = 8
 
-// load reads a capture. Packets are known by their first bytes, as many as prefix
-// says, and their length; by all of them where it is 0. A capture that ends early
-// gives what came before, and the error.
+// load reads a capture. Packets are identified by their length and their first
+// prefix bytes, or by all bytes if prefix is 0. For a capture that ends early,
+// load returns what came before, and the error.
 func load(src analyze.Rewinder, o analyze.Options, prefix int) (*Tap, error) {
 	t := &Tap{byFlow: map[*analyze.Flow]*Flow{}}
 	o.Sink = func(r *analyze.Record) { t.take(r, prefix) }
 	t.room = math.MaxInt
 	if o.Limits.Bytes > 0 {
-		t.room = o.Limits.Bytes / 3 // there are two taps, and what pairs them
+		t.room = o.Limits.Bytes / 3 // one part for each tap, and one for the pairing
 	}
 	src = analyze.Until(src, func() error {
 		if t.room < 0 {
@@ -135,7 +136,8 @@ func (t *Tap) take(r *analyze.Record, prefix int) {
 	}
 }
 
-// settle notes the fate of the packet in a frame; what arrived did so.
+// settle records the fate of the packet in a frame. It does not change a packet
+// that arrived.
 func (f *Flow) settle(from machine.Side, ref machine.Ref, to fate) {
 	list := f.passed[from]
 	i := sort.Search(len(list), func(i int) bool { return list[i].ref >= ref })
@@ -144,8 +146,8 @@ func (f *Flow) settle(from machine.Side, ref machine.Ref, to fate) {
 	}
 }
 
-// digest tells apart what the taps have of packets: the bytes, up to prefix of them
-// where that is not 0, and the length on the wire.
+// digest hashes the bytes that identify a packet, and its length on the wire.
+// If prefix is not 0, only that many bytes count.
 func digest(b []byte, length, prefix int) uint64 {
 	if prefix > 0 && len(b) > prefix {
 		b = b[:prefix]

@@ -14,25 +14,25 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Passage is one packet as both captures tell of it.
+// Passage is one packet, according to both captures.
 type Passage struct {
 	At      machine.Instant // by A's clock, when it passed the first tap that saw it
 	Pair    *Pair
-	Side    machine.Side   // that sent it, as tap A names it
-	Frames  [2]machine.Ref // at each tap; zero where it was not seen
+	Side    machine.Side   // the side that sent it, as named at tap A
+	Frames  [2]machine.Ref // at each tap; zero if it was not seen
 	Outcome string         // crossed, lost, missed, undecided, copy or unseen
-	Delayed bool           // Delay is known: it was seen at both
+	Delayed bool           // it was seen at both, so Delay is known
 	Delay   time.Duration
 
-	tap int // where At was read
+	tap int // the tap of At
 }
 
 var outcomeWords = [...]string{"", "crossed", "lost", "missed", "undecided", "copy", "unseen"}
 
-// AddrAtB returns the address that a side, as tap A names it, has at tap B.
+// AddrAtB returns the address at tap B of a side, named as at tap A.
 func (p *Pair) AddrAtB(s machine.Side) netip.AddrPort { return p.Flows[1].Addr(p.sideAt(1, s)) }
 
-// each gives every packet of the pair, way by way.
+// each yields every packet of the pair, one direction after the other.
 func (p *Pair) each(m *Merged, yield func(Passage)) {
 	for _, s := range []machine.Side{machine.A, machine.B} {
 		first := p.First[s]
@@ -55,7 +55,7 @@ func (p *Pair) each(m *Merged, yield func(Passage)) {
 			}
 			x := Passage{At: times(1-first, d.at), Pair: p, Side: s, Outcome: outcomeWords[d.outcome], tap: 1 - first}
 			x.Frames[1-first] = d.ref
-			if d.mate >= 0 { // a copy: of that one
+			if d.mate >= 0 { // a copy of that packet
 				x.Frames[first] = up[d.mate].ref
 				x.Delay, x.Delayed = x.At.Sub(times(first, up[d.mate].at)), true
 			}
@@ -74,19 +74,20 @@ func (m *Merged) Passages() iter.Seq[Passage] {
 	return slices.Values(list)
 }
 
-// Source is a capture that can be read once more.
+// Source is a capture that can be read again.
 type Source interface {
 	capture.Source
 	Rewind() error
 }
 
-// remark is what is to be said of a frame.
+// remark is a comment on a frame.
 type remark struct {
 	ref  machine.Ref
 	text string
 }
 
-// remarks lists what is to be said of the frames of each tap, in their order.
+// remarks returns the comments on the frames of each tap, in the order of the
+// frames.
 func (m *Merged) remarks() (list [2][]remark) {
 	for _, p := range m.Pairs {
 		p.each(m, func(x Passage) {
@@ -121,8 +122,8 @@ func (m *Merged) remarks() (list [2][]remark) {
 	return list
 }
 
-// Write returns the frames of both captures in the order of time by A's clock, with
-// what is to be said of each. Frames of B have file 1 in their Ref.
+// Write calls to for every frame of both captures, in the order of time by A's
+// clock, with comments on the frame. Frames of B have file 1 in their Ref.
 func (m *Merged) Write(from [2]Source, to func(f *capture.Frame, comments ...string) error) error {
 	remarks := m.remarks()
 	var frames [2]capture.Frame

@@ -13,8 +13,8 @@ import (
 	"github.com/ackscope/ackscope/rewrite/merge"
 )
 
-// TestWrite: both captures in one, in the order of one clock, each packet with what
-// became of it; tshark reads the comments.
+// TestWrite: both captures become one, in the order of one clock. Each packet
+// has a comment with its outcome, and tshark reads the comments.
 func TestWrite(t *testing.T) {
 	client, server := open(t, filepath.Join(pcaps, "reliable-dup10.client.pcap.gz")),
 		open(t, filepath.Join(pcaps, "reliable-dup10.server.pcap.gz"))
@@ -64,7 +64,7 @@ func TestWrite(t *testing.T) {
 	if frames != [2]int{int(m.Taps[0].Session.Packets()), int(m.Taps[1].Session.Packets())} {
 		t.Errorf("%v frames written, of %d and %d", frames, m.Taps[0].Session.Packets(), m.Taps[1].Session.Packets())
 	}
-	if comments["lost"] != 12+25 || comments["copy"] != 99+87 { // as the relay says
+	if comments["lost"] != 12+25 || comments["copy"] != 99+87 { // according to the relay's log
 		t.Errorf("comments %v, expected 37 lost and 186 copies", comments)
 	}
 	testenv.Need(t, "tshark")

@@ -6,18 +6,19 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// mostCopied bounds the values that aliases stand for, each counted as often as it
-// is named: a dozen lines of aliases of aliases can stand for a billion.
+// mostCopied bounds the values that aliases expand to, each counted as often as
+// it is named. A dozen lines of aliases of aliases can expand to a billion
+// values.
 const mostCopied = 100_000
 
-// aliases measures what the aliases of a document stand for.
+// aliases measures the expansion of a document's aliases.
 type aliases struct {
 	anchors map[string]measure
 	copied  int
 	err     error
 }
 
-// measure is how many values there are below one, and how deep they nest.
+// measure is the number of values below a node, and how deep they nest.
 type measure struct{ values, depth int }
 
 func (m *measure) add(other measure) {
@@ -35,8 +36,9 @@ func checkAliases(file *ast.File) error {
 	return nil
 }
 
-// of returns the measure of a value with all aliases replaced. An anchor is known
-// behind its value only, so a value that names itself is an unknown anchor.
+// of returns the measure of a value with all aliases replaced. An anchor is
+// known only after its value, so a value that names itself is an unknown
+// anchor.
 func (a *aliases) of(node ast.Node) (m measure) {
 	if node == nil || a.err != nil {
 		return m

@@ -15,23 +15,24 @@ import (
 	"github.com/ackscope/ackscope/schema"
 )
 
-// Error is what is wrong with a file. It never shows a line of it: the file may be
-// a key that was given by mistake.
+// Error says what is wrong with a file. It never quotes a whole line, because
+// the file may be a key that was given by mistake.
 type Error struct {
-	File string // its name, as the caller gave it
+	File string // its name, from the caller
 	Text string // what is wrong, and in which line
 }
 
 func (e *Error) Error() string { return e.File + ": " + e.Text }
 
-// words says what is wrong with a file: the line, what was expected, and a word of
-// the file at most, where it is a name and the file does not look like a key.
-func words(src []byte, err error) string {
+// describe describes the fault of a file: the line, and what was expected. It
+// quotes at most one word of the file, if that word is a name and the file does
+// not look like a key.
+func describe(src []byte, err error) string {
 	return where(err) + what(src, err)
 }
 
 func what(src []byte, err error) string {
-	secret := !ours.Match(src) || printable.Secret(src)
+	secret := !settingName.Match(src) || printable.Secret(src)
 	var library yaml.Error
 	if !errors.As(err, &library) {
 		return quotes(err.Error(), secret)
@@ -59,11 +60,11 @@ func what(src []byte, err error) string {
 	return text
 }
 
-// ours is what every schema and profile has. A file without it is another one than
-// was meant, and nothing of it is shown.
-var ours = regexp.MustCompile(`(?m)(^|[{,\s])["']?(messages|packets|protocol)["']?\s*:`)
+// settingName matches a setting that every schema and profile has. A file
+// without one is not a schema or profile, and errors quote nothing of it.
+var settingName = regexp.MustCompile(`(?m)(^|[{,\s])["']?(messages|packets|protocol)["']?\s*:`)
 
-// where returns the line that an error of the library is about.
+// where returns the line of a library error.
 func where(err error) string {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
@@ -72,7 +73,7 @@ func where(err error) string {
 	return ""
 }
 
-// category formats an error of the library without a word of the file.
+// category describes an error of the library without quoting the file.
 func category(err error) string {
 	var (
 		syntax   *yaml.SyntaxError
@@ -119,7 +120,8 @@ func kindName(t reflect.Type) string {
 
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// quotes replaces what a message of ours quotes of the file by what may be shown.
+// quotes replaces the quotations in a message of ours. It keeps a word that may
+// be shown, and otherwise writes its length.
 func quotes(message string, secret bool) string {
 	message = quoted.ReplaceAllStringFunc(message, func(q string) string {
 		word, err := strconv.Unquote(q)
@@ -131,10 +133,10 @@ func quotes(message string, secret bool) string {
 	return printable.String(printable.Redact(message))
 }
 
-// point formats an error about a document; that of a schema with the line that it is
-// about. The schema stands at root.
-func point(src []byte, body ast.Node, err error, root string) string {
-	text := words(src, err)
+// locate formats an error about a document. An error of the schema, which begins
+// at root, gets the line of its setting.
+func locate(src []byte, body ast.Node, err error, root string) string {
+	text := describe(src, err)
 	var wrong *schema.Error
 	if !errors.As(err, &wrong) {
 		return text
@@ -148,7 +150,7 @@ func point(src []byte, body ast.Node, err error, root string) string {
 		if node, err := path.FilterNode(body); err == nil && node != nil {
 			return fmt.Sprintf("line %d: %s", node.GetToken().Position.Line, text)
 		}
-		// A setting that is missing: point at what misses it.
+		// The setting is missing: use the line of its parent.
 		i := strings.LastIndexAny(at, ".[")
 		if i <= 0 {
 			return text

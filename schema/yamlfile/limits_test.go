@@ -12,9 +12,9 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 )
 
-// mostAllocated is what reading may allocate, freed memory included, for each byte
-// of a file. The library alone takes 500 for a list of numbers, the worst honest
-// file; a mapping of 1,000 settings takes 900.
+// mostAllocated is what reading may allocate for each byte of a file, including
+// freed memory. The library alone takes 500 for a list of numbers, the worst
+// legitimate file. A mapping of 1,000 settings takes 900.
 const mostAllocated = 1500
 
 // allocatedFree is what any file may take.
@@ -28,8 +28,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// shapes are files of about n bytes that repeat one thing: each nests, or makes the
-// library look at what came before.
+// shapes are files of about n bytes that repeat one pattern. Each pattern
+// nests, or makes the library examine what came before.
 var shapes = map[string]func(n int) string{
 	"brackets":           func(n int) string { return strings.Repeat("[", n) },
 	"closed brackets":    func(n int) string { return strings.Repeat("[", n/2) + strings.Repeat("]", n/2) },
@@ -51,7 +51,7 @@ var shapes = map[string]func(n int) string{
 	"anchors":            func(n int) string { return strings.Repeat("&a ", n/3) + "x" },
 	"aliases":            func(n int) string { return "a: &a [1]\nb: [" + strings.Repeat("*a, ", n/4) + "]" },
 	"merges":             func(n int) string { return "a: &a {b: 1}\n" + strings.Repeat("- {<<: *a}\n", n/11) },
-	"laughs":             func(int) string { return laughs(30) },
+	"laughs":             func(int) string { return nestedAliases(30) },
 	"settings":           func(n int) string { return numbered(n, "a%d: 1\n") },
 	"settings in braces": func(n int) string { return "{" + numbered(n, "a%d: 1, ") + "}" },
 	"documents":          func(n int) string { return strings.Repeat("---\na: 1\n", n/9) },
@@ -103,8 +103,9 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// laughs are aliases that double what they stand for, so many times.
-func laughs(times int) string {
+// nestedAliases returns a schema with aliases that double their expansion the
+// given number of times.
+func nestedAliases(times int) string {
 	var b strings.Builder
 	b.WriteString("messages:\n  0:\n    fields:\n      - &a0 {name: a, type: group, fields: [{name: b, type: bool}]}\n")
 	for i := range times {
@@ -128,8 +129,9 @@ func readAll(src []byte) {
 // kinds is how often readAll reads.
 const kinds = 3
 
-// TestMemory holds that no shape costs more than in proportion. Before there were
-// limits, 40 KB of brackets took 2.6 GB, 65,000 bytes for each of theirs.
+// TestMemory checks that the cost of every shape is proportional to its size.
+// Before there were limits, 40 KB of brackets took 2.6 GB: 65,000 bytes per
+// byte of the file.
 func TestMemory(t *testing.T) {
 	for name, shape := range shapes {
 		sizes := []int{4 << 10, 24 << 10}
@@ -148,7 +150,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryMixed does the same over shapes made of several, at random.
+// TestMemoryMixed does the same with random mixtures of several patterns.
 func TestMemoryMixed(t *testing.T) {
 	parts := []string{"[", "]", "{", "}", "a: ", "- ", "? ", "\n", "\n ", "\n  ", "\n    ", "&a ", "*a ", "<<: ", "!b ",
 		", ", "\"", "'", "# c\n", "|\n", ">\n", "1", "name: x\n", "---\n", "\t", "é", "fields:\n", "messages: "}
@@ -174,7 +176,7 @@ func TestMemoryMixed(t *testing.T) {
 	}
 }
 
-// TestHonestFiles: what people write is not refused for its shape.
+// TestHonestFiles: files that people write are not refused for their shape.
 func TestHonestFiles(t *testing.T) {
 	for name, src := range map[string]string{
 		"10,000 fields":       manyFields(10_000),
@@ -212,7 +214,7 @@ func manyFields(n int) string {
 		lines(n, "      - {name: a%d, type: int, min: 0, max: 7, doc: a number}\n")
 }
 
-// TestLimits: what is beyond a limit is refused in a sentence with the line.
+// TestLimits: a file beyond a limit is refused with a sentence and the line.
 func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct{ src, want string }{
 		"fields": {manyFields(10_001), "line 10005: $.messages.0.fields[10000]: expected at most 10000 fields"},
@@ -221,7 +223,7 @@ func TestLimits(t *testing.T) {
 		"depth": {strings.Repeat("[", 65) + strings.Repeat("]", 65),
 			"line 1: expected values nested at most 64 deep"},
 		"columns":         {indented(3000, "a:\n"), "line 65: expected values nested at most 64 deep"},
-		"laughs":          {laughs(20), "aliases that stand for at most 100000 values"},
+		"laughs":          {nestedAliases(20), "aliases that stand for at most 100000 values"},
 		"itself":          {"messages: &a\n  0: *a\n", "line 2: expected the name of an anchor that stands before"},
 		"deep by aliases": {deepAliases(100), "nested at most 64 deep, aliases included"},
 		"settings":        {"messages:\n" + lines(1001, "  %d: {name: A}\n"), "line 1002: expected at most 1000 settings"},
@@ -246,7 +248,7 @@ func deepAliases(n int) string {
 	return b.String()
 }
 
-// TestReadFileWithoutEnd: a device that never ends is read up to the limit.
+// TestReadFileWithoutEnd: an endless device is read up to the limit.
 func TestReadFileWithoutEnd(t *testing.T) {
 	var err error
 	got := allocated(func() { _, err = ReadFile("/dev/zero") })
@@ -258,7 +260,7 @@ func TestReadFileWithoutEnd(t *testing.T) {
 	}
 }
 
-// FuzzMemory holds the bound of TestMemory over any bytes.
+// FuzzMemory checks the bound of TestMemory with any bytes.
 func FuzzMemory(f *testing.F) {
 	for _, shape := range shapes {
 		f.Add([]byte(shape(600)))

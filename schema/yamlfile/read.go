@@ -12,12 +12,13 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// mostBytes bounds a file: configuration is written by hand. A schema with as many
-// fields as there may be (schema.MostFields) has a tenth of it.
+// mostBytes bounds a file, because people write configuration by hand. A schema
+// with schema.MostFields fields takes a tenth of it.
 const mostBytes = 4 << 20
 
-// ReadFile reads a configuration file, at most 4 MiB of it: one that is longer, or
-// has no end (/dev/zero, a FIFO), is refused once so much has been read.
+// ReadFile reads a configuration file of at most 4 MiB. It returns an error
+// after reading that much of a longer file, or of an endless one such as
+// /dev/zero or a FIFO.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -38,9 +39,10 @@ func checkSize(src []byte, name string) error {
 	return nil
 }
 
-// Read decodes a file with one document into to, strictly: a setting that to
-// does not have is an error. Errors, which are *Error, give the line but repeat
-// nothing of the file: it may hold secrets. JSON is YAML too.
+// Read decodes a file with one document into to. A setting that to does not
+// have is an error. Errors are of type *Error. They contain the line number but
+// quote nothing of the file, which may hold secrets. JSON is valid input, as a
+// subset of YAML.
 func Read(src []byte, name string, to any) error {
 	file, err := parse(src, name)
 	if err != nil {
@@ -58,8 +60,8 @@ func Read(src []byte, name string, to any) error {
 	return nil
 }
 
-// parse reads a file's syntax: within its limits, as nesting and the like cost the
-// library much more than the file's size.
+// parse parses the syntax of a file. It checks the limits first, because
+// nesting costs the library much more than the file's size.
 func parse(src []byte, name string) (file *ast.File, err error) {
 	defer func() {
 		if recover() != nil { // as in decode
@@ -78,7 +80,7 @@ func parse(src []byte, name string) (file *ast.File, err error) {
 	}
 	file, err = parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, &Error{name, words(src, err)}
+		return nil, &Error{name, describe(src, err)}
 	}
 	if err := checkAliases(file); err != nil {
 		return nil, &Error{name, err.Error()}
@@ -86,11 +88,12 @@ func parse(src []byte, name string) (file *ast.File, err error) {
 	return file, nil
 }
 
-// errUnreadable is what a file gets that the library itself fails on.
+// errUnreadable is the error for a file on which the library itself fails.
 var errUnreadable = errors.New("this is not YAML that can be read: a value is missing")
 
-// decode fills in to from a node. The library dereferences nil where a tag has no
-// value ("fields: !", goccy/go-yaml 1.19.2), so a fault of its own is an error here.
+// decode fills in to from a node. The library dereferences nil if a tag has no
+// value ("fields: !", goccy/go-yaml 1.19.2). decode returns errUnreadable in
+// place of its panic.
 func decode(node ast.Node, to any) (err error) {
 	defer func() {
 		if recover() != nil {

@@ -6,28 +6,29 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The limits of a file's shape. What the library takes for a file grows with the
-// square of its depth, of the settings of one mapping and of the documents of one
-// file: 40 KB of opening brackets took 2.6 GB.
+// The limits of a file's shape. The library's memory grows with the square of
+// the depth, of the settings of one mapping, and of the documents of one file.
+// For 40 KB of opening brackets it took 2.6 GB.
 const (
-	// mostDepth is how deep values nest: schemas nest fields 16 deep, each with a
-	// list and a mapping.
+	// mostDepth bounds the nesting of values. Schemas nest fields 16 deep, each
+	// with a list and a mapping.
 	mostDepth = 64
-	// mostMarks bounds the characters that can begin a token. A token takes some
-	// 280 bytes, and as much again when it is parsed. A schema of 10,000 fields of
-	// five settings each has 300,000.
+	// mostMarks bounds the characters that can begin a token. A token takes about
+	// 280 bytes, and as much again when it is parsed. A schema of 10,000 fields
+	// with five settings each has 300,000.
 	mostMarks = 500_000
-	// mostSettings is how many settings a mapping without braces has.
+	// mostSettings bounds the settings of a mapping without braces.
 	mostSettings = 1000
-	// mostDocuments is how many documents a file has, one for each profile.
+	// mostDocuments bounds the documents of a file. Each profile is a document.
 	mostDocuments = 128
-	// pathBytes is what the paths of all values ("$.messages.1.fields[0]") may take
-	// for each byte of the file, beyond pathFree. Those of a schema take about 15.
+	// pathBytes bounds the memory for the paths of all values
+	// ("$.messages.1.fields[0]") per byte of the file, in addition to pathFree.
+	// The paths of a schema take about 15.
 	pathBytes = 64
 	pathFree  = 1 << 20
 )
 
-// checkMarks bounds the number of tokens before there are any. It knows nothing of
+// checkMarks bounds the number of tokens before the lexer runs. It ignores
 // quotes and comments, so it counts too many rather than too few.
 func checkMarks(src []byte) error {
 	marks := 0
@@ -42,12 +43,12 @@ func checkMarks(src []byte) error {
 	return nil
 }
 
-// level is a mapping or sequence that is open.
+// level is an open mapping or sequence.
 type level struct {
 	kind     levelKind
 	column   int
 	settings int
-	path     int // bytes that it adds to the path of what is in it
+	path     int // bytes that it adds to the paths of the values inside it
 }
 
 type levelKind uint8
@@ -58,11 +59,11 @@ const (
 	levelSequence
 )
 
-// sequencePath is what an index adds to a path, about.
+// sequencePath is about how much an index adds to a path.
 const sequencePath = 8
 
-// shape follows the tokens of a file as the parser does, which nests by brackets
-// and by columns.
+// shape follows the tokens of a file as the parser does, which nests by
+// brackets and by columns.
 type shape struct {
 	levels     []level
 	documents  int
@@ -70,8 +71,9 @@ type shape struct {
 	properties int // anchors and tags in a row
 }
 
-// checkShape refuses what the parser would take too much for. It is given the
-// library's own tokens, so that both agree what is a bracket and what is text.
+// checkShape refuses files for which the parser would take too much memory. It
+// receives the library's own tokens, so that both agree on what is a bracket
+// and what is text.
 func checkShape(tokens token.Tokens, size int) error {
 	s := &shape{documents: 1}
 	for _, t := range tokens {
@@ -133,7 +135,7 @@ func (s *shape) next(t *token.Token) {
 	}
 }
 
-// setting is one of a mapping whose names begin at the column.
+// setting adds a setting of the mapping whose names begin at the column.
 func (s *shape) setting(column, length int) {
 	s.closeTo(column + 1)
 	if n := len(s.levels); n > 0 && s.levels[n-1].kind == levelSequence && s.levels[n-1].column == column {
@@ -162,8 +164,8 @@ func (s *shape) pop() {
 	}
 }
 
-// closeTo closes the levels within the innermost brackets that begin at the column
-// or behind it.
+// closeTo closes the levels inside the innermost brackets that begin at or
+// after the column.
 func (s *shape) closeTo(column int) {
 	for n := len(s.levels); n > 0 && s.levels[n-1].kind != levelFlow && s.levels[n-1].column >= column; n-- {
 		s.pop()

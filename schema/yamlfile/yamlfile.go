@@ -1,13 +1,13 @@
-// Package yamlfile reads schemas and protocol profiles from YAML files:
-// strictly, so that a misspelt setting is an error, and with errors that name
-// the line and show nothing of it.
+// Package yamlfile reads schemas and protocol profiles from YAML files. It is
+// strict: a misspelt setting is an error. Errors name the line, but do not
+// quote it.
 //
 // A schema file holds a schema (see package schema):
 //
 //	messages:
 //	  1: {name: PlayerMove, fields: [{name: x, type: float}]}
 //
-// A profile file holds one or more profiles, divided by "---":
+// A profile file holds one or more profiles, separated by "---":
 //
 //	protocol: gaffer
 //	name: mygame
@@ -28,8 +28,8 @@ import (
 	"github.com/ackscope/ackscope/schema"
 )
 
-// Schema reads a schema file; coding is that of the protocol whose bodies it
-// describes. The name is for errors, which are *Error.
+// Schema reads a schema file. coding is the coding of the protocol whose bodies
+// it describes. The name appears in errors, which are of type *Error.
 func Schema(src []byte, name string, coding schema.Coding) (*schema.Schema, error) {
 	file, err := parse(src, name)
 	if err != nil {
@@ -40,10 +40,10 @@ func Schema(src []byte, name string, coding schema.Coding) (*schema.Schema, erro
 	}
 	s := &schema.Schema{}
 	if err := decode(file.Docs[0].Body, s); err != nil {
-		return nil, &Error{name, words(src, err)}
+		return nil, &Error{name, describe(src, err)}
 	}
 	if err := s.Compile(coding); err != nil {
-		return nil, &Error{name, point(src, file.Docs[0].Body, err, "$")}
+		return nil, &Error{name, locate(src, file.Docs[0].Body, err, "$")}
 	}
 	return s, nil
 }
@@ -57,13 +57,14 @@ type document struct {
 	Settings ast.Node `yaml:"settings"`
 }
 
-// Profile is one that was read, with the name of its protocol.
+// Profile is a profile with the name of its protocol.
 type Profile struct {
 	Protocol string
 	dissect.Profile
 }
 
-// Profiles reads the profiles of a file. The name is for errors, which are *Error.
+// Profiles reads the profiles of a file. The name appears in errors, which are
+// of type *Error.
 func Profiles(src []byte, name string, registry *dissect.Registry) ([]Profile, error) {
 	file, err := parse(src, name)
 	if err != nil {
@@ -76,7 +77,7 @@ func Profiles(src []byte, name string, registry *dissect.Registry) ([]Profile, e
 		}
 		p, err := profile(doc.Body, registry)
 		if err != nil {
-			return nil, &Error{name, point(src, doc.Body, err, "$.settings.schema")}
+			return nil, &Error{name, locate(src, doc.Body, err, "$.settings.schema")}
 		}
 		for _, other := range out {
 			if other.Protocol == p.Protocol && other.Name == p.Name {
@@ -131,7 +132,7 @@ func profile(body ast.Node, registry *dissect.Registry) (*Profile, error) {
 	return &Profile{d.Protocol, dissect.Profile{Name: d.Name, Doc: d.Doc, Config: config}}, nil
 }
 
-// lineError is an error about a setting of a document, with its line.
+// lineError returns an error about a setting of a document, with its line.
 func lineError(body ast.Node, setting string, err error) error {
 	line := body.GetToken().Position.Line
 	if m, ok := body.(*ast.MappingNode); ok {

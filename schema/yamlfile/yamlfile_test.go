@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// byBits is the plainest coding.
+// byBits is the simplest coding.
 type byBits struct{}
 
 func (byBits) Word(c bits.Cursor, v *uint64, n int) error { return c.Bits(v, n) }
@@ -44,7 +44,7 @@ messages:
 	}
 }
 
-// What is wrong is told with its line.
+// TestSchemaErrors: errors name the line of the fault.
 func TestSchemaErrors(t *testing.T) {
 	for name, c := range map[string]struct{ src, want, line string }{
 		"unknown key": {"messages:\n  0:\n    name: A\n    feilds: []\n", "feilds", "line 4: "},
@@ -77,7 +77,7 @@ func TestSchemaErrors(t *testing.T) {
 	}
 }
 
-// TestTagWithoutValue: the library dereferences nil there.
+// TestTagWithoutValue: the library dereferences nil for such a tag.
 func TestTagWithoutValue(t *testing.T) {
 	for _, src := range []string{"messages:\n  0:\n    fields:\n      !\n", "messages: !\n", "!", "messages:\n  0: !x\n"} {
 		if _, err := Schema([]byte(src), "x.yaml", byBits{}); err != nil && !strings.HasPrefix(err.Error(), "x.yaml: ") {

@@ -11,7 +11,7 @@ import (
 // fills it and without its lock: for readers that want a capture of their own.
 type again struct {
 	store  *Store
-	near   *capture.Near
+	near   *capture.RangeReader
 	end    int // entries that there were at the beginning
 	next   int
 	places []place
@@ -23,8 +23,8 @@ type again struct {
 
 // newAgain wants the store's lock held.
 func newAgain(s *Store) *again {
-	a := &again{store: s, near: s.in.Near(), end: s.Len(), stop: make(chan struct{})}
-	a.near.Expect(capture.MostStretch)
+	a := &again{store: s, near: s.in.RangeReader(), end: s.Len(), stop: make(chan struct{})}
+	a.near.Expect(capture.MostRange)
 	return a
 }
 

@@ -47,8 +47,8 @@ func (s *Store) Save(out Saver, sieve *Sieve) *Saving {
 
 // write copies the packets.
 func (x *Saving) write(s *Store, sieve *Sieve, out Saver) error {
-	near := s.in.Near()
-	near.Expect(capture.MostStretch)
+	near := s.in.RangeReader()
+	near.Expect(capture.MostRange)
 	var frame capture.Frame
 	var buf []byte
 	type at struct {

@@ -138,7 +138,7 @@ func (x *Sieve) run() {
 type judge struct {
 	sieve    *Sieve
 	session  *analyze.Session // nil where the filter asks about frames only
-	near     *capture.Near
+	near     *capture.RangeReader
 	decoder  *capture.Decoder
 	frame    capture.Frame
 	packet   capture.Packet
@@ -150,7 +150,7 @@ type judge struct {
 }
 
 func newJudge(x *Sieve, survey *analyze.Survey) *judge {
-	j := &judge{sieve: x, near: x.store.in.Near(), decoder: capture.NewDecoder(x.store.options.Decode),
+	j := &judge{sieve: x, near: x.store.in.RangeReader(), decoder: capture.NewDecoder(x.store.options.Decode),
 		reading: x.store.NewReading()}
 	needs := x.filter.Needs()
 	j.reading.Join = needs&filter.NeedFields != 0
@@ -160,7 +160,7 @@ func newJudge(x *Sieve, survey *analyze.Survey) *judge {
 		j.session = analyze.NewSession(o)
 	}
 	j.previous = j.reading.Start
-	j.near.Expect(capture.MostStretch) // it looks at everything
+	j.near.Expect(capture.MostRange) // it looks at everything
 	return j
 }
 

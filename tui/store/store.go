@@ -188,7 +188,7 @@ func (s *Store) begin(survey *analyze.Survey) *analyze.Session {
 	if survey == nil {
 		s.session = session
 	}
-	s.timeline.Again(session)
+	s.timeline.Refill(session)
 	s.figures = map[int]*figures{}
 	return session
 }
@@ -290,7 +290,7 @@ func (s *Store) run(session *analyze.Session) error {
 		}
 		decoder.Decode(&f, &p)
 		session.Feed(&f, &p)
-		s.timeline.Note(&f, &p, session.Landed())
+		s.timeline.Note(&f, &p, session.LastFlow())
 	}
 }
 

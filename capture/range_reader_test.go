@@ -9,13 +9,13 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// place says where a record of a capture is.
+// place is the place of a record in a capture.
 type place struct {
 	ref    machine.Ref
 	offset int64
 }
 
-// places opens captures and gives where their records are.
+// places opens captures and returns the places of their records.
 func places(t testing.TB, names ...string) (in *Input, list []place) {
 	t.Helper()
 	var paths []string
@@ -33,14 +33,15 @@ func places(t testing.TB, names ...string) (in *Input, list []place) {
 	return in, list
 }
 
-// What is read in stretches equals what is read one by one, in any order.
-func TestNearReadsTheSame(t *testing.T) {
+// TestRangeReaderReadsTheSame: records read through RangeReader equal those
+// read one by one, in any order.
+func TestRangeReaderReadsTheSame(t *testing.T) {
 	for _, names := range [][]string{
 		{"reliable-loss10.client.pcap.gz"}, {"u210_loss10.client.pcapng.gz"},
 		{"reliable-dup10.client.pcap.gz", "reliable-dup10.server.pcap.gz"},
 	} {
 		in, frames := places(t, names...)
-		near := in.Near()
+		reader := in.RangeReader()
 		rng := rand.New(rand.NewPCG(1, 1))
 		var one, other Frame
 		var buf, buf2 []byte
@@ -51,15 +52,15 @@ func TestNearReadsTheSame(t *testing.T) {
 				at = rng.IntN(len(frames))
 			}
 			at = min(at+rng.IntN(3), len(frames)-1)
-			near.Expect(int64(rng.IntN(2 * MostStretch)))
+			reader.Expect(int64(rng.IntN(2 * MostRange)))
 			x := &frames[at]
-			if near.Holds(x.ref.File(), x.offset) {
+			if reader.Holds(x.ref.File(), x.offset) {
 				held++
 			}
 			if buf, err = in.ReadAt(x.ref, x.offset, &one, buf); err != nil {
 				t.Fatal(err)
 			}
-			if buf2, err = near.ReadAt(x.ref, x.offset, &other, buf2); err != nil {
+			if buf2, err = reader.ReadAt(x.ref, x.offset, &other, buf2); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(one.Data, other.Data) || one.At != other.At || one.Length != other.Length || one.Ref != other.Ref {
@@ -69,26 +70,26 @@ func TestNearReadsTheSame(t *testing.T) {
 		if held < 1000 {
 			t.Errorf("%v: only %d frames lay in a stretch: it was not tried", names, held)
 		}
-		if _, err := near.ReadAt(frames[0].ref, -1, &one, buf); err == nil {
+		if _, err := reader.ReadAt(frames[0].ref, -1, &one, buf); err == nil {
 			t.Error("a frame at a negative offset was read")
 		}
-		if _, err := near.ReadAt(frames[0].ref, 1<<40, &one, buf); err == nil {
+		if _, err := reader.ReadAt(frames[0].ref, 1<<40, &one, buf); err == nil {
 			t.Error("a frame beyond the file was read")
 		}
 	}
 }
 
-func BenchmarkNear(b *testing.B) {
+func BenchmarkRangeReader(b *testing.B) {
 	in, frames := places(b, "reliable-loss10.client.pcap.gz")
-	near := in.Near()
-	near.Expect(MostStretch)
+	reader := in.RangeReader()
+	reader.Expect(MostRange)
 	var f Frame
 	var buf []byte
 	var err error
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		x := &frames[i%len(frames)]
-		if buf, err = near.ReadAt(x.ref, x.offset, &f, buf); err != nil {
+		if buf, err = reader.ReadAt(x.ref, x.offset, &f, buf); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,17 +2,18 @@ package analyze
 
 import "github.com/ackscope/ackscope/machine"
 
-// entry is one frame: 24 bytes. Entries of one flow are chained backwards.
+// entry is one frame, in 24 bytes. The entries of one flow are linked
+// backwards.
 type entry struct {
 	offset   int64
-	flow     uint32 // number of the flow, 0 for none
-	previous uint32 // 1 + the entry before it of the same flow; 0 for the first
-	settled  uint32 // 1 + the entry whose packet settled what became of this one; 0 while open
+	flow     uint32 // number of the flow; 0 if none
+	previous uint32 // 1 + the previous entry of the same flow; 0 for the first
+	settled  uint32 // 1 + the entry whose packet settled the fate of this one; 0 while open
 	marks    Marks
 }
 
-// Marks is what a pass over the capture noted of a frame: what became of its
-// packet, what its packet settled, and the gravest rule that found something.
+// Marks are what a pass over the capture recorded about a frame. They are the
+// fate of its packet, what its packet settled, and its most severe finding.
 type Marks uint32
 
 const (
@@ -24,7 +25,7 @@ const (
 	markDuplicate = Marks(1) << 25
 )
 
-// Fate is what became of a frame's packet, as its sender learned.
+// Fate is the fate of a frame's packet, as its sender learned it.
 type Fate uint8
 
 const (
@@ -33,19 +34,21 @@ const (
 	FateLost
 )
 
-// Fate returns what became of the frame's packet.
+// Fate returns the fate of the frame's packet.
 func (m Marks) Fate() Fate { return Fate(m >> marksFate & 3) }
 
-// Has reports whether an event of a kind was settled at the frame.
+// Has reports whether an event of kind k was settled at the frame.
 func (m Marks) Has(k machine.EventKind) bool { return m&kindMark(k) != 0 }
 
-// Changes reports whether the frame settled more than that it was sent and received.
+// Changes reports whether the frame settled more than that it was sent and
+// received, or has a finding.
 func (m Marks) Changes() bool {
 	return m&(1<<marksKinds-1)&^(kindMark(machine.EventSent)|kindMark(machine.EventReceived)|
 		kindMark(machine.EventRegraded)) != 0 || m>>marksSeverity&3 != 0
 }
 
-// Severity returns the gravest finding at the frame; false for none.
+// Severity returns the highest severity of a finding at the frame. It returns
+// false if there is no finding.
 func (m Marks) Severity() (machine.Severity, bool) {
 	s := m >> marksSeverity & 3
 	return machine.Severity(max(s, 1) - 1), s > 0
@@ -64,8 +67,9 @@ func kindMark(k machine.EventKind) Marks {
 	return 1 << min(k, 16)
 }
 
-// book holds entries in pages, so that growing moves and wastes nothing.
-type book struct {
+// frameIndex holds entries in pages, so that growth neither moves nor wastes
+// memory.
+type frameIndex struct {
 	pages [][]entry
 	n     int
 }
@@ -75,11 +79,11 @@ const (
 	pageSize = 1 << pageBits
 )
 
-func (b *book) len() int { return b.n }
+func (b *frameIndex) len() int { return b.n }
 
-func (b *book) at(n uint32) *entry { return &b.pages[n>>pageBits][n&(pageSize-1)] }
+func (b *frameIndex) at(n uint32) *entry { return &b.pages[n>>pageBits][n&(pageSize-1)] }
 
-func (b *book) add(e entry) {
+func (b *frameIndex) add(e entry) {
 	if b.n>>pageBits == len(b.pages) {
 		b.pages = append(b.pages, make([]entry, pageSize))
 	}

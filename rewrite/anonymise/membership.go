@@ -9,46 +9,47 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// lineage tells the datagrams that a flow's protocol sent from foreign ones on the
-// same addresses. A foreign datagram reads as a packet too: its first bytes as
-// counters. Those bytes are contents, and must not stay as a header does.
+// membership distinguishes the datagrams that a flow's protocol sent from
+// foreign ones on the same addresses. A foreign datagram also parses as a
+// packet: its first bytes as counters. But those bytes are contents, and must
+// not stay as a header does.
 //
-// A datagram belongs to the flow where each of its counters lies near those of
-// datagrams before it, or near 0, where counters begin. A sender may also go on
-// elsewhere: then several datagrams in a row count up from there.
-type lineage struct {
-	open    int // readings that wait for the rest of their row, of all flows
-	flows   map[*analyze.Flow]*[2]ancestry
+// A datagram belongs to the flow if each of its counters is near those of
+// earlier datagrams, or near 0, where counters start. A sender may also jump to
+// other numbers. Then several datagrams in a row count up from there.
+type membership struct {
+	open    int // readings that wait for the rest of their row, over all flows
+	flows   map[*analyze.Flow]*[2]sideCounters
 	foreign map[machine.Ref]bool
 }
 
-// size returns what it takes, about, in bytes: its maps are half empty after they have
-// grown.
-func (l *lineage) size() int {
-	const flow = int(unsafe.Sizeof([2]ancestry{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
+// size returns the approximate size in bytes. Its maps are half empty after
+// growth.
+func (l *membership) size() int {
+	const flow = int(unsafe.Sizeof([2]sideCounters{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
 	const one = 2 * int(unsafe.Sizeof(machine.Ref(0))+unsafe.Sizeof(true))
 	return len(l.flows)*flow + len(l.foreign)*one + 2*l.open*int(unsafe.Sizeof(reading{}))
 }
 
-// ancestry is what one side of a flow counted.
-type ancestry struct {
-	sent, heard counts // where its own counters stand, and those that it named of its peer
-	begun       bool   // a datagram of it belonged
+// sideCounters is the state of one side's counters.
+type sideCounters struct {
+	sent, heard counts // its own counters, and the counters of its peer that it named
+	begun       bool   // a datagram of it was accepted
 	open        []reading
 }
 
-// counts are where counters of one kind stand: a protocol may have several. The one
-// that was used last comes first.
+// counts are the newest values of the counters of one kind. A protocol may have
+// several counters. The one that was used last comes first.
 type counts struct {
 	tops [3]uint16
 	n    int
 }
 
-// reading is what a datagram says.
+// reading is the counters of a datagram.
 type reading struct {
 	ref       machine.Ref
-	main      uint16 // the counter that tells datagrams apart
-	counted   bool   // it has one
+	main      uint16 // the counter that distinguishes datagrams
+	counted   bool   // main is set
 	malformed bool
 	sent      [4]uint16
 	heard     [4]uint16
@@ -56,37 +57,37 @@ type reading struct {
 	nSent     int
 	nHeard    int
 	nEither   int
-	short     [2]uint16 // of heard, written in fewer bits: they name what the peer sent, and hold nothing
+	short     [2]uint16 // of heard, with fewer bits: they name packets of the peer, and carry no contents
 	nShort    int
 }
 
 const (
-	// near is how far apart two counters may lie. By chance the two of a foreign
-	// datagram both lie there once in 16,384 times; a flow that loses more packets in
-	// a row is met again by the rule of rows.
-	near = 256
-	// rowStep and rowLength say what a row is: so many datagrams, each at most that
-	// much further than the one before.
+	// counterSpan is how far apart two values of a counter may be. In a foreign
+	// datagram, two counters are both near by chance once in 16,384 times. If a
+	// flow loses more packets in a row, the rule of rows accepts it again.
+	counterSpan = 256
+	// rowStep and rowLength define a row: rowLength datagrams, each at most
+	// rowStep above the one before.
 	rowStep   = 64
 	rowLength = 3
 	maxOpen   = 64 // datagrams of a side that wait for the rest of their row
-	// counterBits is the least width of a counter that is looked at: one byte is no
-	// content worth the name.
+	// counterBits is the smallest width of a counter that is examined. A single
+	// byte is too short to count as content.
 	counterBits = 16
 )
 
-func (l *lineage) init() {
-	l.flows, l.foreign = map[*analyze.Flow]*[2]ancestry{}, map[machine.Ref]bool{}
+func (l *membership) init() {
+	l.flows, l.foreign = map[*analyze.Flow]*[2]sideCounters{}, map[machine.Ref]bool{}
 }
 
-// take takes the next datagram of a flow, dissected as d.
-func (l *lineage) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissection) {
+// take processes the next datagram of a flow, dissected as d.
+func (l *membership) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissection) {
 	if f.Protocol == nil || len(dg.Bytes) == 0 {
 		return
 	}
 	sides := l.flows[f]
 	if sides == nil {
-		sides = new([2]ancestry)
+		sides = new([2]sideCounters)
 		for i := range sides {
 			sides[i].sent.note(0)
 			sides[i].heard.note(0)
@@ -101,7 +102,7 @@ func (l *lineage) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissect
 			l.foreign[r.ref] = true
 		}
 	case r.follows(own, peer):
-		own.adopt(&r)
+		own.accept(&r)
 	default:
 		l.foreign[r.ref] = true
 		l.row(own, peer, &r)
@@ -120,7 +121,7 @@ func read(dg *machine.Datagram, d *dissect.Dissection) reading {
 			r.main, r.counted = uint16(v), true
 		}
 	}
-	for pass := range 2 { // what its sender counts comes first: it tells datagrams apart
+	for pass := range 2 { // first pass: the counters of the sender, because they distinguish datagrams
 		for i := range d.Fields {
 			f := &d.Fields[i]
 			if f.Bits < counterBits {
@@ -149,8 +150,9 @@ func read(dg *machine.Datagram, d *dissect.Dissection) reading {
 	return r
 }
 
-// follows reports whether every counter of a datagram of own lies near known ones.
-func (r *reading) follows(own, peer *ancestry) bool {
+// follows reports whether every counter of a datagram of own is near known
+// ones.
+func (r *reading) follows(own, peer *sideCounters) bool {
 	for _, v := range r.sent[:r.nSent] {
 		if !own.sent.has(v) && !peer.heard.has(v) {
 			return false
@@ -164,8 +166,9 @@ func (r *reading) follows(own, peer *ancestry) bool {
 	return r.answers(own, peer)
 }
 
-// answers is follows for what a datagram names of the peer.
-func (r *reading) answers(own, peer *ancestry) bool {
+// answers does what follows does, for the counters that name packets of the
+// peer.
+func (r *reading) answers(own, peer *sideCounters) bool {
 	for _, v := range r.heard[:r.nHeard] {
 		if !peer.sent.has(v) && !own.heard.has(v) {
 			return false
@@ -174,8 +177,8 @@ func (r *reading) answers(own, peer *ancestry) bool {
 	return true
 }
 
-// adopt notes that a datagram belongs to the flow.
-func (a *ancestry) adopt(r *reading) {
+// accept records that a datagram belongs to the flow.
+func (a *sideCounters) accept(r *reading) {
 	a.begun = true
 	for _, v := range r.sent[:r.nSent] {
 		a.sent.note(v)
@@ -191,8 +194,9 @@ func (a *ancestry) adopt(r *reading) {
 	}
 }
 
-// row looks whether r ends a row of datagrams that count up from elsewhere.
-func (l *lineage) row(own, peer *ancestry, r *reading) {
+// row checks whether r completes a row of datagrams that count up from other
+// numbers.
+func (l *membership) row(own, peer *sideCounters, r *reading) {
 	length, at := 1, r.main
 	for i := len(own.open) - 1; i >= 0; i-- {
 		o := &own.open[i]
@@ -200,7 +204,7 @@ func (l *lineage) row(own, peer *ancestry, r *reading) {
 			length, at = length+1, o.main
 		}
 	}
-	// What it names of a peer must be something that the peer sent.
+	// The peer must have sent what the datagram names.
 	named := !peer.begun || r.answers(own, peer) || slices.ContainsFunc(peer.open, r.names)
 	if length < rowLength || !named {
 		if len(own.open) < maxOpen {
@@ -210,18 +214,17 @@ func (l *lineage) row(own, peer *ancestry, r *reading) {
 		return
 	}
 	delete(l.foreign, r.ref)
-	own.adopt(r)
+	own.accept(r)
 	l.admit(own, peer)
 	l.admit(peer, own)
 }
 
-// admit takes those of the waiting datagrams into the flow that are near its
-// counters by now.
-func (l *lineage) admit(own, peer *ancestry) {
+// admit accepts the waiting datagrams that are near the counters now.
+func (l *membership) admit(own, peer *sideCounters) {
 	kept := own.open[:0]
 	for i := range own.open {
 		if o := &own.open[i]; o.follows(own, peer) {
-			own.adopt(o)
+			own.accept(o)
 			delete(l.foreign, o.ref)
 		} else {
 			kept = append(kept, *o)
@@ -231,11 +234,11 @@ func (l *lineage) admit(own, peer *ancestry) {
 	own.open = kept
 }
 
-// names reports whether what a datagram names of the peer lies near what o, which the
-// peer sent, counts.
+// names reports whether the packets that a datagram names are near the counters
+// of o, a datagram of the peer.
 func (r *reading) names(o reading) bool {
 	for _, v := range r.heard[:r.nHeard] {
-		if v-o.main+near >= 2*near {
+		if v-o.main+counterSpan >= 2*counterSpan {
 			return false
 		}
 	}
@@ -253,7 +256,7 @@ func alike(a, b *reading) bool {
 		{a.either[:a.nEither], b.either[:]},
 	} {
 		for i, v := range lists[0] {
-			if v-lists[1][i]+near >= 2*near {
+			if v-lists[1][i]+counterSpan >= 2*counterSpan {
 				return false
 			}
 		}
@@ -261,20 +264,20 @@ func alike(a, b *reading) bool {
 	return true
 }
 
-// has reports whether v lies near a counter.
+// has reports whether v is near a counter.
 func (c *counts) has(v uint16) bool {
 	for _, top := range c.tops[:c.n] {
-		if v-top+near < 2*near {
+		if v-top+counterSpan < 2*counterSpan {
 			return true
 		}
 	}
 	return false
 }
 
-// note takes v as where a counter stands.
+// note records v as the newest value of a counter.
 func (c *counts) note(v uint16) {
 	i := 0
-	for i < c.n && v-c.tops[i]+near >= 2*near {
+	for i < c.n && v-c.tops[i]+counterSpan >= 2*counterSpan {
 		i++
 	}
 	if i == c.n {
@@ -283,7 +286,7 @@ func (c *counts) note(v uint16) {
 		}
 		i = c.n - 1
 	} else if int16(v-c.tops[i]) < 0 {
-		v = c.tops[i] // an older one
+		v = c.tops[i] // an older value
 	}
 	copy(c.tops[1:i+1], c.tops[:i])
 	c.tops[0] = v
