@@ -25,7 +25,7 @@ func (m *Model) draw(c draw.Canvas) {
 	for y := range c.H {
 		c.Fill(y, draw.Text)
 	}
-	m.settleHunt()
+	m.settleUntil()
 	m.settleSaving()
 	if m.View != browser.Flows {
 		m.Settle() // the bars tell where the selection is
@@ -83,7 +83,7 @@ func (m *Model) drawTop(c draw.Canvas) {
 	if err := m.Refusal(m.View); err != nil {
 		c.Right(c.W-1, 1, draw.Warn, fmt.Sprintf("  not asked about %s: all are shown", m.View.String()))
 	}
-	if s := m.Sieve; s != nil && m.View != browser.Flows && m.View != browser.Findings && m.View != browser.Messages {
+	if s := m.FilterJob; s != nil && m.View != browser.Flows && m.View != browser.Findings && m.View != browser.Messages {
 		text := fmt.Sprintf("%s of %s", show.Grouped(s.Rows()), show.Plural(m.Store.Len(), "packet"))
 		if s.Err() != nil {
 			text = s.Err().Error()

@@ -51,7 +51,7 @@ func (m *Model) command(text string) {
 		case name == "filter":
 			m.filterBy(f)
 		default:
-			m.breakWhen(f, 1)
+			m.runUntil(f, 1)
 		}
 	case "flow":
 		n, err := strconv.Atoi(rest)

@@ -39,7 +39,7 @@ type Model struct {
 	prompt prompt
 	keys   keyState
 	search screens.Search
-	hunt   *hunt
+	until  *untilRun
 	saving *saving
 
 	quit    bool

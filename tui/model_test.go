@@ -165,8 +165,8 @@ func TestStory(t *testing.T) {
 	}
 	press(m, "brel.lost<Enter>")
 	screenOf(t, m, 160, 50)
-	if m.hunt.running() || m.hunt.found < 0 {
-		t.Fatal("the hunt for a lost packet found none")
+	if m.until.running() || m.until.found < 0 {
+		t.Fatal("the run until a lost packet found none")
 	}
 	if !m.Store.Entry(m.Selected).Marks.Has(machine.EventLost) {
 		t.Errorf("break-when stopped at %s, where nothing was lost", m.SelectedFrame())

@@ -264,9 +264,9 @@ func (m *Model) accept() {
 		case promptFilter:
 			m.filterBy(f)
 		case promptBreak:
-			m.breakWhen(f, 1)
+			m.runUntil(f, 1)
 		case promptBreakBack:
-			m.breakWhen(f, -1)
+			m.runUntil(f, -1)
 		}
 		return
 	}

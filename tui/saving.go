@@ -22,7 +22,7 @@ func (m *Model) saveShown(path string) {
 	case m.o.Save == nil:
 		m.Fail("saving is not possible here")
 		return
-	case m.Sieve != nil && !m.Sieve.Done() && !m.Store.Growing():
+	case m.FilterJob != nil && !m.FilterJob.Done() && !m.Store.Growing():
 		m.Fail("the filter is still at work: try again when it is through")
 		return
 	case m.saving != nil && !m.saving.Done:
@@ -34,7 +34,7 @@ func (m *Model) saveShown(path string) {
 		m.Fail("%v", err)
 		return
 	}
-	m.saving = &saving{path, m.Store.Save(out, m.Sieve)}
+	m.saving = &saving{path, m.Store.Save(out, m.FilterJob)}
 }
 
 // leaveProgram ends the program; while packets are being saved once they are, so

@@ -183,7 +183,7 @@ func (m *Model) jumpBlocks() {
 
 // goBack closes the view; from the flows it leaves the program.
 func (m *Model) goBack() {
-	m.hunt.end()
+	m.until.end()
 	m.EndJob()
 	switch {
 	case m.View == browser.Flows:
@@ -198,8 +198,8 @@ func (m *Model) goBack() {
 func (m *Model) interrupt() {
 	switch {
 	case m.EndJob():
-	case m.hunt.running():
-		m.hunt.end()
+	case m.until.running():
+		m.until.end()
 	case m.View == browser.Replay && m.screens.Replay.Stop():
 	default:
 		m.leaveProgram()

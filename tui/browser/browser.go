@@ -31,9 +31,9 @@ type Browser struct {
 	Note string // told in the last line until the next key
 	Bad  bool   // it tells what went wrong
 
-	back   []Place
-	job    *job
-	asking *store.Reader // of frames that a filter asks for in views that list none
+	back         []Place
+	job          *job
+	filterReader *store.Reader // of frames that a filter asks for in views that list none
 }
 
 // New begins at the flows of a capture.
@@ -97,7 +97,7 @@ func (br *Browser) Open(flow int) {
 	br.Leave()
 	if br.Flow != flow || br.View == Flows {
 		br.Flow = flow
-		br.Sift()
+		br.Refilter()
 		if f := br.Opened(); f != nil && (br.Selected < 0 || br.Store.FlowID(br.Selected) != flow) {
 			if n, ok := br.Store.Find(f.FirstRef); ok {
 				br.Selected = n
@@ -111,7 +111,7 @@ func (br *Browser) Open(flow int) {
 func (br *Browser) OpenFlow(flow int) {
 	if br.Flow != flow {
 		br.Flow = flow
-		br.Sift()
+		br.Refilter()
 	}
 }
 

@@ -15,9 +15,9 @@ func (br *Browser) EndJob() bool {
 	return true
 }
 
-// GoOn runs step, which reports whether it is through with its work, until then:
+// RunJob runs step, which reports whether it is through with its work, until then:
 // at once where a share is enough, else in the background.
-func (br *Browser) GoOn(what string, step func() bool) {
+func (br *Browser) RunJob(what string, step func() bool) {
 	br.EndJob()
 	if step() {
 		return

@@ -10,53 +10,53 @@ import (
 
 // Selection is which packets are shown, and which of them is selected.
 type Selection struct {
-	Selected int            // entry; -1 before there is one
-	Follow   bool           // stay at the newest packet
-	Filter   *filter.Filter // nil for none
-	Sieve    *store.Sieve   // nil while every packet is shown
-	Sifts    int            // how often another one was begun
+	Selected  int              // entry; -1 before there is one
+	Follow    bool             // stay at the newest packet
+	Filter    *filter.Filter   // nil for none
+	FilterJob *store.FilterJob // nil while every packet is shown
+	Refilters int              // how often another one was begun
 }
 
 // SetFilter has what passes a filter shown; nil for everything.
 func (br *Browser) SetFilter(f *filter.Filter) {
 	br.Filter = f
-	br.Sift()
+	br.Refilter()
 }
 
-// Sift begins a new search for what is to be shown.
-func (br *Browser) Sift() {
-	if br.Sieve != nil {
-		br.Sieve.Close()
-		br.Sieve = nil
+// Refilter begins a new search for what is to be shown.
+func (br *Browser) Refilter() {
+	if br.FilterJob != nil {
+		br.FilterJob.Close()
+		br.FilterJob = nil
 	}
 	if br.Flow != 0 || br.Filter != nil {
-		br.Sieve = br.Store.Sift(br.Flow, br.Filter)
+		br.FilterJob = br.Store.StartFilter(br.Flow, br.Filter)
 	}
-	br.Sifts++
+	br.Refilters++
 }
 
 // Rows is how many packets are shown so far.
 func (br *Browser) Rows() int {
-	if br.Sieve == nil {
+	if br.FilterJob == nil {
 		return br.Store.Len()
 	}
-	return br.Sieve.Rows()
+	return br.FilterJob.Rows()
 }
 
 // EntryOf returns the entry of a row.
 func (br *Browser) EntryOf(row int) (int, bool) {
-	if br.Sieve == nil {
+	if br.FilterJob == nil {
 		return row, row >= 0 && row < br.Store.Len()
 	}
-	return br.Sieve.Entry(row)
+	return br.FilterJob.Entry(row)
 }
 
 // RowOf returns the row of an entry, or of the next one that is shown.
 func (br *Browser) RowOf(entry int) int {
-	if br.Sieve == nil {
+	if br.FilterJob == nil {
 		return entry
 	}
-	return br.Sieve.Row(entry)
+	return br.FilterJob.Row(entry)
 }
 
 // Settle puts the selection in step with what has come: it is an entry, so rows that
@@ -75,7 +75,7 @@ func (br *Browser) Settle() {
 
 // GiveWay selects the packet of a row where the filter hides the one that is selected.
 func (br *Browser) GiveWay(row int) {
-	if e, ok := br.EntryOf(row); ok && br.Sieve != nil && br.Sieve.Refused(br.Selected) {
+	if e, ok := br.EntryOf(row); ok && br.FilterJob != nil && br.FilterJob.Refused(br.Selected) {
 		br.Selected = e
 	}
 }
@@ -114,13 +114,13 @@ func (br *Browser) Step(by int) {
 		way, left = -1, -by
 	}
 	at, n := br.Selected, br.Selected
-	br.GoOn("stepping", func() bool {
+	br.RunJob("stepping", func() bool {
 		for left > 0 {
 			next, how := br.Store.Beside(f, n, way)
-			if n = next; how == store.ReachLater {
+			if n = next; how == store.StepLater {
 				return false
 			}
-			if how == store.ReachEnd {
+			if how == store.StepEnd {
 				br.Say("the flow's %s packet", map[int]string{1: "last", -1: "first"}[way])
 				break
 			}
@@ -169,13 +169,13 @@ func (br *Browser) Change(by int) {
 	if by < 0 {
 		way, by = -1, -by
 	}
-	br.GoOn("looking for a change", func() bool {
+	br.RunJob("looking for a change", func() bool {
 		for by > 0 {
 			next, how := br.Store.Beside(f, n, way)
-			if n = next; how == store.ReachLater {
+			if n = next; how == store.StepLater {
 				return false
 			}
-			if how == store.ReachEnd {
+			if how == store.StepEnd {
 				br.Say("no further change")
 				return true
 			}

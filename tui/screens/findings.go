@@ -53,7 +53,7 @@ func (t *FindingTable) settle(br *browser.Browser) {
 	g := &findingGather{flow: br.Flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{},
 		count: map[*machine.Rule]uint64{}, session: br.Store.Session()}
 	t.later = nil
-	if !g.look(br, t, store.FlowsAtOnce) {
+	if !g.gather(br, t, store.FlowsAtOnce) {
 		t.rows = g.rows()
 		return
 	}
@@ -61,8 +61,8 @@ func (t *FindingTable) settle(br *browser.Browser) {
 	s := br.Store
 	s.Work(func() {
 		wanted := true
-		look := func() bool { wanted = t.later == g; return wanted && g.look(br, t, store.FlowsAtOnce) }
-		if !s.Parts(look) || !wanted {
+		gather := func() bool { wanted = t.later == g; return wanted && g.gather(br, t, store.FlowsAtOnce) }
+		if !s.Parts(gather) || !wanted {
 			return
 		}
 		rows := g.rows()
@@ -88,8 +88,8 @@ type findingGather struct {
 	rules   []*machine.Rule
 }
 
-// look takes up the findings of so many flows; false where there are no more.
-func (g *findingGather) look(br *browser.Browser, t *FindingTable, most int) bool {
+// gather takes up the findings of so many flows; false where there are no more.
+func (g *findingGather) gather(br *browser.Browser, t *FindingTable, most int) bool {
 	flows := br.Store.Flows()
 	if g.session != br.Store.Session() { // the second run has flows of its own
 		g.session, g.next, g.rules = br.Store.Session(), 0, nil
@@ -212,7 +212,7 @@ func (t *FindingTable) Enter(br *browser.Browser) {
 	br.JumpRef(ref)
 	if flow == 0 && br.Store.FlowID(br.Selected) == x.Flow.ID {
 		br.Flow = x.Flow.ID
-		br.Sift()
+		br.Refilter()
 	}
 	br.Say("%s: frame %s, %d of %d", x.Rule.ID, br.Store.Frame(ref), (t.frame-1)%len(refs)+1, len(refs))
 }

@@ -193,7 +193,7 @@ func (t *FlowTable) settle(br *browser.Browser) {
 		t.picked = t.Order[t.list.Cursor].ID
 	}
 	o := t.begin(br)
-	o.look(br, store.FlowsAtOnce)
+	o.gather(br, store.FlowsAtOnce)
 	t.take(o)
 }
 

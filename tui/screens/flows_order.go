@@ -30,8 +30,8 @@ func (t *FlowTable) begin(br *browser.Browser) *flowOrder {
 	}
 }
 
-// look takes up so many flows; false where there are no more.
-func (o *flowOrder) look(br *browser.Browser, most int) bool {
+// gather takes up so many flows; false where there are no more.
+func (o *flowOrder) gather(br *browser.Browser, most int) bool {
 	flows := br.Store.Flows()
 	if o.session != br.Store.Session() { // the second run has flows of its own
 		o.session, o.flows, o.next = br.Store.Session(), nil, 0
@@ -98,8 +98,8 @@ func (t *FlowTable) orderMany(br *browser.Browser, asked bool) {
 	s := br.Store
 	s.Work(func() {
 		wanted := true
-		look := func() bool { wanted = t.later == o; return wanted && o.look(br, store.FlowsAtOnce) }
-		if !s.Parts(look) || !wanted {
+		gather := func() bool { wanted = t.later == o; return wanted && o.gather(br, store.FlowsAtOnce) }
+		if !s.Parts(gather) || !wanted {
 			return
 		}
 		begun := time.Now()

@@ -69,8 +69,8 @@ func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.In
 	for _, way := range []int{-1, 1} {
 		for n, i := entry, 0; i < most; i++ {
 			next, how := br.Store.Beside(f, n, way)
-			all = all && how != store.ReachLater
-			if n = next; how != store.ReachFound || !add(n) {
+			all = all && how != store.StepLater
+			if n = next; how != store.StepFound || !add(n) {
 				break
 			}
 		}
@@ -228,11 +228,11 @@ func weightOf(a *graph.Arrow, selected int) int {
 func thin(br *browser.Browser, f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
 	from, to, packets := n, n, 0
 	for range rows {
-		if before, how := br.Store.Beside(f, from, -1); how == store.ReachFound {
+		if before, how := br.Store.Beside(f, from, -1); how == store.StepFound {
 			from = before
 			packets++
 		}
-		if next, how := br.Store.Beside(f, to, 1); how == store.ReachFound {
+		if next, how := br.Store.Beside(f, to, 1); how == store.StepFound {
 			to = next
 			packets++
 		}

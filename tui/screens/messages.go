@@ -61,7 +61,7 @@ func (t *MessageTable) settle(br *browser.Browser) {
 	if t.filter != br.Filter {
 		t.filter, t.refused, t.passed, t.sorted = br.Filter, br.Refusal(browser.Messages), nil, -1
 	}
-	if t.sieved() {
+	if t.filtered() {
 		f := br.Store.Flow(t.flow)
 		for i := len(t.passed); i < len(t.all) && f != nil && br.Store.Spend(store.MatchSteps); i++ {
 			t.passed = append(t.passed, br.MessagePasses(f, &t.all[i]))
@@ -76,8 +76,8 @@ func (t *MessageTable) settle(br *browser.Browser) {
 	}
 }
 
-// sieved reports whether a filter leaves some of the messages.
-func (t *MessageTable) sieved() bool { return t.filter != nil && t.refused == nil }
+// filtered reports whether a filter leaves some of the messages.
+func (t *MessageTable) filtered() bool { return t.filter != nil && t.refused == nil }
 
 // MessageColumns names what messages are sorted by.
 var MessageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
@@ -158,7 +158,7 @@ func (t *MessageTable) JumpBlocking(br *browser.Browser) {
 	}
 	row := 0
 	blocked := *x
-	br.GoOn("looking for what blocked it", func() bool {
+	br.RunJob("looking for what blocked it", func() bool {
 		for ; row < len(t.rows); row++ {
 			if !br.Store.Spend(1) {
 				return false

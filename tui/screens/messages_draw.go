@@ -27,7 +27,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	if t.later != nil {
 		title += ", being sorted"
 	}
-	if t.sieved() {
+	if t.filtered() {
 		title += fmt.Sprintf(", %s pass the filter", show.Grouped(len(t.rows)))
 	}
 	below := min(max(c.H/3, 8), 14)

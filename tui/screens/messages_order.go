@@ -16,13 +16,13 @@ import (
 // messageOrder is an order of the messages there were when it was begun, with how
 // long they took by type.
 type messageOrder struct {
-	all     []store.Life
-	passed  []bool
-	sieved  bool
-	sort    int
-	reverse bool
-	rows    []int
-	bars    []string
+	all      []store.Life
+	passed   []bool
+	filtered bool
+	sort     int
+	reverse  bool
+	rows     []int
+	bars     []string
 }
 
 // sortAtOnce is how many rows are sorted at once: some 13 comparisons each.
@@ -32,13 +32,13 @@ const sortAtOnce = 8192
 // before shown until then.
 func (t *MessageTable) order(br *browser.Browser) {
 	// What is there is not written any more, so that it can be read without the lock.
-	o := &messageOrder{all: t.all, passed: t.passed, sieved: t.sieved(), sort: t.sort, reverse: t.reverse}
+	o := &messageOrder{all: t.all, passed: t.passed, filtered: t.filtered(), sort: t.sort, reverse: t.reverse}
 	if len(t.all) <= sortAtOnce {
 		o.make()
 		t.take(o)
 		return
 	}
-	if x := t.later; x != nil && x.sort == o.sort && x.reverse == o.reverse && x.sieved == o.sieved {
+	if x := t.later; x != nil && x.sort == o.sort && x.reverse == o.reverse && x.filtered == o.filtered {
 		return // that one first: it is drawn, and asked again
 	}
 	t.later = o
@@ -62,7 +62,7 @@ func (t *MessageTable) take(o *messageOrder) {
 // make sorts. It runs without the lock.
 func (o *messageOrder) make() {
 	for i := range o.all {
-		if !o.sieved || i < len(o.passed) && o.passed[i] {
+		if !o.filtered || i < len(o.passed) && o.passed[i] {
 			o.rows = append(o.rows, i)
 		}
 	}

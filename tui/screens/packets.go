@@ -24,21 +24,21 @@ const (
 // PacketView is the list of packets: all of them, or what flow and filter leave. Below it
 // stand the selected packet's tree and bytes, and beside it what both sides knew.
 type PacketView struct {
-	list    draw.List
-	sifts   int // of the browser, when list was drawn
-	pane    pane
-	detail  detail // tree and bytes of the selected packet
-	state   *StateView
-	reader  *store.Reader
-	columns []*filter.Column // of fields that the user chose, by place; nil for built-in ones
-	chosen  string           // for which columns
+	list      draw.List
+	refilters int // of the browser, when list was drawn
+	pane      pane
+	detail    detail // tree and bytes of the selected packet
+	state     *StateView
+	reader    *store.Reader
+	columns   []*filter.Column // of fields that the user chose, by place; nil for built-in ones
+	chosen    string           // for which columns
 }
 
 // settle puts cursor and selection in step before drawing. No height leaves what is
 // shown of the list as it is.
 func (p *PacketView) settle(br *browser.Browser, height int) {
-	if p.sifts != br.Sifts {
-		p.sifts, p.list.Top = br.Sifts, 0
+	if p.refilters != br.Refilters {
+		p.refilters, p.list.Top = br.Refilters, 0
 	}
 	br.Settle()
 	p.list.Cursor = br.SelectedRow()

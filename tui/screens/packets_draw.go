@@ -105,9 +105,9 @@ func (p *PacketView) drawList(br *browser.Browser, c draw.Canvas, focused bool) 
 	if n == 0 {
 		text := "no packet yet"
 		switch {
-		case br.Sieve != nil && br.Sieve.Done():
+		case br.FilterJob != nil && br.FilterJob.Done():
 			text = "no packet passes the filter"
-		case br.Sieve != nil:
+		case br.FilterJob != nil:
 			text = "looking for packets that pass …"
 		case br.Store.Settled():
 			text = "the capture has no packets"

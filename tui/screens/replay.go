@@ -99,7 +99,7 @@ func (t *ReplayTable) Enter(br *browser.Browser) {
 	br.JumpRef(refs[i])
 	if br.Flow == 0 && br.Store.Flow(id) != nil {
 		br.Flow = id
-		br.Sift()
+		br.Refilter()
 	}
 	switch {
 	case br.Bad:

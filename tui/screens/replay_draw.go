@@ -29,7 +29,7 @@ func (t *ReplayTable) Draw(br *browser.Browser, c draw.Canvas) {
 		title += ": stopped (R begins anew)"
 	case !w.Done():
 		title += fmt.Sprintf(", at work: %d%%", w.Percent())
-		if w.Again() {
+		if w.Rewound() {
 			title += ", reading again"
 		}
 	case w.Packets() < br.Store.Len():

@@ -81,7 +81,7 @@ func (s *Search) Next(br *browser.Browser, screen Screen, way int) {
 		return
 	}
 	i, text := 1, s.Text
-	br.GoOn("searching for "+text, func() bool {
+	br.RunJob("searching for "+text, func() bool {
 		now, _, has := screen.Matches(br, s) // more rows may have come, or others
 		if s.Text != text {
 			return true

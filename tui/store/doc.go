@@ -9,5 +9,5 @@
 //	s.Unlock()
 //
 // Packet bytes stay in the file. Every look at it wants the lock held, and every job
-// (Sieve, Collect, Replay, Saving) lets go of it after a batch. It knows no terminal.
+// (FilterJob, Collect, Replay, Saving) lets go of it after a batch. It knows no terminal.
 package store

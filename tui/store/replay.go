@@ -13,7 +13,7 @@ type Replay struct {
 	File      *replay.File
 
 	store   *Store
-	source  *again
+	source  *reread
 	survey  *analyze.Survey
 	err     error
 	done    bool
@@ -22,7 +22,7 @@ type Replay struct {
 
 // Replay begins to replay what has been read so far.
 func (s *Store) Replay(behaviour string, matrix bool) *Replay {
-	r := &Replay{store: s, source: newAgain(s), Behaviour: behaviour, Matrix: matrix, survey: s.survey}
+	r := &Replay{store: s, source: newReread(s), Behaviour: behaviour, Matrix: matrix, survey: s.survey}
 	o := replay.Options{Analysis: s.options, Behaviour: behaviour, Matrix: matrix, Survey: s.survey}
 	s.Work(func() {
 		file, err := replay.Run("", r.source, o)
@@ -49,8 +49,8 @@ func (r *Replay) Packets() int { return r.source.end }
 // Percent says how far it is.
 func (r *Replay) Percent() int64 { return 100 * r.source.read.Load() / int64(max(r.source.end, 1)) }
 
-// Again reports whether it has begun to read anew.
-func (r *Replay) Again() bool { return r.source.again.Load() }
+// Rewound reports whether it has begun to read anew.
+func (r *Replay) Rewound() bool { return r.source.rewound.Load() }
 
 // Stop ends it for good, as the user asked.
 func (r *Replay) Stop() {

@@ -24,14 +24,14 @@ type Saving struct {
 	Done    bool
 }
 
-// Save begins to write the packets that a sieve leaves; nil for all that there are.
-func (s *Store) Save(out Saver, sieve *Sieve) *Saving {
+// Save begins to write the packets that a job leaves; nil for all that there are.
+func (s *Store) Save(out Saver, job *FilterJob) *Saving {
 	x := &Saving{Total: s.Len()}
-	if sieve != nil {
-		x.Total = sieve.Rows()
+	if job != nil {
+		x.Total = job.Rows()
 	}
 	s.Work(func() {
-		err := x.write(s, sieve, out)
+		err := x.write(s, job, out)
 		if err == nil {
 			err = out.Close()
 		} else {
@@ -46,7 +46,7 @@ func (s *Store) Save(out Saver, sieve *Sieve) *Saving {
 }
 
 // write copies the packets.
-func (x *Saving) write(s *Store, sieve *Sieve, out Saver) error {
+func (x *Saving) write(s *Store, job *FilterJob, out Saver) error {
 	near := s.in.RangeReader()
 	near.Expect(capture.MostRange)
 	var frame capture.Frame
@@ -61,8 +61,8 @@ func (x *Saving) write(s *Store, sieve *Sieve, out Saver) error {
 		s.Lock()
 		for ; row < x.Total && len(list) < batch; row++ {
 			n, ok := row, true
-			if sieve != nil {
-				n, ok = sieve.Entry(row)
+			if job != nil {
+				n, ok = job.Entry(row)
 			}
 			if !ok {
 				x.Total = row

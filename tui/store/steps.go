@@ -39,33 +39,33 @@ func (b *Budget) Spend(steps int) bool {
 	return b.Spent <= b.Share
 }
 
-// Reach says how a look for another entry ended.
-type Reach uint8
+// StepResult says how a look for another entry ended.
+type StepResult uint8
 
 // The ways in which it ends.
 const (
-	ReachFound Reach = iota
-	ReachEnd         // there is none
-	ReachLater       // the share was spent: it goes on from there
+	StepFound StepResult = iota
+	StepEnd              // there is none
+	StepLater            // the share was spent: it goes on from there
 )
 
 // Beside returns the flow's entry after n, or before it where way is below 0. Where
 // the share is spent first it gives the entry from which to go on.
-func (s *Store) Beside(f *analyze.Flow, n, way int) (int, Reach) {
+func (s *Store) Beside(f *analyze.Flow, n, way int) (int, StepResult) {
 	last, ok := s.timeline.Last(f)
 	if !ok {
-		return n, ReachEnd
+		return n, StepEnd
 	}
 	if way < 0 && n < s.Len() && n >= 0 && s.timeline.FlowID(n) == f.ID {
 		// The index links an entry to the one before it of its flow.
 		before, ok := s.timeline.Previous(n)
 		switch {
 		case !ok:
-			return n, ReachEnd
+			return n, StepEnd
 		case !s.Spend(1):
-			return n, ReachLater
+			return n, StepLater
 		}
-		return before, ReachFound
+		return before, StepFound
 	}
 	from := n + way
 	if way < 0 {
@@ -73,11 +73,11 @@ func (s *Store) Beside(f *analyze.Flow, n, way int) (int, Reach) {
 	}
 	for at := from; at >= 0 && at <= last; at += way {
 		if !s.Spend(1) {
-			return at - way, ReachLater
+			return at - way, StepLater
 		}
 		if s.timeline.FlowID(at) == f.ID {
-			return at, ReachFound
+			return at, StepFound
 		}
 	}
-	return n, ReachEnd
+	return n, StepEnd
 }

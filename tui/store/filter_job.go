@@ -7,12 +7,12 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Sieve finds the packets that a flow and a display filter leave, in the
+// FilterJob finds the packets that a flow and a display filter leave, in the
 // background: a goroutine of its own, with an analysis of its own where the
 // filter asks about what only an analysis knows. Results show as they come.
 //
 // What passes are rows, from 0, each with its entry.
-type Sieve struct {
+type FilterJob struct {
 	store  *Store
 	flow   int            // 0 for all
 	filter *filter.Filter // nil for none
@@ -23,43 +23,43 @@ type Sieve struct {
 	stop   chan struct{}
 }
 
-// Sift begins to look for the packets of a flow (0 for all) that pass a filter (nil
+// StartFilter begins to look for the packets of a flow (0 for all) that pass a filter (nil
 // for none).
-func (s *Store) Sift(flow int, f *filter.Filter) *Sieve {
-	x := &Sieve{store: s, flow: flow, filter: f, stop: make(chan struct{})}
+func (s *Store) StartFilter(flow int, f *filter.Filter) *FilterJob {
+	x := &FilterJob{store: s, flow: flow, filter: f, stop: make(chan struct{})}
 	s.Work(x.run)
 	return x
 }
 
 // Close ends the search.
-func (x *Sieve) Close() { close(x.stop) }
+func (x *FilterJob) Close() { close(x.stop) }
 
 // Rows is how many packets have passed so far.
-func (x *Sieve) Rows() int { return x.hits.total }
+func (x *FilterJob) Rows() int { return x.hits.total }
 
 // Entry returns the entry of a row; false where there are not so many.
-func (x *Sieve) Entry(row int) (int, bool) { return x.hits.nth(row) }
+func (x *FilterJob) Entry(row int) (int, bool) { return x.hits.nth(row) }
 
 // Row returns the row of an entry, or of the next one that passes.
-func (x *Sieve) Row(entry int) int { return x.hits.rank(entry) }
+func (x *FilterJob) Row(entry int) int { return x.hits.rank(entry) }
 
 // Refused reports whether an entry was looked at and does not pass.
-func (x *Sieve) Refused(entry int) bool {
+func (x *FilterJob) Refused(entry int) bool {
 	return !x.hits.has(entry) && (x.hits.scanned > entry || x.done)
 }
 
 // FlowPassed reports whether a packet of a flow passes the filter, whichever flow is
 // shown.
-func (x *Sieve) FlowPassed(flow int) bool { return x.flows[flow] }
+func (x *FilterJob) FlowPassed(flow int) bool { return x.flows[flow] }
 
 // Scanned is how many entries were looked at.
-func (x *Sieve) Scanned() int { return x.hits.scanned }
+func (x *FilterJob) Scanned() int { return x.hits.scanned }
 
 // Done reports whether all that is to be expected was looked at.
-func (x *Sieve) Done() bool { return x.done }
+func (x *FilterJob) Done() bool { return x.done }
 
 // Err says why packets could not be read; nil where they could.
-func (x *Sieve) Err() error { return x.err }
+func (x *FilterJob) Err() error { return x.err }
 
 // place is where a frame is read again.
 type place struct {
@@ -72,10 +72,10 @@ type place struct {
 // run looks at the entries, batch by batch, and waits for more while the
 // capture grows. A filter that was begun before the first run had learned what
 // it could starts over then.
-func (x *Sieve) run() {
+func (x *FilterJob) run() {
 	s := x.store
 	var places []place
-	var judge *judge
+	var matcher *matcher
 	next := 0
 	var survey *analyze.Survey
 	for {
@@ -85,11 +85,11 @@ func (x *Sieve) run() {
 		default:
 		}
 		s.Lock()
-		if x.filter != nil && judge == nil || s.survey != survey {
+		if x.filter != nil && matcher == nil || s.survey != survey {
 			survey = s.survey
 			next, x.hits, x.flows = 0, hits{}, map[int]bool{}
 			if x.filter != nil {
-				judge = newJudge(x, survey)
+				matcher = newMatcher(x, survey)
 			}
 		}
 		places = places[:0]
@@ -119,13 +119,13 @@ func (x *Sieve) run() {
 		s.tell()
 		s.Unlock()
 		if ended {
-			if judge != nil {
-				judge.finish()
+			if matcher != nil {
+				matcher.finish()
 			}
 			return
 		}
 		if len(places) > 0 {
-			judge.take(places)
+			matcher.take(places)
 			continue
 		}
 		if idle && !s.wait(x.stop) {
@@ -134,9 +134,9 @@ func (x *Sieve) run() {
 	}
 }
 
-// judge asks a filter about frames, in order.
-type judge struct {
-	sieve    *Sieve
+// matcher asks a filter about frames, in order.
+type matcher struct {
+	job      *FilterJob
 	session  *analyze.Session // nil where the filter asks about frames only
 	near     *capture.RangeReader
 	decoder  *capture.Decoder
@@ -149,51 +149,51 @@ type judge struct {
 	passed   []machine.Ref
 }
 
-func newJudge(x *Sieve, survey *analyze.Survey) *judge {
-	j := &judge{sieve: x, near: x.store.in.RangeReader(), decoder: capture.NewDecoder(x.store.options.Decode),
+func newMatcher(x *FilterJob, survey *analyze.Survey) *matcher {
+	m := &matcher{job: x, near: x.store.in.RangeReader(), decoder: capture.NewDecoder(x.store.options.Decode),
 		reading: x.store.NewReading()}
 	needs := x.filter.Needs()
-	j.reading.Join = needs&filter.NeedFields != 0
+	m.reading.Join = needs&filter.NeedFields != 0
 	if needs != 0 {
 		o := x.store.options
-		o.Survey, o.Sink = survey, j.ask
-		j.session = analyze.NewSession(o)
+		o.Survey, o.Sink = survey, m.ask
+		m.session = analyze.NewSession(o)
 	}
-	j.previous = j.reading.Start
-	j.near.Expect(capture.MostRange) // it looks at everything
-	return j
+	m.previous = m.reading.Start
+	m.near.Expect(capture.MostRange) // it looks at everything
+	return m
 }
 
-func (j *judge) ask(r *analyze.Record) {
+func (m *matcher) ask(r *analyze.Record) {
 	if r.Frame == nil && r.Datagram.Bytes == nil {
 		return
 	}
-	if j.sieve.filter.Match(j.reading.Take(r)) {
-		j.passed = append(j.passed, r.Datagram.Ref)
+	if m.job.filter.Match(m.reading.Take(r)) {
+		m.passed = append(m.passed, r.Datagram.Ref)
 	}
 }
 
 // take looks at a batch and publishes what passed.
-func (j *judge) take(places []place) {
-	x := j.sieve
-	j.passed = j.passed[:0]
+func (m *matcher) take(places []place) {
+	x := m.job
+	m.passed = m.passed[:0]
 	var err error
 	for _, p := range places {
-		if j.buf, err = j.near.ReadAt(p.ref, p.offset, &j.frame, j.buf); err != nil {
+		if m.buf, err = m.near.ReadAt(p.ref, p.offset, &m.frame, m.buf); err != nil {
 			break
 		}
-		j.decoder.Decode(&j.frame, &j.packet)
-		j.reading.Previous = j.previous
-		j.previous = j.frame.At
-		if j.session != nil {
-			j.session.Feed(&j.frame, &j.packet)
+		m.decoder.Decode(&m.frame, &m.packet)
+		m.reading.Previous = m.previous
+		m.previous = m.frame.At
+		if m.session != nil {
+			m.session.Feed(&m.frame, &m.packet)
 			continue
 		}
-		j.record = analyze.Record{N: uint64(p.entry), Frame: &j.frame, Packet: &j.packet,
-			Datagram: machine.Datagram{At: j.packet.At, Ref: j.packet.Ref, Bytes: j.packet.Payload, Length: j.packet.Length}}
-		j.ask(&j.record)
+		m.record = analyze.Record{N: uint64(p.entry), Frame: &m.frame, Packet: &m.packet,
+			Datagram: machine.Datagram{At: m.packet.At, Ref: m.packet.Ref, Bytes: m.packet.Payload, Length: m.packet.Length}}
+		m.ask(&m.record)
 	}
-	j.publish(places[len(places)-1].entry + 1)
+	m.publish(places[len(places)-1].entry + 1)
 	if err != nil {
 		x.store.Lock()
 		x.err = err
@@ -201,12 +201,12 @@ func (j *judge) take(places []place) {
 	}
 }
 
-func (j *judge) publish(scanned int) {
-	x := j.sieve
+func (m *matcher) publish(scanned int) {
+	x := m.job
 	x.store.Lock()
 	defer x.store.Unlock()
 	x.hits.grow(scanned)
-	for _, ref := range j.passed {
+	for _, ref := range m.passed {
 		n, ok := x.store.timeline.Find(ref)
 		if ok {
 			x.flows[x.store.timeline.FlowID(n)] = true
@@ -220,11 +220,11 @@ func (j *judge) publish(scanned int) {
 }
 
 // finish takes what the end of the capture tells of held datagrams.
-func (j *judge) finish() {
-	if j.session == nil {
+func (m *matcher) finish() {
+	if m.session == nil {
 		return
 	}
-	j.passed = j.passed[:0]
-	j.session.Finish()
-	j.publish(j.sieve.hits.scanned)
+	m.passed = m.passed[:0]
+	m.session.Finish()
+	m.publish(m.job.hits.scanned)
 }

@@ -21,9 +21,9 @@ const (
 	ofFlows  = filter.OfFlow | filter.OfFinding | filter.OfAddress
 )
 
-// asked is what a filter can be asked about in a view that does not list packets or
+// viewScopes is what a filter can be asked about in a view that does not list packets or
 // flows.
-var asked = map[View]filter.Scope{
+var viewScopes = map[View]filter.Scope{
 	Messages: ofFrames | filter.OfFlow | filter.OfMessage,
 	Findings: ofFrames | filter.OfFlow | filter.OfFinding,
 }
@@ -31,7 +31,7 @@ var asked = map[View]filter.Scope{
 // Refusal says why the filter in force is not asked about the things of a view; nil
 // where it is.
 func (br *Browser) Refusal(v View) error {
-	within, ok := asked[v]
+	within, ok := viewScopes[v]
 	if !ok || br.Filter == nil {
 		return nil
 	}
@@ -43,11 +43,11 @@ func (br *Browser) Refusal(v View) error {
 func (br *Browser) about(f *analyze.Flow, ref machine.Ref, from machine.Side) *filter.Record {
 	if br.Filter.Scope()&ofFrames != 0 {
 		if n, ok := br.Store.Find(ref); ok {
-			if br.asking == nil {
-				br.asking = br.Store.NewReader()
+			if br.filterReader == nil {
+				br.filterReader = br.Store.NewReader()
 			}
-			br.asking.Previous = br.Store.TimeAt(n - 1)
-			if r, err := br.asking.Read(n); err == nil {
+			br.filterReader.Previous = br.Store.TimeAt(n - 1)
+			if r, err := br.filterReader.Read(n); err == nil {
 				return r
 			}
 		}
@@ -83,7 +83,7 @@ func (br *Browser) FindingPasses(x *analyze.Finding) bool {
 // whether one of its packets passes.
 func (br *Browser) FlowPasses(flow *analyze.Flow) bool {
 	f := br.Filter
-	if s := br.Sieve; f.Scope()&^ofFlows != 0 && s != nil {
+	if s := br.FilterJob; f.Scope()&^ofFlows != 0 && s != nil {
 		return s.FlowPassed(flow.ID)
 	}
 	for _, r := range filter.FlowRecords(flow, br.Store.FileName(flow.FirstRef.File())) {

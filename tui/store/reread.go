@@ -7,29 +7,29 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// again reads the frames of the store from the first on, beside the run that
+// reread reads the frames of the store from the first on, beside the run that
 // fills it and without its lock: for readers that want a capture of their own.
-type again struct {
-	store  *Store
-	near   *capture.RangeReader
-	end    int // entries that there were at the beginning
-	next   int
-	places []place
-	buf    []byte
-	stop   chan struct{}
-	read   atomic.Int64 // frames given since the beginning, or since it began anew
-	again  atomic.Bool  // it has begun anew
+type reread struct {
+	store   *Store
+	near    *capture.RangeReader
+	end     int // entries that there were at the beginning
+	next    int
+	places  []place
+	buf     []byte
+	stop    chan struct{}
+	read    atomic.Int64 // frames given since the beginning, or since it began anew
+	rewound atomic.Bool  // it has begun anew
 }
 
-// newAgain wants the store's lock held.
-func newAgain(s *Store) *again {
-	a := &again{store: s, near: s.in.RangeReader(), end: s.Len(), stop: make(chan struct{})}
+// newReread wants the store's lock held.
+func newReread(s *Store) *reread {
+	a := &reread{store: s, near: s.in.RangeReader(), end: s.Len(), stop: make(chan struct{})}
 	a.near.Expect(capture.MostRange)
 	return a
 }
 
 // Next returns the next frame, valid until the one after it; io.EOF behind the last.
-func (a *again) Next(f *capture.Frame) error {
+func (a *reread) Next(f *capture.Frame) error {
 	if a.next >= a.end {
 		return io.EOF
 	}
@@ -59,12 +59,12 @@ func (a *again) Next(f *capture.Frame) error {
 }
 
 // Rewind begins anew.
-func (a *again) Rewind() error {
+func (a *reread) Rewind() error {
 	a.next, a.places = 0, nil
 	a.read.Store(0)
-	a.again.Store(true)
+	a.rewound.Store(true)
 	return nil
 }
 
 // Close does nothing: the input is the store's.
-func (a *again) Close() error { return nil }
+func (a *reread) Close() error { return nil }

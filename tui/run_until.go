@@ -11,9 +11,9 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// hunt runs along one flow until a filter holds: over the packet, what it
+// untilRun runs along one flow until a filter holds: over the packet, what it
 // settled, and what both sides knew then. It works in the background.
-type hunt struct {
+type untilRun struct {
 	model   *Model
 	filter  *filter.Filter
 	way     int
@@ -35,70 +35,70 @@ func (k *knowledge) Sent(s machine.Side) (uint64, bool) { return machine.Sent(k.
 
 func (k *knowledge) Facts() machine.Facts { return k.tracker.Learned() }
 
-// breakWhen begins to run.
-func (m *Model) breakWhen(f *filter.Filter, way int) {
+// runUntil begins to run.
+func (m *Model) runUntil(f *filter.Filter, way int) {
 	flow := m.Focus()
 	if flow == nil || flow.Protocol == nil || flow.Protocol.NewTracker == nil {
 		m.Fail("%v", store.ErrNoFlow)
 		return
 	}
-	m.hunt.end()
-	h := &hunt{model: m, filter: f, way: way, from: m.Selected, found: -1, reading: m.Store.NewReading()}
-	h.reading.Join = f.Needs()&filter.NeedFields != 0
+	m.until.end()
+	u := &untilRun{model: m, filter: f, way: way, from: m.Selected, found: -1, reading: m.Store.NewReading()}
+	u.reading.Join = f.Needs()&filter.NeedFields != 0
 	from := -1
 	if way > 0 {
-		from = h.from + 1
+		from = u.from + 1
 	}
 	var k knowledge
 	take := func(r *analyze.Record, tracker machine.Tracker) bool {
 		if r.Frame == nil {
 			return true
 		}
-		if way < 0 && int(r.N) >= h.from {
+		if way < 0 && int(r.N) >= u.from {
 			return false
 		}
-		x := h.reading.Take(r)
-		h.reading.Previous = r.Datagram.At
+		x := u.reading.Take(r)
+		u.reading.Previous = r.Datagram.At
 		k.tracker = tracker
 		x.Knowledge = &k
-		if h.filter.Match(x) {
-			h.found = int(r.N)
+		if u.filter.Match(x) {
+			u.found = int(r.N)
 			return way < 0
 		}
 		return true
 	}
-	h.work = m.Store.Collect(flow, from, take, func() { h.found = -1 })
-	m.hunt = h
+	u.work = m.Store.Collect(flow, from, take, func() { u.found = -1 })
+	m.until = u
 	m.Say("running until %s", f)
 }
 
 // running reports whether it has not ended.
-func (h *hunt) running() bool { return h != nil && !h.over.Load() }
+func (u *untilRun) running() bool { return u != nil && !u.over.Load() }
 
 // end stops it.
-func (h *hunt) end() {
-	if h.running() {
-		h.over.Store(true)
-		h.work.End()
+func (u *untilRun) end() {
+	if u.running() {
+		u.over.Store(true)
+		u.work.End()
 	}
 }
 
 // settle goes where the hunt has ended.
-func (m *Model) settleHunt() {
-	h := m.hunt
-	if !h.running() || !h.work.Over() {
+func (m *Model) settleUntil() {
+	u := m.until
+	if !u.running() || !u.work.Over() {
 		return
 	}
-	h.end()
+	u.end()
 	switch {
-	case h.work.Err() != nil && !errors.Is(h.work.Err(), analyze.ErrNotReached):
-		m.Fail("%v", h.work.Err())
-	case h.found >= 0:
-		m.Jump(h.found)
-		m.Say("%s holds at frame %s", h.filter, m.SelectedFrame())
-	case h.way > 0:
-		m.Say("%s holds at no later packet of the flow", h.filter)
+	case u.work.Err() != nil && !errors.Is(u.work.Err(), analyze.ErrNotReached):
+		m.Fail("%v", u.work.Err())
+	case u.found >= 0:
+		m.Jump(u.found)
+		m.Say("%s holds at frame %s", u.filter, m.SelectedFrame())
+	case u.way > 0:
+		m.Say("%s holds at no later packet of the flow", u.filter)
 	default:
-		m.Say("%s holds at no earlier packet of the flow", h.filter)
+		m.Say("%s holds at no earlier packet of the flow", u.filter)
 	}
 }
