@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// finiScreen notes that it was given back, and panics once while drawing.
+// finiScreen records the call of Fini, and panics at its second Show.
 type finiScreen struct {
 	tcell.SimulationScreen
 	ended bool
@@ -23,7 +23,7 @@ func (s *finiScreen) Show() {
 	s.SimulationScreen.Show()
 }
 
-// A fault while drawing gives the terminal back before it is told.
+// A panic while drawing restores the terminal before the message is printed.
 func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screen := &finiScreen{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}

@@ -11,20 +11,20 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// untilRun runs along one flow until a filter holds: over the packet, what it
-// settled, and what both sides knew then. It works in the background.
+// untilRun runs along one flow, in the background, until a filter holds. The
+// filter sees the packet, what it settled, and what both sides knew then.
 type untilRun struct {
 	model   *Model
 	filter  *filter.Filter
 	way     int
-	from    int // entry that it begins behind, or before
+	from    int // the entry to start after, or before
 	reading *filter.Reading
 	found   int // -1 for none yet
 	work    *store.Collect
 	over    atomic.Bool
 }
 
-// knowledge is what a walk knows of its flow at a packet.
+// knowledge is what both sides of a flow know at a packet, for filters.
 type knowledge struct{ tracker machine.Tracker }
 
 func (k *knowledge) RTT(s machine.Side) time.Duration { return machine.RTT(k.tracker, s) }
@@ -35,7 +35,7 @@ func (k *knowledge) Sent(s machine.Side) (uint64, bool) { return machine.Sent(k.
 
 func (k *knowledge) Facts() machine.Facts { return k.tracker.Learned() }
 
-// runUntil begins to run.
+// runUntil starts a run. A positive way runs forwards.
 func (m *Model) runUntil(f *filter.Filter, way int) {
 	flow := m.Focus()
 	if flow == nil || flow.Protocol == nil || flow.Protocol.NewTracker == nil {
@@ -72,10 +72,10 @@ func (m *Model) runUntil(f *filter.Filter, way int) {
 	m.Say("running until %s", f)
 }
 
-// running reports whether it has not ended.
+// running reports whether the run goes on. It returns false for nil.
 func (u *untilRun) running() bool { return u != nil && !u.over.Load() }
 
-// end stops it.
+// end stops the run.
 func (u *untilRun) end() {
 	if u.running() {
 		u.over.Store(true)
@@ -83,7 +83,7 @@ func (u *untilRun) end() {
 	}
 }
 
-// settle goes where the hunt has ended.
+// settleUntil selects the packet at which the run has ended.
 func (m *Model) settleUntil() {
 	u := m.until
 	if !u.running() || !u.work.Over() {

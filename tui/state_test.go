@@ -16,7 +16,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// told is a side as `ackscope state --json` tells it.
+// told is a side as `ackscope state --json` prints it.
 type told struct {
 	Frame   uint64
 	Flow    int
@@ -55,7 +55,7 @@ type toldTable struct {
 	Rows    [][]string
 }
 
-// tell formats a view of the inspector's model in the same way.
+// tell formats a view of the state inspector in the same way.
 func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
 	x := told{Frame: frame, Flow: flow, Side: side.String(), Windows: []toldWindow{}, Gauges: []toldGauge{},
 		Tables: []toldTable{}}
@@ -92,8 +92,8 @@ func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
 	return x
 }
 
-// What the state inspector shows at a packet that was gone to by keys equals
-// what the command `ackscope state` tells of it, at random packets.
+// At random packets, the state inspector shows what the command `ackscope
+// state` prints.
 func TestStateEqualsTheCommand(t *testing.T) {
 	program := testenv.Ackscope(t)
 	srdp := filepath.Join(t.TempDir(), "srdp.pcapng")
@@ -121,7 +121,7 @@ func TestStateEqualsTheCommand(t *testing.T) {
 			press(m, ":flow "+strconv.Itoa(f.ID)+"<Enter>"+frame+"GS")
 			text := textOf(screenOf(t, m, 160, 50))
 			out := testenv.Output(t, program, "state", "--json", "--flow", strconv.Itoa(f.ID), "--at", frame, path)
-			// A window whose next is not known has null there.
+			// A window whose next is unknown has null there.
 			decoder := json.NewDecoder(bytes.NewReader(bytes.ReplaceAll(out, []byte(`"next":null`), []byte(`"next":-1`))))
 			for _, side := range []machine.Side{machine.A, machine.B} {
 				want := told{Windows: []toldWindow{}, Gauges: []toldGauge{}, Tables: []toldTable{}}
@@ -133,7 +133,7 @@ func TestStateEqualsTheCommand(t *testing.T) {
 					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command tells\n%+v", filepath.Base(path), frame,
 						side, got, want)
 				}
-				// And what is drawn is that: the newest row of the first window.
+				// The screen shows the same: the newest row of the first window.
 				if w := want.Windows; len(w) > 0 && w[0].Cells != "" && !strings.Contains(text, newestRow(&w[0], 32)) &&
 					!strings.Contains(text, newestRow(&w[0], 16)) {
 					t.Errorf("%s, frame %s, side %s: the screen does not show %q:\n%s", filepath.Base(path), frame, side,
@@ -144,8 +144,8 @@ func TestStateEqualsTheCommand(t *testing.T) {
 	}
 }
 
-// newestRow returns the last row of a window as the strips have it: its first
-// sequence, then cells in groups of eight.
+// newestRow returns the last row of a window as the screen formats it: its
+// first sequence, then cells in groups of eight.
 func newestRow(w *toldWindow, per int64) string {
 	last := w.First + int64(len(w.Cells)) - 1
 	row := last - last%per

@@ -12,18 +12,19 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Autopsy is the view of how a connection ended.
+// Autopsy shows how a connection ended.
 type Autopsy struct {
 	word WordAutopsy
-	page *autopsyPage // the one that is shown, or being written; nil for none
+	page *autopsyPage // on screen, or being written; nil for none
 	lines
 }
 
-// WordAutopsy words how a connection ended, from its records, which each hands to a sink;
-// it gives nothing for one that had not ended by the instant end.
+// WordAutopsy describes how a connection ended, in lines of text. It calls each
+// to receive the connection's records. It returns no lines for a connection
+// that had not ended by the instant end.
 type WordAutopsy = func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string
 
-// Enter does nothing: there is nothing behind the page.
+// Enter does nothing: a page has nothing to open.
 func (*Autopsy) Enter(*browser.Browser) {}
 
 // Draw draws the page of the flow in focus.
@@ -41,20 +42,20 @@ func (a *Autopsy) Draw(br *browser.Browser, c draw.Canvas) {
 	br.Text.Draw(c.Part(1, 1, c.W-1, c.H-1))
 }
 
-// autopsyPage is the page of one flow. It is written in the background and kept
-// while nothing changes it.
+// autopsyPage is the page of one flow. It is written in the background, and
+// kept until another flow or run replaces it.
 type autopsyPage struct {
 	flow  int
 	pass  int
 	lines []string
 	done  bool
-	stop  bool // nobody waits for it any more
+	stop  bool // another page has replaced it
 }
 
-// autopsyMost bounds the packets that are walked for a page.
+// autopsyMost limits the packets that are stepped over for a page.
 const autopsyMost = 2_000_000
 
-// write makes the page. The lock is let go between stretches of the walk.
+// write writes the page. It releases the lock after each batch of the walk.
 func (p *autopsyPage) write(s *store.Store, f *analyze.Flow, word WordAutopsy) {
 	s.Lock()
 	defer s.Unlock()
@@ -109,8 +110,9 @@ func (a *Autopsy) text(br *browser.Browser) []string {
 	return p.lines
 }
 
-// lastWords says when each side was last seen, for a flow without a page. The lock
-// is let go now and then: a side may have been silent for most of the capture.
+// lastWords says when each side was last seen, for a flow without a page. It
+// releases the lock from time to time: a side may have been silent for most of
+// the capture.
 func (p *autopsyPage) lastWords(s *store.Store, f *analyze.Flow) (out []string) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		n, ok := s.LastOf(f)

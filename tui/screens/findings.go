@@ -15,8 +15,8 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// FindingTable is what the rules found, grouped by rule; the explanation stands
-// at the side.
+// FindingTable shows the findings, grouped by rule. The explanation is beside
+// them.
 type FindingTable struct {
 	list    draw.List
 	rows    []findingRow
@@ -24,29 +24,29 @@ type FindingTable struct {
 	reverse bool
 	version int
 	width   int // columns of the list
-	flow    int // of the flow that is open; 0 for all
+	flow    int // the open flow; 0 for all
 	filter  *filter.Filter
-	refused error // why the filter is not asked; nil where it is
-	frame   int   // which of the finding's frames enter goes to next
+	refused error // why the filter is ignored; nil if it is applied
+	frame   int   // which frame of the finding Enter shows next
 	later   *findingGather
 }
 
-// findingRow is a heading over a rule's findings, or one of them.
+// findingRow is the heading of a rule, or one of the rule's findings.
 type findingRow struct {
 	rule    *machine.Rule
 	finding *analyze.Finding // nil for a heading
-	count   uint64           // of a heading
+	count   uint64           // of a heading: the sum of its findings
 }
 
 var findingOrders = []string{"gravity", "count", "flow"}
 
-// settle gathers the findings anew where something has changed.
+// settle updates the rows after a change.
 func (t *FindingTable) settle(br *browser.Browser) {
 	if t.version == br.Store.Version() && t.flow == br.Flow && t.filter == br.Filter {
 		return
 	}
 	if t.later != nil && t.version >= 0 && t.flow == br.Flow && t.filter == br.Filter {
-		return // that one first: it is drawn, and asked again
+		return // wait for it: it redraws the screen, which calls settle again
 	}
 	t.version, t.flow, t.filter = br.Store.Version(), br.Flow, br.Filter
 	t.refused = br.Refusal(browser.Findings)
@@ -75,23 +75,24 @@ func (t *FindingTable) settle(br *browser.Browser) {
 	})
 }
 
-// findingGather goes through the flows for their findings, some flows at a time:
-// there may be a million.
+// findingGather collects the findings of all flows, some flows at a time: there
+// may be a million flows.
 type findingGather struct {
 	flow    int // 0 for all
 	sort    int
 	reverse bool
 	session *analyze.Session
-	next    int // flow to be looked at
+	next    int // index of the next flow to read
 	byRule  map[*machine.Rule][]*analyze.Finding
 	count   map[*machine.Rule]uint64
 	rules   []*machine.Rule
 }
 
-// gather takes up the findings of so many flows; false where there are no more.
+// gather adds the findings of up to most flows. It returns false when there are
+// no more flows.
 func (g *findingGather) gather(br *browser.Browser, t *FindingTable, most int) bool {
 	flows := br.Store.Flows()
-	if g.session != br.Store.Session() { // the second run has flows of its own
+	if g.session != br.Store.Session() { // the second run replaces the flows
 		g.session, g.next, g.rules = br.Store.Session(), 0, nil
 		clear(g.byRule)
 		clear(g.count)
@@ -116,7 +117,7 @@ func (g *findingGather) gather(br *browser.Browser, t *FindingTable, most int) b
 	return g.next < len(flows)
 }
 
-// rows makes the rows of the table. It runs without the lock.
+// rows returns the rows of the table. It runs without the lock.
 func (g *findingGather) rows() (out []findingRow) {
 	slices.SortStableFunc(g.rules, func(x, y *machine.Rule) int {
 		c := cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(x.ID, y.ID))
@@ -140,7 +141,7 @@ func (g *findingGather) rows() (out []findingRow) {
 	return out
 }
 
-// Area returns where the rows stand: the explanation has the columns beside them.
+// Area returns the area of the rows. The explanation has the columns beside it.
 func (t *FindingTable) Area() (rows *draw.List, line, width int) { return &t.list, 3, t.width }
 
 // Move moves the cursor.
@@ -149,7 +150,7 @@ func (t *FindingTable) Move(br *browser.Browser, by int) {
 	t.frame, br.Text.List = 0, draw.List{}
 }
 
-// Matches looks at the rule and at what it found.
+// Matches searches the rules and what they found.
 func (t *FindingTable) Matches(_ *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	return len(t.rows), t.list.Cursor, func(row int) bool {
 		x := &t.rows[row]
@@ -168,20 +169,20 @@ func (t *FindingTable) Copy(*browser.Browser) string {
 	return ""
 }
 
-// SortTurn turns the order around.
+// SortTurn reverses the order.
 func (t *FindingTable) SortTurn(*browser.Browser) {
 	t.reverse = !t.reverse
 	t.version = -1
 }
 
-// SortNext orders by the next figure.
+// SortNext sorts by the next order: gravity, count, flow.
 func (t *FindingTable) SortNext(br *browser.Browser) {
 	t.sort = (t.sort + 1) % len(findingOrders)
 	t.version = -1
 	br.Say("sorted by %s: i turns it around", findingOrders[t.sort])
 }
 
-// selected is the row at the cursor; nil for none.
+// selected returns the row at the cursor, or nil.
 func (t *FindingTable) selected() *findingRow {
 	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
@@ -189,8 +190,8 @@ func (t *FindingTable) selected() *findingRow {
 	return &t.rows[t.list.Cursor]
 }
 
-// Enter goes to the first frame of the finding; come back and enter again for
-// the next one.
+// Enter shows the first frame of the finding. When the user returns and presses
+// it again, it shows the next frame.
 func (t *FindingTable) Enter(br *browser.Browser) {
 	r := t.selected()
 	if r == nil {
@@ -217,7 +218,7 @@ func (t *FindingTable) Enter(br *browser.Browser) {
 	br.Say("%s: frame %s, %d of %d", x.Rule.ID, br.Store.Frame(ref), (t.frame-1)%len(refs)+1, len(refs))
 }
 
-// explain formats the row for the pane at the side.
+// explain formats the row for the pane beside the list.
 func (r *findingRow) explain(width int) (lines []string) {
 	lines = append(lines, fmt.Sprintf("\x1b[1m%s\x1b[0m  %s", r.rule.ID, r.rule.Severity), "")
 	if x := r.finding; x != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Draw draws the verdicts, and why below.
+// Draw draws the verdicts, and the explanation of one below.
 func (t *ReplayTable) Draw(br *browser.Browser, c draw.Canvas) {
 	t.ensure(br)
 	t.settle(br)

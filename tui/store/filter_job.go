@@ -7,61 +7,62 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// FilterJob finds the packets that a flow and a display filter leave, in the
-// background: a goroutine of its own, with an analysis of its own where the
-// filter asks about what only an analysis knows. Results show as they come.
+// FilterJob finds the packets that belong to a flow and pass a display filter.
+// It runs in a goroutine of its own. If the filter needs analysis, the job has
+// an analysis of its own. Results appear while it runs.
 //
-// What passes are rows, from 0, each with its entry.
+// A row is a packet that passed, counted from 0. Each row has its entry in the
+// store.
 type FilterJob struct {
 	store  *Store
 	flow   int            // 0 for all
 	filter *filter.Filter // nil for none
-	hits   hits           // under the store's lock
-	flows  map[int]bool   // of which a packet passes, whichever flow is shown; under the lock too
-	done   bool           // all that is to be expected was looked at
+	hits   hits           // needs the store's lock
+	flows  map[int]bool   // flows of which a packet passes, whatever flow is shown; needs the store's lock
+	done   bool           // every entry has been checked
 	err    error
 	stop   chan struct{}
 }
 
-// StartFilter begins to look for the packets of a flow (0 for all) that pass a filter (nil
-// for none).
+// StartFilter starts a search for the packets of a flow that pass a filter.
+// Flow 0 means all flows; a nil filter passes everything.
 func (s *Store) StartFilter(flow int, f *filter.Filter) *FilterJob {
 	x := &FilterJob{store: s, flow: flow, filter: f, stop: make(chan struct{})}
 	s.Work(x.run)
 	return x
 }
 
-// Close ends the search.
+// Close stops the search.
 func (x *FilterJob) Close() { close(x.stop) }
 
-// Rows is how many packets have passed so far.
+// Rows returns the number of packets that have passed so far.
 func (x *FilterJob) Rows() int { return x.hits.total }
 
-// Entry returns the entry of a row; false where there are not so many.
+// Entry returns the entry of a row. It returns false if there is no such row.
 func (x *FilterJob) Entry(row int) (int, bool) { return x.hits.nth(row) }
 
-// Row returns the row of an entry, or of the next one that passes.
+// Row returns the row of an entry, or of the next entry that passes.
 func (x *FilterJob) Row(entry int) int { return x.hits.rank(entry) }
 
-// Refused reports whether an entry was looked at and does not pass.
+// Refused reports whether an entry was checked and did not pass.
 func (x *FilterJob) Refused(entry int) bool {
 	return !x.hits.has(entry) && (x.hits.scanned > entry || x.done)
 }
 
-// FlowPassed reports whether a packet of a flow passes the filter, whichever flow is
-// shown.
+// FlowPassed reports whether a packet of a flow passes the filter, whatever
+// flow is shown.
 func (x *FilterJob) FlowPassed(flow int) bool { return x.flows[flow] }
 
-// Scanned is how many entries were looked at.
+// Scanned returns the number of entries that were checked.
 func (x *FilterJob) Scanned() int { return x.hits.scanned }
 
-// Done reports whether all that is to be expected was looked at.
+// Done reports whether every entry was checked.
 func (x *FilterJob) Done() bool { return x.done }
 
-// Err says why packets could not be read; nil where they could.
+// Err returns the error that kept packets from being read, or nil.
 func (x *FilterJob) Err() error { return x.err }
 
-// place is where a frame is read again.
+// place is where to read a frame of the store.
 type place struct {
 	entry  int
 	ref    machine.Ref
@@ -69,9 +70,9 @@ type place struct {
 	flow   int
 }
 
-// run looks at the entries, batch by batch, and waits for more while the
-// capture grows. A filter that was begun before the first run had learned what
-// it could starts over then.
+// run checks the entries batch by batch, and waits for more while the capture
+// grows. The first run over a file learns settings that a filter may need. When
+// it ends, run restarts.
 func (x *FilterJob) run() {
 	s := x.store
 	var places []place
@@ -134,10 +135,10 @@ func (x *FilterJob) run() {
 	}
 }
 
-// matcher asks a filter about frames, in order.
+// matcher applies a filter to frames in order.
 type matcher struct {
 	job      *FilterJob
-	session  *analyze.Session // nil where the filter asks about frames only
+	session  *analyze.Session // nil if the filter needs frames only
 	near     *capture.RangeReader
 	decoder  *capture.Decoder
 	frame    capture.Frame
@@ -160,7 +161,7 @@ func newMatcher(x *FilterJob, survey *analyze.Survey) *matcher {
 		m.session = analyze.NewSession(o)
 	}
 	m.previous = m.reading.Start
-	m.near.Expect(capture.MostRange) // it looks at everything
+	m.near.Expect(capture.MostRange) // it reads every frame
 	return m
 }
 
@@ -173,7 +174,7 @@ func (m *matcher) ask(r *analyze.Record) {
 	}
 }
 
-// take looks at a batch and publishes what passed.
+// take checks a batch of frames and publishes those that passed.
 func (m *matcher) take(places []place) {
 	x := m.job
 	m.passed = m.passed[:0]
@@ -219,7 +220,8 @@ func (m *matcher) publish(scanned int) {
 	x.store.tell()
 }
 
-// finish takes what the end of the capture tells of held datagrams.
+// finish checks the datagrams that the analysis held until the end of the
+// capture.
 func (m *matcher) finish() {
 	if m.session == nil {
 		return

@@ -7,28 +7,30 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// reread reads the frames of the store from the first on, beside the run that
-// fills it and without its lock: for readers that want a capture of their own.
+// reread reads the store's frames again, from the first. It runs beside the run
+// that fills the store. It serves readers that need a capture of their own,
+// such as a replay.
 type reread struct {
 	store   *Store
 	near    *capture.RangeReader
-	end     int // entries that there were at the beginning
+	end     int // number of entries at the start
 	next    int
 	places  []place
 	buf     []byte
 	stop    chan struct{}
-	read    atomic.Int64 // frames given since the beginning, or since it began anew
-	rewound atomic.Bool  // it has begun anew
+	read    atomic.Int64 // frames returned since the start or the last Rewind
+	rewound atomic.Bool  // Rewind was called
 }
 
-// newReread wants the store's lock held.
+// newReread requires the store's lock.
 func newReread(s *Store) *reread {
 	a := &reread{store: s, near: s.in.RangeReader(), end: s.Len(), stop: make(chan struct{})}
 	a.near.Expect(capture.MostRange)
 	return a
 }
 
-// Next returns the next frame, valid until the one after it; io.EOF behind the last.
+// Next returns the next frame, which is valid until the following call. It
+// returns io.EOF after the last.
 func (a *reread) Next(f *capture.Frame) error {
 	if a.next >= a.end {
 		return io.EOF
@@ -58,7 +60,7 @@ func (a *reread) Next(f *capture.Frame) error {
 	return err
 }
 
-// Rewind begins anew.
+// Rewind restarts at the first frame.
 func (a *reread) Rewind() error {
 	a.next, a.places = 0, nil
 	a.read.Store(0)
@@ -66,5 +68,5 @@ func (a *reread) Rewind() error {
 	return nil
 }
 
-// Close does nothing: the input is the store's.
+// Close does nothing: the input belongs to the store.
 func (a *reread) Close() error { return nil }

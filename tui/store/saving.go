@@ -7,24 +7,26 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Saver takes frames into a capture file.
+// Saver writes frames to a capture file.
 type Saver interface {
-	// Abort returns the file up, instead of Close: what stood there before stays.
+	// Abort gives the file up. It replaces Close, and leaves an older file as it
+	// was.
 	Abort() error
 	Write(*capture.Frame) error
 	Close() error
 }
 
-// Saving is packets on their way into a capture file, in the background. The lock is
-// to be held to read it.
+// Saving is a background job that writes packets to a capture file. Its readers
+// hold the store's lock.
 type Saving struct {
 	Total   int
 	Written int
-	Err     error // once it is done
+	Err     error // set when Done
 	Done    bool
 }
 
-// Save begins to write the packets that a job leaves; nil for all that there are.
+// Save starts to write the packets that a filter job has found. A nil job
+// writes all packets.
 func (s *Store) Save(out Saver, job *FilterJob) *Saving {
 	x := &Saving{Total: s.Len()}
 	if job != nil {
@@ -45,7 +47,7 @@ func (s *Store) Save(out Saver, job *FilterJob) *Saving {
 	return x
 }
 
-// write copies the packets.
+// write copies the packets, batch by batch.
 func (x *Saving) write(s *Store, job *FilterJob, out Saver) error {
 	near := s.in.RangeReader()
 	near.Expect(capture.MostRange)
