@@ -20,7 +20,7 @@ type Options struct {
 	Config string
 	// Autopsy describes how a connection ended. It is nil if no protocol has
 	// autopsies.
-	Autopsy screens.WordAutopsy
+	Autopsy screens.AutopsyFunc
 	// Files names the captures that the user can go to. File is the index of the
 	// open one. Files may be empty for a single capture.
 	Files []string

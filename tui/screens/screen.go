@@ -90,11 +90,11 @@ type Set struct {
 
 // NewSet returns the screens of a browser's capture. autopsy is nil if no
 // protocol has pages of autopsies.
-func NewSet(br *browser.Browser, autopsy WordAutopsy) *Set {
+func NewSet(br *browser.Browser, autopsy AutopsyFunc) *Set {
 	br.Layout.FlowSort = min(max(br.Layout.FlowSort, 0), len(flowColumns)-1)
 	s := &Set{
 		Flows: &FlowTable{sort: br.Layout.FlowSort, reverse: br.Layout.FlowReverse}, State: &StateView{diff: -1},
-		Messages: &MessageTable{}, Findings: &FindingTable{}, Autopsy: &Autopsy{word: autopsy}, Replay: &ReplayTable{},
+		Messages: &MessageTable{}, Findings: &FindingTable{}, Autopsy: &Autopsy{describe: autopsy}, Replay: &ReplayTable{},
 	}
 	s.Packets = &PacketView{state: s.State}
 	s.State.packets = s.Packets
