@@ -1,3 +1,4 @@
-// Package about holds the commands that tell what ackscope knows: protocols, fields,
-// explain, schema and man; and reads the profiles, keys and schemas that a user names.
+// Package about holds the commands that describe ackscope itself: protocols,
+// fields, explain, schema and man. It also reads the profiles, keys and schemas
+// that the command line names.
 package about
