@@ -1,3 +1,3 @@
-// Package files holds the commands that make files: capture, export, report, merge and
-// anonymise.
+// Package files holds the commands that write files: capture, export, report,
+// merge and anonymise.
 package files
