@@ -1,3 +1,4 @@
-// Package listing holds the commands that list what a capture shows: flows, packets,
-// events, messages, findings, ledger and graph, as text, JSON Lines or tshark's output.
+// Package listing holds the commands that list what a capture shows. They are
+// flows, packets, events, messages, findings, ledger and graph. They print
+// text, JSON Lines or tshark's formats.
 package listing

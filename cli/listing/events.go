@@ -58,7 +58,8 @@ func events(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text s
 		to = a.Lines(&export.Events.Schema)
 	}
 	if live.Streams(watch) {
-		// What a frame holds beyond what its packet settled is gone, and findings come later.
+		// Live traffic keeps no frames, and findings come later: filters cannot
+		// name them.
 		if err := p.begin(text, to, reader.OfEvents&reader.OfLive&^filter.OfFinding); err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func events(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text s
 	return TellEvents(a, p, text, args, to)
 }
 
-// begin says what is told, and to whom.
+// begin sets what is printed, and where.
 func (p *EventPrinter) begin(text string, to export.Encoder, within filter.Scope) (err error) {
 	if to != nil {
 		p.rows = export.NewRows(export.Events, to)
@@ -79,7 +80,8 @@ func (p *EventPrinter) begin(text string, to export.Encoder, within filter.Scope
 	return err
 }
 
-// TellEvents returns events to an encoder; to eyes where there is none.
+// TellEvents passes events to an encoder, or prints them as text if there is
+// none.
 func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to export.Encoder) (err error) {
 	if err := p.begin(text, to, reader.OfEvents); err != nil {
 		return err
@@ -99,7 +101,8 @@ func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to expo
 	})
 }
 
-// heading names the recording, where there are several and eyes to read it.
+// heading prints the recording's name above text, if there are several
+// recordings.
 func (p *EventPrinter) heading(r *reader.Recording) error {
 	if p.rows != nil {
 		return nil
@@ -127,17 +130,17 @@ func (p *EventPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, f
 		r.Tick = func() { p.draw(r) }
 	}
 	_, err = r.Run(o)
-	for _, line := range p.newest { // the last of the table stays
+	for _, line := range p.newest { // leave the last table on screen
 		_, writeErr := p.App.Writer().Write(line)
 		err = errors.Join(err, writeErr)
 	}
 	return p.App.Ended(errors.Join(p.err, err, r.End()))
 }
 
-// newestKept is how many events a table on a terminal has to choose from.
+// newestKept is how many events are kept for a table on a terminal.
 const newestKept = 500
 
-// keep takes an event for the table.
+// keep keeps an event for the table.
 func (p *EventPrinter) keep(line []byte) {
 	p.told++
 	if len(p.newest) == newestKept {
@@ -147,7 +150,7 @@ func (p *EventPrinter) keep(line []byte) {
 	p.newest = append(p.newest, bytes.Clone(line))
 }
 
-// draw shows the newest events, as many as there is room for.
+// draw shows as many of the newest events as fit.
 func (p *EventPrinter) draw(r *reader.Running) {
 	width, height := r.Screen.Size()
 	p.width = width
@@ -168,15 +171,15 @@ type EventPrinter struct {
 	ask   *reader.Asker
 	paint show.Painter
 	err   error
-	rows  *export.Rows[export.EventRow] // nil for eyes
+	rows  *export.Rows[export.EventRow] // nil for text
 	row   export.EventRow
 	line  []byte
 
-	running *reader.Running // of traffic as it comes; nil for files
+	running *reader.Running // live traffic; nil for files
 	newest  [][]byte        // for a table on the terminal
 	told    uint64
 
-	// widths grow with what was printed
+	// the widths grow with what was printed
 	number, address, name int
 	width                 int // of the terminal; 0 for none
 }
@@ -220,7 +223,7 @@ func eventStyle(k machine.EventKind) show.Style {
 	}
 }
 
-// print writes an event for eyes.
+// print prints an event as text.
 func (p *EventPrinter) print(f *analyze.Flow, e *machine.Event) {
 	var scratch [64]byte
 	b := p.line[:0]

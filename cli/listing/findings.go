@@ -85,7 +85,8 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	return nil
 }
 
-// Study finds and prints; the error is how reading ended.
+// Study analyses a recording and prints its findings. The error is how reading
+// ended.
 func (p *FindingPrinter) Study(r *reader.Recording) error {
 	var goneErr error
 	p.gone = findingCounts{}
@@ -109,7 +110,8 @@ func (p *FindingPrinter) Study(r *reader.Recording) error {
 	return p.App.Ended(err)
 }
 
-// heading names the recording, where there are several and eyes to read it.
+// heading prints the recording's name above text, if there are several
+// recordings.
 func (p *FindingPrinter) heading() error {
 	if p.Rows != nil {
 		return nil
@@ -130,7 +132,8 @@ func (p *FindingPrinter) all(s *analyze.Session) error {
 	return nil
 }
 
-// counted returns a flow's findings that pass, and counts those that the gate asks for.
+// counted returns a flow's findings that pass the filter. It counts the
+// findings that --fail-on asks for.
 func (p *FindingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
 	found := p.passed(f)
 	for _, x := range found {
@@ -158,15 +161,15 @@ type FindingPrinter struct {
 	Ask        *reader.Asker
 	width      int // of the terminal; 0 for none
 	Gate       machine.Severity
-	grave      uint64                          // findings of that severity or above
-	Rows       *export.Rows[export.FindingRow] // nil for eyes
+	grave      uint64                          // findings at or above the severity of --fail-on
+	Rows       *export.Rows[export.FindingRow] // nil for text
 	total      findingCounts                   // of all recordings
-	recordings int                             // that were told of
-	told       map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
-	gone       findingCounts                   // of flows that were let go: their findings are printed already
+	recordings int                             // number of recordings printed
+	told       map[*analyze.Finding]uint64     // occurrences that were printed as provisional
+	gone       findingCounts                   // of discarded flows, whose findings are printed already
 }
 
-// verdict is the first line: how many of which severity.
+// verdict prints the first line: the number of findings of each severity.
 func (p *FindingPrinter) verdict(s *analyze.Session) {
 	t := p.gone
 	t.add(s.Flows())
@@ -175,7 +178,7 @@ func (p *FindingPrinter) verdict(s *analyze.Session) {
 	p.recordings++
 }
 
-// sum ends the output of several recordings with what all of them have.
+// sum prints the totals of several recordings.
 func (p *FindingPrinter) sum() error {
 	if p.recordings < 2 {
 		return nil
@@ -184,7 +187,7 @@ func (p *FindingPrinter) sum() error {
 	return err
 }
 
-// findingCounts counts flows and their findings by severity.
+// findingCounts counts flows, and their findings by severity.
 type findingCounts struct {
 	flows, known, affected int
 	findings               [machine.Error + 1]uint64
@@ -211,8 +214,8 @@ func (t *findingCounts) count(f *analyze.Flow) {
 	t.health.Add(f)
 }
 
-// text formats the counts. Where no rule fired, that is all that is said: it does
-// not follow that nothing is wrong.
+// text formats the counts. If no rule fired it says only that, since something
+// may still be wrong.
 func (t *findingCounts) text(paint show.Painter) string {
 	if t.affected == 0 {
 		return fmt.Sprintf("No rule fired in %s, %d of a protocol that is known. %s", show.Plural(t.flows, "flow"), t.known,

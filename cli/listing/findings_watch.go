@@ -14,7 +14,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// watch prints findings of traffic as it comes.
+// watch prints findings of live traffic.
 func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
 	p.Ask.Begin(from)
 	p.told = nil
@@ -44,7 +44,7 @@ func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags,
 	return r.Show(o, p.Rows != nil, func() { p.tick(r) }, p.all)
 }
 
-// tick shows the findings as they are now.
+// tick shows the current findings.
 func (p *FindingPrinter) tick(r *reader.Running) {
 	if r.Screen != nil {
 		r.Screen.Draw(p.table(r))
@@ -63,7 +63,8 @@ func (p *FindingPrinter) tick(r *reader.Running) {
 	}
 }
 
-// table draws the findings that there is room for: the gravest, and of those the newest.
+// table formats the findings for which there is room: the gravest first, and of
+// equal ones the newest.
 func (p *FindingPrinter) table(r *reader.Running) []byte {
 	width, height := r.Screen.Size()
 	var all []*analyze.Finding
@@ -86,7 +87,7 @@ func (p *FindingPrinter) table(r *reader.Running) []byte {
 		Heads: []string{"", "rule", "flow", "side", "count", "newest", "what"},
 		Right: []bool{false, false, true, false, true, false, false},
 	}
-	_ = c.Render(&text, len(all), func(i int) { // a builder does not fail
+	_ = c.Render(&text, len(all), func(i int) { // writing to a buffer cannot fail
 		x := all[i]
 		c.Str(show.SeverityStyle(x.Rule.Severity), strings.ToUpper(x.Rule.Severity.String()))
 		c.Str(show.Bold, x.Rule.ID)

@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// watch prints flows while they go on.
+// watch prints flows of live traffic.
 func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
 	p.picked.begin(from)
 	p.told = nil
@@ -34,12 +34,13 @@ func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, fr
 	return r.Show(o, p.rows != nil, func() { p.tick(r) }, p.all)
 }
 
-// tick shows the flows as they are now.
+// tick shows the current flows.
 func (p *flowPrinter) tick(r *reader.Running) {
 	if r.Screen != nil {
 		var text bytes.Buffer
 		width, height := r.Screen.Size()
-		_ = writeFlowTable(&text, r.Session, p.picked, p.paint, tableRoom{width, height - 4}) // a buffer does not fail
+		// Writing to a buffer cannot fail.
+		_ = writeFlowTable(&text, r.Session, p.picked, p.paint, tableRoom{width, height - 4})
 		r.Screen.Draw(text.Bytes())
 		return
 	}

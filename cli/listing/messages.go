@@ -49,7 +49,8 @@ func messages(a *app.App, args []string, text string) error {
 	return TellMessages(a, args, text, nil)
 }
 
-// TellMessages returns messages to an encoder; to eyes where there is none.
+// TellMessages passes messages to an encoder, or prints them as text if there
+// is none.
 func TellMessages(a *app.App, args []string, text string, to export.Encoder) error {
 	ask, err := reader.NewAsker(a, text, "messages", reader.OfMessages)
 	if err != nil {
@@ -81,7 +82,7 @@ type messagePrinter struct {
 	app  *app.App
 	ask  *reader.Asker
 	err  error
-	rows *export.Rows[export.MessageRow] // nil for eyes
+	rows *export.Rows[export.MessageRow] // nil for text
 	row  export.MessageRow
 	line []byte
 }
@@ -107,7 +108,7 @@ func (p *messagePrinter) record(r *analyze.Record) {
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// print writes a message for eyes.
+// print prints a message as text.
 func (p *messagePrinter) print(f *analyze.Flow, m *machine.Message, name string, values dissect.Values) {
 	b := fmt.Appendf(p.line[:0], "%7d  ", m.Frames[0].Frame())
 	b = m.At.Time().AppendFormat(b, "15:04:05.000000")
