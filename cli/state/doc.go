@@ -1,3 +1,3 @@
-// Package state holds the command state: what each side knew at a frame, as a picture,
-// as JSON, or as the difference of two frames.
+// Package state holds the command state: what each side knew at a frame. It
+// prints a picture, JSON, or the difference between two frames.
 package state

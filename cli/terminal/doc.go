@@ -1,3 +1,3 @@
-// Package terminal holds the command tui: it opens captures for the screens of package
-// tui, one at a time.
+// Package terminal holds the command tui, which opens captures for package tui,
+// one at a time.
 package terminal
