@@ -94,8 +94,8 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 // replay.
 const reportPasses = 3
 
-// reportOn adds a recording to a report. told says whether it was added. reading
-// and writing are the errors of reading the recording and of writing the report.
+// reportOn adds a recording to a report. The result told says whether it was
+// added. The errors are of reading the recording and of writing the report.
 func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (told bool,
 	reading, writing error) {
 	in, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: reportPasses})
