@@ -45,7 +45,7 @@ func (v *view) packets(t *testing.T, each func(i int, k *wire.Packet) (stop bool
 	t.Helper()
 	profile := v.profile(t)
 	var k wire.Packet
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if profile.Parse(x.b, len(x.b), &k) == nil && each(i, &k) {
 			return
 		}
@@ -57,14 +57,14 @@ func (v *view) packets(t *testing.T, each func(i int, k *wire.Packet) (stop bool
 func numberReused(t *testing.T, v *view) (frame uint64) {
 	known := map[uint32][]byte{}
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own || k.Kind != wire.KindRegular {
+		if !v.sightings[i].own || k.Kind != wire.KindRegular {
 			return false
 		}
-		if was, ok := known[k.Sequence]; ok && !bytes.Equal(was, v.sights[i].b) {
+		if was, ok := known[k.Sequence]; ok && !bytes.Equal(was, v.sightings[i].b) {
 			frame = v.frames[i]
 			return true
 		}
-		known[k.Sequence] = v.sights[i].b
+		known[k.Sequence] = v.sightings[i].b
 		return false
 	})
 	return frame
@@ -76,7 +76,7 @@ func numberReused(t *testing.T, v *view) (frame uint64) {
 func brokenFragments(t *testing.T, v *view) (frame uint64) {
 	due, count, size, sequence, met := 0, 0, 0, uint32(0), false
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			return false
 		}
 		fragment := k.Kind == wire.KindFragment
@@ -103,7 +103,7 @@ func brokenFragments(t *testing.T, v *view) (frame uint64) {
 func unevenFragments(t *testing.T, v *view) (frame uint64) {
 	size := 0
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own || k.Kind != wire.KindFragment || k.FragmentID == k.FragmentCount-1 {
+		if !v.sightings[i].own || k.Kind != wire.KindFragment || k.FragmentID == k.FragmentCount-1 {
 			return false
 		}
 		if size > 0 && k.PayloadLen != size {
@@ -162,7 +162,7 @@ func acksAway(t *testing.T, v *view) (frame uint64) {
 		return true
 	}
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			q := peer.take(k.Sequence)
 			if first < 0 {
 				first = q
@@ -217,7 +217,7 @@ func acksNear(t *testing.T, v *view) (frame uint64) {
 	o := &headerOracle{complete: map[uint32]int{}, parts: map[uint32]map[int]bool{}, cut: map[uint32]bool{},
 		accepted: map[uint32]bool{}, skipped: map[uint32]skip{}, read: -1}
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			o.came(k)
 		} else if k.HasHeader {
 			frame = o.sent(v.frames[i], k.Header)

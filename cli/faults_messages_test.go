@@ -37,8 +37,8 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 	largest, oldest, ids := 0, int64(0), numbers{met: true}
 	profile := v.profile(t)
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		at := v.sights[i].at
-		if !v.sights[i].own {
+		at := v.sightings[i].at
+		if !v.sightings[i].own {
 			q := peer.take(k.Header.Sequence)
 			acks[q] = namedBy(&own, k.Header)
 			for _, n := range acks[q] {
@@ -57,7 +57,7 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 				}
 			}
 		}
-		section, err := profile.Messages.Open(v.sights[i].b[k.PayloadOffset:], 0)
+		section, err := profile.Messages.Open(v.sightings[i].b[k.PayloadOffset:], 0)
 		if err != nil {
 			t.Fatal(err)
 		}

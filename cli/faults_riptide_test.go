@@ -49,7 +49,7 @@ func (v *view) messages(t *testing.T, each func(i int, m *wire.Message) (wrong b
 	}
 	codec := wire.Codec{Dialect: version.Build.Dialect}
 	var m wire.Message
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if err := codec.Parse(x.b, len(x.b), &m); err != nil && m.Type == 0 {
 			continue
 		}
@@ -63,7 +63,7 @@ func (v *view) messages(t *testing.T, each func(i int, m *wire.Message) (wrong b
 // asks reports whether a message of a view is a client's heartbeat. In the
 // notes' form a server's heartbeats have an RTT too.
 func (v *view) asks(i int, m *wire.Message) bool {
-	return m.Type == wire.Heartbeat && v.sights[i].own == (v.run.side == 0)
+	return m.Type == wire.Heartbeat && v.sightings[i].own == (v.run.side == 0)
 }
 
 // welcomesOnce reports whether the server's Welcome has no answer.
@@ -95,11 +95,11 @@ func riptideAcksNear(t *testing.T, v *view) uint64 {
 	spoke := machine.Instant(0)
 	newest, has := numbers{met: true}, map[int64]bool{0: true}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
+		at := v.sightings[i].at
 		switch {
-		case !v.sights[i].own && m.Type.Reliable():
+		case !v.sightings[i].own && m.Type.Reliable():
 			open = append(open, arrival{m.Sequence, at})
-		case !v.sights[i].own:
+		case !v.sightings[i].own:
 		case len(open) > 0 && at.Sub(open[0].at) >= patience && spoke.Sub(open[0].at) >= patience/2:
 			return true
 		case acks(m):
@@ -118,7 +118,7 @@ func riptideAcksNear(t *testing.T, v *view) uint64 {
 				return true
 			}
 		}
-		if v.sights[i].own {
+		if v.sightings[i].own {
 			spoke = at
 		}
 		return false
@@ -149,7 +149,7 @@ func riptideAcksAway(t *testing.T, v *view) uint64 {
 		return true
 	}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			if m.Type.Reliable() {
 				passed[newest.take(uint32(m.Sequence))] = true
 			}
@@ -183,12 +183,12 @@ func riptideAcksAway(t *testing.T, v *view) uint64 {
 func riptideReused(t *testing.T, v *view) uint64 {
 	known := map[uint16][]byte{}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || !m.Type.Reliable() {
+		if !v.sightings[i].own || !m.Type.Reliable() {
 			return false
 		}
 		was, ok := known[m.Sequence]
-		known[m.Sequence] = v.sights[i].b
-		return ok && !bytes.Equal(was, v.sights[i].b)
+		known[m.Sequence] = v.sightings[i].b
+		return ok && !bytes.Equal(was, v.sightings[i].b)
 	})
 }
 
@@ -235,7 +235,7 @@ func sentBy(v *view) *riptideSent {
 
 // take records a message of either side.
 func (s *riptideSent) take(i int, m *wire.Message) {
-	x := s.v.sights[i]
+	x := s.v.sightings[i]
 	if !x.own {
 		s.arrived++
 		s.times = append(s.times, x.at)
@@ -303,8 +303,8 @@ func (s *riptideSent) cleared(id uint16) int {
 func riptideAcked(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if v.sights[i].own && m.Type.Reliable() && s.messages[m.Sequence] != nil {
-			if n := s.cleared(m.Sequence); n < s.answered || n <= s.arrived && v.sights[i].at.Sub(s.times[n-1]) > readWithin {
+		if v.sightings[i].own && m.Type.Reliable() && s.messages[m.Sequence] != nil {
+			if n := s.cleared(m.Sequence); n < s.answered || n <= s.arrived && v.sightings[i].at.Sub(s.times[n-1]) > readWithin {
 				return true
 			}
 		}
@@ -318,7 +318,7 @@ func riptideSixteenth(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		s.take(i, m)
-		return v.sights[i].own && m.Type.Reliable() && s.messages[m.Sequence].copies > 15
+		return v.sightings[i].own && m.Type.Reliable() && s.messages[m.Sequence].copies > 15
 	})
 }
 
@@ -329,8 +329,8 @@ func riptideEarly(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
 	copies, early, apart, first, counted := 0, 0, 0, uint64(0), machine.Instant(math.MinInt64/2)
 	v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
-		if e := s.messages[m.Sequence]; v.sights[i].own && m.Type.Reliable() && e != nil {
+		at := v.sightings[i].at
+		if e := s.messages[m.Sequence]; v.sightings[i].own && m.Type.Reliable() && e != nil {
 			copies++
 			if at.Sub(e.at) < e.soon-riptideClock {
 				if first == 0 {
@@ -365,10 +365,11 @@ func riptideLate(t *testing.T, v *view) uint64 {
 	}
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
+		at := v.sightings[i].at
 		bad := false
 		for id, e := range s.messages {
-			if !v.sights[i].own || !notes && s.named[id] || s.cleared(id) <= s.arrived || m.Type.Reliable() && m.Sequence == id {
+			if !v.sightings[i].own || !notes && s.named[id] || s.cleared(id) <= s.arrived ||
+				m.Type.Reliable() && m.Sequence == id {
 				continue
 			}
 			// If the RTT has grown meanwhile, the library's timer finds that the
@@ -385,11 +386,11 @@ func riptideLate(t *testing.T, v *view) uint64 {
 func riptideBeats(t *testing.T, v *view) uint64 {
 	last := machine.Instant(math.MinInt64 / 2)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || !v.asks(i, m) {
+		if !v.sightings[i].own || !v.asks(i, m) {
 			return false
 		}
-		early := v.sights[i].at.Sub(last) < riptide.HeartbeatInterval-riptideFrame
-		last = v.sights[i].at
+		early := v.sightings[i].at.Sub(last) < riptide.HeartbeatInterval-riptideFrame
+		last = v.sightings[i].at
 		return early
 	})
 }
@@ -398,12 +399,12 @@ func riptideBeats(t *testing.T, v *view) uint64 {
 func riptidePings(t *testing.T, v *view) uint64 {
 	known := map[uint8][]byte{}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || !v.asks(i, m) {
+		if !v.sightings[i].own || !v.asks(i, m) {
 			return false
 		}
 		was, ok := known[m.Ping]
-		known[m.Ping] = v.sights[i].b
-		return ok && !bytes.Equal(was, v.sights[i].b)
+		known[m.Ping] = v.sightings[i].b
+		return ok && !bytes.Equal(was, v.sightings[i].b)
 	})
 }
 
@@ -414,7 +415,7 @@ func riptideRTT(t *testing.T, v *view) uint64 {
 	const most = 250
 	low := -1
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		x := v.sights[i]
+		x := v.sightings[i]
 		if !x.own && m.Type == wire.Heartbeat {
 			if at, ok := s.beats[m.Ping]; ok {
 				low = int(x.at.Sub(at)/time.Millisecond) - 1
@@ -435,13 +436,13 @@ func riptideUnanswered(t *testing.T, v *view) uint64 {
 	var open []ping
 	spoke, connected := machine.Instant(0), false
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
+		at := v.sightings[i].at
 		// Before the connection it need not answer.
-		connected = connected || m.Type == wire.Welcome && (!v.sights[i].own || v.welcomesOnce())
+		connected = connected || m.Type == wire.Welcome && (!v.sightings[i].own || v.welcomesOnce())
 		switch {
-		case !v.sights[i].own && m.Type == wire.Heartbeat && connected:
+		case !v.sightings[i].own && m.Type == wire.Heartbeat && connected:
 			open = append(open, ping{m.Ping, at})
-		case !v.sights[i].own:
+		case !v.sightings[i].own:
 		case m.Type == wire.Heartbeat:
 			for k := range open {
 				if open[k].id == m.Ping {
@@ -452,7 +453,7 @@ func riptideUnanswered(t *testing.T, v *view) uint64 {
 		case len(open) > 0 && at.Sub(open[0].at) > patience && spoke.Sub(open[0].at) > patience/2:
 			return true
 		}
-		if v.sights[i].own {
+		if v.sightings[i].own {
 			spoke = at
 		}
 		return false
@@ -464,8 +465,8 @@ func riptideUnanswered(t *testing.T, v *view) uint64 {
 func riptideSilence(t *testing.T, v *view) uint64 {
 	heard := machine.Instant(math.MaxInt64 / 2)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
-		if !v.sights[i].own {
+		at := v.sightings[i].at
+		if !v.sightings[i].own {
 			if m.Type == wire.Heartbeat || m.Type == wire.Welcome || m.Type == wire.Connect {
 				heard = at
 			}
@@ -504,9 +505,9 @@ func riptideNotifyNear(t *testing.T, v *view) uint64 {
 	read := 0 // at least so many messages have been read
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		switch {
-		case !v.sights[i].own && (m.Type.Reliable() || m.Type == wire.Notify):
+		case !v.sightings[i].own && (m.Type.Reliable() || m.Type == wire.Notify):
 			all = append(all, arrival{m.Sequence, m.Type.Reliable()})
-		case !v.sights[i].own:
+		case !v.sightings[i].own:
 		case acks(m):
 			for k := read; k < len(all); k++ {
 				if all[k].reliable && all[k].id == m.Cause {
@@ -552,14 +553,14 @@ func riptideNotifyAway(t *testing.T, v *view) uint64 {
 		if moved > 8 {
 			return true
 		}
-		reach := uint64(1)<<9 - 1
-		return a.bits<<moved&reach == b.bits&^(1<<moved-1)&reach
+		covered := uint64(1)<<9 - 1
+		return a.bits<<moved&covered == b.bits&^(1<<moved-1)&covered
 	}
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		if m.Type != wire.Notify {
 			return false
 		}
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			passed[peer.take(uint32(m.Sequence))] = true
 			return false
 		}

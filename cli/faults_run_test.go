@@ -29,8 +29,8 @@ const (
 	taps
 )
 
-// sight is one datagram as a tap saw it.
-type sight struct {
+// sighting is one datagram as a tap saw it.
+type sighting struct {
 	at   machine.Instant
 	link int  // number of the flow in the run
 	own  bool // sent by the faulty endpoint
@@ -60,14 +60,14 @@ type shadow struct {
 // faultRun is one run of a scenario with a fault: what three taps saw of it,
 // and where the faulty endpoint first went wrong.
 type faultRun struct {
-	line   faultOf
-	flags  simulate.Flags
-	args   []string
-	side   int // side of the faulty endpoint
-	sights [taps][]sight
-	paths  [taps]string
-	shadow *shadow
-	links  map[int]machine.Peer // the faulty endpoint's number of its peer on a link
+	line      faultOf
+	flags     simulate.Flags
+	args      []string
+	side      int // side of the faulty endpoint
+	sightings [taps][]sighting
+	paths     [taps]string
+	shadow    *shadow
+	links     map[int]machine.Peer // the faulty endpoint's number of its peer on a link
 }
 
 // flagsOf returns the flags of `ackscope simulate` for a fault's scenario.
@@ -134,7 +134,7 @@ func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss st
 	}
 	right := flags
 	right.Fault = ""
-	twin, err := simulate.NewSimulation(a, known.Simulators(), &right)
+	correct, err := simulate.NewSimulation(a, known.Simulators(), &right)
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
@@ -153,12 +153,12 @@ func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss st
 		faulty, r.links[i] = wrong.Index, called
 		for at, share := range r.shares() {
 			l.Tap(share, func(seen sim.Tapped) {
-				r.sights[at] = append(r.sights[at], sight{seen.At, i, seen.From == wrong, seen.Bytes})
+				r.sightings[at] = append(r.sightings[at], sighting{seen.At, i, seen.From == wrong, seen.Bytes})
 			})
 		}
 	}
 	r.shadow = &shadow{
-		endpoint: twin.World.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{},
+		endpoint: correct.World.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{},
 		differs: map[machine.Peer]*difference{},
 		came:    map[machine.Peer]int{}, cleared: map[uint32]int{},
 	}
@@ -244,24 +244,24 @@ func (s *shadow) step(step *sim.Step) {
 
 // view is what one tap saw of one flow.
 type view struct {
-	run    *faultRun
-	at     int
-	link   int
-	flow   int // number of the flow in a capture of the view
-	sights []sight
-	frames []uint64
+	run       *faultRun
+	at        int
+	link      int
+	flow      int // number of the flow in a capture of the view
+	sightings []sighting
+	frames    []uint64
 }
 
 func (r *faultRun) views(at int) (list []*view) {
 	byLink := map[int]*view{}
-	for i, x := range r.sights[at] {
+	for i, x := range r.sightings[at] {
 		v := byLink[x.link]
 		if v == nil {
 			v = &view{run: r, at: at, link: x.link, flow: len(list) + 1}
 			byLink[x.link] = v
 			list = append(list, v)
 		}
-		v.sights, v.frames = append(v.sights, x), append(v.frames, uint64(i+1))
+		v.sightings, v.frames = append(v.sightings, x), append(v.frames, uint64(i+1))
 	}
 	return list
 }
@@ -275,7 +275,7 @@ func (v *view) differs() uint64 {
 		return 0
 	}
 	n := 0
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if !x.own {
 			continue
 		}
@@ -299,7 +299,7 @@ func (v *view) since() (machine.Instant, bool) {
 
 // when returns the time of a frame.
 func (v *view) when(frame uint64) machine.Instant {
-	return v.sights[slices.Index(v.frames, frame)].at
+	return v.sightings[slices.Index(v.frames, frame)].at
 }
 
 // replayObject is the part of replay --json that the test reads.

@@ -33,7 +33,7 @@ var srdpOracles = map[string]oracles{
 func (v *view) srdp(each func(i int, pk *wire.Packet) (wrong bool)) (frame uint64) {
 	p := wire.Default().In(wire.Direct)
 	var pk wire.Packet
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if p.Fits(x.b, len(x.b), &pk) && each(i, &pk) {
 			return v.frames[i]
 		}
@@ -51,8 +51,8 @@ func srdpAnswers(_ *testing.T, v *view) uint64 {
 	var open []arrival
 	spoke := machine.Instant(0)
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		at := v.sights[i].at
-		switch own := v.sights[i].own; {
+		at := v.sightings[i].at
+		switch own := v.sightings[i].own; {
 		case !own && !pk.Ack:
 			open = append(open, arrival{pk.ID, at})
 		case !own:
@@ -64,7 +64,7 @@ func srdpAnswers(_ *testing.T, v *view) uint64 {
 		case len(open) > 0 && at.Sub(open[0].at) >= patience && spoke.Sub(open[0].at) >= patience/2:
 			return true
 		}
-		if v.sights[i].own {
+		if v.sightings[i].own {
 			spoke = at
 		}
 		return false
@@ -79,7 +79,7 @@ func srdpAcksAway(_ *testing.T, v *view) uint64 {
 	of := func(id uint16) int64 { return newest + int64(int16((id-uint16(newest))<<1)>>1) }
 	return v.srdp(func(i int, pk *wire.Packet) bool {
 		q := of(pk.ID)
-		switch own := v.sights[i].own; {
+		switch own := v.sightings[i].own; {
 		case !own && !pk.Ack:
 			if first < 0 {
 				first, newest, q = int64(pk.ID), int64(pk.ID), int64(pk.ID)
@@ -97,12 +97,12 @@ func srdpAcksAway(_ *testing.T, v *view) uint64 {
 func srdpReused(_ *testing.T, v *view) uint64 {
 	known := map[uint16][]byte{}
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		if !v.sights[i].own || pk.Ack {
+		if !v.sightings[i].own || pk.Ack {
 			return false
 		}
 		was, ok := known[pk.ID]
-		known[pk.ID] = v.sights[i].b
-		return ok && !bytes.Equal(was, v.sights[i].b)
+		known[pk.ID] = v.sightings[i].b
+		return ok && !bytes.Equal(was, v.sightings[i].b)
 	})
 }
 
@@ -121,10 +121,10 @@ func srdpUneven(_ *testing.T, v *view) uint64 {
 	packets := map[uint16]*packet{}
 	spoke := machine.Instant(0)
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			return false
 		}
-		at := v.sights[i].at
+		at := v.sightings[i].at
 		defer func() { spoke = at }()
 		if pk.Ack {
 			return false
@@ -150,8 +150,8 @@ func srdpAcked(_ *testing.T, v *view) uint64 {
 	times := []machine.Instant{0}
 	sent, read := map[uint16]bool{}, 0
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		at := v.sights[i].at
-		switch own := v.sights[i].own; {
+		at := v.sightings[i].at
+		switch own := v.sightings[i].own; {
 		case !own:
 			times = append(times, at)
 			if n := len(times) - 1; !pk.Ack {
@@ -183,7 +183,7 @@ func srdpOrder(_ *testing.T, v *view) uint64 {
 	p := wire.Default()
 	sent, newest := map[uint16]bool{}, uint16(0)
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		if !v.sights[i].own || pk.Ack || pk.Flags&p.Order == 0 {
+		if !v.sightings[i].own || pk.Ack || pk.Flags&p.Order == 0 {
 			return false
 		}
 		if sent[pk.ID] {
@@ -197,7 +197,7 @@ func srdpOrder(_ *testing.T, v *view) uint64 {
 // srdpMarked: an id has 15 bits. The top bit marks acknowledgements.
 func srdpMarked(_ *testing.T, v *view) uint64 {
 	p := wire.Default()
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if x.own && len(x.b) > 3 && x.b[0] == p.DataCommand && x.b[1]&0x80 != 0 {
 			return v.frames[i]
 		}

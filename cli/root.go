@@ -45,7 +45,7 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	root.SetArgs(args)
 	defer func() { a.Restore() }()
 	err := root.Execute()
-	a.TellLetGo()
+	a.WarnLetGo()
 	if flushErr := a.Flush(); err == nil {
 		err = flushErr
 	}

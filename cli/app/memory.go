@@ -123,8 +123,8 @@ func (a *App) LetGo(f *analyze.Flow, why analyze.Reason) {
 	}
 }
 
-// TellLetGo warns if flows were discarded for lack of memory.
-func (a *App) TellLetGo() {
+// WarnLetGo warns if flows were discarded for lack of memory.
+func (a *App) WarnLetGo() {
 	var all uint64
 	var parts []string
 	for _, why := range []analyze.Reason{analyze.ReasonFlows, analyze.ReasonBytes} {

@@ -68,7 +68,7 @@ func events(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text s
 	if err := live.FileOnly(); err != nil {
 		return err
 	}
-	return TellEvents(a, p, text, args, to)
+	return ExportEvents(a, p, text, args, to)
 }
 
 // begin sets what is printed, and where.
@@ -76,13 +76,13 @@ func (p *EventPrinter) begin(text string, to export.Encoder, within filter.Scope
 	if to != nil {
 		p.rows = export.NewRows(export.Events, to)
 	}
-	p.ask, err = reader.NewAsker(p.App, text, "events", within)
+	p.filter, err = reader.NewRowFilter(p.App, text, "events", within)
 	return err
 }
 
-// TellEvents passes events to an encoder, or prints them as text if there is
+// ExportEvents passes events to an encoder, or prints them as text if there is
 // none.
-func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to export.Encoder) (err error) {
+func ExportEvents(a *app.App, p *EventPrinter, text string, args []string, to export.Encoder) (err error) {
 	if err := p.begin(text, to, reader.OfEvents); err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to expo
 		if err := p.heading(r); err != nil {
 			return err
 		}
-		_, in, err := p.ask.Study(r, true, p.record)
+		_, in, err := p.filter.Study(r, true, p.record)
 		if in != nil {
 			defer in.Close()
 		}
-		if err := errors.Join(p.err, p.ask.Err); err != nil {
+		if err := errors.Join(p.err, p.filter.Err); err != nil {
 			return err
 		}
 		return a.Ended(err)
@@ -115,7 +115,7 @@ func (p *EventPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, f
 	if err := p.heading(from); err != nil {
 		return err
 	}
-	p.ask.Begin(from)
+	p.filter.Begin(from)
 	p.newest, p.told = nil, 0
 	o, err := p.App.Options()
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *EventPrinter) draw(r *reader.Running) {
 	width, height := r.Screen.Size()
 	p.width = width
 	first, last := r.Session.Span()
-	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.ask.From.Paths, ", "),
+	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.filter.From.Paths, ", "),
 		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
 	from := max(0, len(p.newest)-max(1, height-4))
 	for _, line := range p.newest[from:] {
@@ -167,13 +167,13 @@ func (p *EventPrinter) draw(r *reader.Running) {
 
 // EventPrinter prints the events of records.
 type EventPrinter struct {
-	App   *app.App
-	ask   *reader.Asker
-	paint show.Painter
-	err   error
-	rows  *export.Rows[export.EventRow] // nil for text
-	row   export.EventRow
-	line  []byte
+	App    *app.App
+	filter *reader.RowFilter
+	paint  show.Painter
+	err    error
+	rows   *export.Rows[export.EventRow] // nil for text
+	row    export.EventRow
+	line   []byte
 
 	running *reader.Running // live traffic; nil for files
 	newest  [][]byte        // for a table on the terminal
@@ -190,11 +190,11 @@ func (p *EventPrinter) record(r *analyze.Record) {
 			return
 		}
 		e := &r.Events[i]
-		if !p.ask.All() && !p.ask.Event(r, i) {
+		if !p.filter.All() && !p.filter.Event(r, i) {
 			continue
 		}
 		if p.rows != nil {
-			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.ask.From.File(e.Ref), Provisional: p.running != nil &&
+			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.filter.From.File(e.Ref), Provisional: p.running != nil &&
 				e.Certainty != machine.Certain}
 			if p.err = p.rows.Add(&p.row); p.err != nil && p.running != nil {
 				p.running.Err = p.err
@@ -228,8 +228,8 @@ func (p *EventPrinter) print(f *analyze.Flow, e *machine.Event) {
 	var scratch [64]byte
 	b := p.line[:0]
 	number := scratch[:0]
-	if len(p.ask.From.Paths) > 1 {
-		number = append(strconv.AppendInt(number, int64(p.ask.From.First+e.Ref.File()+1), 10), ':')
+	if len(p.filter.From.Paths) > 1 {
+		number = append(strconv.AppendInt(number, int64(p.filter.From.First+e.Ref.File()+1), 10), ':')
 	}
 	number = strconv.AppendUint(number, e.Ref.Frame(), 10)
 	p.number = max(p.number, len(number))

@@ -65,7 +65,7 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	if live.Streams(watch) {
 		within &= reader.OfLive
 	}
-	if p.Ask, err = reader.NewAsker(a, text, "findings", within); err != nil {
+	if p.Filter, err = reader.NewRowFilter(a, text, "findings", within); err != nil {
 		return err
 	}
 	if live.Streams(watch) {
@@ -97,14 +97,14 @@ func (p *FindingPrinter) Study(r *reader.Recording) error {
 			goneErr = p.flow(f, found)
 		}
 	}
-	s, in, err := p.Ask.Study(r, false, nil)
+	s, in, err := p.Filter.Study(r, false, nil)
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
 	}
-	if err := errors.Join(goneErr, p.heading(), p.all(s), p.Ask.Err); err != nil {
+	if err := errors.Join(goneErr, p.heading(), p.all(s), p.Filter.Err); err != nil {
 		return err
 	}
 	return p.App.Ended(err)
@@ -116,12 +116,12 @@ func (p *FindingPrinter) heading() error {
 	if p.Rows != nil {
 		return nil
 	}
-	return reader.Heading(p.App, p.Ask.From)
+	return reader.Heading(p.App, p.Filter.From)
 }
 
 // all prints the findings of a session that has ended.
 func (p *FindingPrinter) all(s *analyze.Session) error {
-	if p.Rows == nil && p.Ask.All() {
+	if p.Rows == nil && p.Filter.All() {
 		p.verdict(s)
 	}
 	for _, f := range s.Flows() {
@@ -146,11 +146,11 @@ func (p *FindingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
 
 func (p *FindingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
 	found := f.Findings()
-	if p.Ask.All() {
+	if p.Filter.All() {
 		return found
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(x *analyze.Finding) bool {
-		return !p.Ask.Finding(f, x)
+		return !p.Filter.Finding(f, x)
 	})
 }
 
@@ -158,7 +158,7 @@ func (p *FindingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
 type FindingPrinter struct {
 	App        *app.App
 	paint      show.Painter
-	Ask        *reader.Asker
+	Filter     *reader.RowFilter
 	width      int // of the terminal; 0 for none
 	Gate       machine.Severity
 	grave      uint64                          // findings at or above the severity of --fail-on
@@ -245,7 +245,7 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 	}
 	for _, x := range found {
 		if p.Rows != nil {
-			if err := p.Rows.Add(&export.FindingRow{Finding: x, File: p.Ask.From.File(x.Refs[0])}); err != nil {
+			if err := p.Rows.Add(&export.FindingRow{Finding: x, File: p.Filter.From.File(x.Refs[0])}); err != nil {
 				return err
 			}
 			continue

@@ -16,7 +16,7 @@ import (
 
 // watch prints findings of live traffic.
 func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
-	p.Ask.Begin(from)
+	p.Filter.Begin(from)
 	p.told = nil
 	if err := p.heading(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (p *FindingPrinter) tick(r *reader.Running) {
 		for _, x := range p.passed(f) {
 			if p.told[x] != x.Count && r.Err == nil {
 				p.told[x] = x.Count
-				r.Err = p.Rows.Add(&export.FindingRow{Finding: x, File: p.Ask.From.File(x.Refs[0]), Provisional: true})
+				r.Err = p.Rows.Add(&export.FindingRow{Finding: x, File: p.Filter.From.File(x.Refs[0]), Provisional: true})
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (p *FindingPrinter) table(r *reader.Running) []byte {
 	})
 	first, last := r.Session.Span()
 	var text strings.Builder
-	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.Ask.From.Paths, ", "),
+	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.Filter.From.Paths, ", "),
 		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)),
 		show.Plural(r.Session.Begun(), "flow"), show.Plural(len(all), "finding"))
 	text.Write(show.Fit([]byte(head), width))

@@ -66,8 +66,8 @@ func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, tex
 	})
 }
 
-// TellFlows passes flows to an encoder.
-func TellFlows(a *app.App, text string, args []string, to export.Encoder) error {
+// ExportFlows passes flows to an encoder.
+func ExportFlows(a *app.App, text string, args []string, to export.Encoder) error {
 	only, err := reader.Compile(a, text)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 		return fmt.Errorf("--json with -T %s or -e: expected one of them", format)
 	}
 	if a.Flags.JSON {
-		TellPackets(l, a.Lines(&export.Packets.Schema), several, f.verbose, f.hex)
+		ExportPackets(l, a.Lines(&export.Packets.Schema), several, f.verbose, f.hex)
 		return nil
 	}
 	switch {

@@ -14,8 +14,8 @@ type packetRows struct {
 	names bool // say which file, since there are several
 }
 
-// TellPackets makes a listing pass its packets to an encoder.
-func TellPackets(l *reader.Listing, to export.Encoder, several, tree, hex bool) {
+// ExportPackets makes a listing pass its packets to an encoder.
+func ExportPackets(l *reader.Listing, to export.Encoder, several, tree, hex bool) {
 	s := &packetRows{rows: export.NewRows(export.Packets, to), names: several}
 	s.row.Reading, s.row.Tree, s.row.Hex = &l.Reading, tree, hex
 	l.Show, l.Needs = s.show, filter.NeedFlow|filter.NeedFields|filter.NeedEvents|filter.NeedFindings

@@ -74,12 +74,12 @@ func OpenWithLeast(list []afpacket.Options, flags *Options) error {
 			}
 		}
 	}
-	return beginAgain(list, who, powers)
+	return reexecute(list, who, powers)
 }
 
-// beginAgain executes the program again as the user who, and passes it only the
+// reexecute executes the program again as the user who, and passes it only the
 // sockets. It returns only if that fails.
-func beginAgain(list []afpacket.Options, who identity, powers uint64) error {
+func reexecute(list []afpacket.Options, who identity, powers uint64) error {
 	var numbers []string
 	for i := range list {
 		fd := int(list[i].Socket.Fd())

@@ -5,7 +5,7 @@
 //   - Recording: the files of the command line that form one capture
 //     (docs/files.md);
 //   - Listing: packets one by one, of files or live;
-//   - Asker: a display filter for events, messages and findings;
+//   - RowFilter: a display filter for events, messages and findings;
 //   - Running: an analysis of live traffic, with metrics and alerts;
 //   - Save: a capture file, or a row of capture files.
 package reader

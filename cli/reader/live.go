@@ -171,7 +171,7 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 	if s.Group, err = privilege.OpenCapture(list, &l.Options); err != nil {
 		return nil, 0, lacking(err)
 	}
-	TellRoot(a)
+	WarnRoot(a)
 	interrupt := make(chan os.Signal, 1)
 	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
@@ -196,9 +196,9 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 	return s, packets, nil
 }
 
-// TellRoot warns if the capture continues as root, so that --keep-root is not
+// WarnRoot warns if the capture continues as root, so that --keep-root is not
 // forgotten.
-func TellRoot(a *app.App) {
+func WarnRoot(a *app.App) {
 	if os.Geteuid() == 0 {
 		a.Advise("--keep-root: capturing as user 0: what takes over this process can write root's files")
 	}

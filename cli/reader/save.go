@@ -232,7 +232,7 @@ func (s *Save) described(section int) (x capture.Section) {
 // Write writes a frame and comments on it.
 func (s *Save) Write(f *capture.Frame, comments ...string) error {
 	if s.rotation != nil && s.rotation.full(s.written(), f.At) {
-		if err := s.turn(); err != nil {
+		if err := s.rotate(); err != nil {
 			return err
 		}
 	}
@@ -335,8 +335,8 @@ func (s *Save) beginClassic(link, snap uint32) (err error) {
 	return err
 }
 
-// turn ends the full file and creates the next.
-func (s *Save) turn() error {
+// rotate ends the full file and creates the next.
+func (s *Save) rotate() error {
 	var st []capture.Statistics
 	if s.Counts != nil {
 		var err error

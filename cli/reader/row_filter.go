@@ -12,10 +12,10 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Asker applies a display filter to events, messages or findings. ackscope
+// RowFilter applies a display filter to events, messages or findings. ackscope
 // learns of these when their frames are long gone. If the filter names fields
-// of packets, Asker reads the frame again.
-type Asker struct {
+// of packets, RowFilter reads the frame again.
+type RowFilter struct {
 	app    *app.App
 	filter *filter.Filter
 	From   *Recording
@@ -29,9 +29,9 @@ type Asker struct {
 	shown    map[machine.Ref][]machine.Anomaly // findings by the frame that shows them; nil if the filter names none
 }
 
-// NewAsker compiles -Y for a listing. what names the listed things in errors.
+// NewRowFilter compiles -Y for a listing. what names the listed things in errors.
 // within is what the filter may name. Study or Begin starts each recording.
-func NewAsker(a *app.App, text, what string, within filter.Scope) (*Asker, error) {
+func NewRowFilter(a *app.App, text, what string, within filter.Scope) (*RowFilter, error) {
 	f, err := Compile(a, text)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func NewAsker(a *app.App, text, what string, within filter.Scope) (*Asker, error
 	if err := f.Refuse(within, "is not asked about "+what+": see ackscope "+what+" --help"); err != nil {
 		return nil, fmt.Errorf("-Y: %w", err)
 	}
-	return &Asker{app: a, filter: f}, nil
+	return &RowFilter{app: a, filter: f}, nil
 }
 
 // Scopes of the filters of listings. Frames of files can be read again; those
@@ -52,12 +52,12 @@ const (
 )
 
 // All reports whether everything passes.
-func (k *Asker) All() bool { return k.filter.String() == "" }
+func (k *RowFilter) All() bool { return k.filter.String() == "" }
 
 // Study analyses a recording like reader.Study, and collects what the filter
 // needs. With findings set, the findings of a frame are known before its events
 // and messages are listed.
-func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analyze.Session, *Reader, error) {
+func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*analyze.Session, *Reader, error) {
 	k.Begin(from)
 	scope := k.filter.Scope()
 	frames, hindsight := scope&(filter.OfPacket|filter.OfAddress) != 0, findings && scope&filter.OfFinding != 0
@@ -119,12 +119,12 @@ func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analy
 }
 
 // Begin forgets the previous recording.
-func (k *Asker) Begin(from *Recording) {
-	*k = Asker{app: k.app, filter: k.filter, From: from}
+func (k *RowFilter) Begin(from *Recording) {
+	*k = RowFilter{app: k.app, filter: k.filter, From: from}
 }
 
 // gather records which frames show which findings, and rewinds the source.
-func (k *Asker) gather(src *Reader, o analyze.Options) error {
+func (k *RowFilter) gather(src *Reader, o analyze.Options) error {
 	k.shown = map[machine.Ref][]machine.Anomaly{}
 	room, n := k.app.Share(8), 0
 	o.Gone = nil
@@ -151,7 +151,7 @@ func (k *Asker) gather(src *Reader, o analyze.Options) error {
 const anomalyCost = 256
 
 // full stops reading because the data that the filter needs does not fit.
-func (k *Asker) full(src *Reader, what string, room int) {
+func (k *RowFilter) full(src *Reader, what string, room int) {
 	src.Stop()
 	if k.Err == nil {
 		k.Err = &app.RoomError{What: what, Room: room}
@@ -159,7 +159,7 @@ func (k *Asker) full(src *Reader, what string, room int) {
 }
 
 // enter records where a frame can be read again.
-func (k *Asker) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) {
+func (k *RowFilter) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) {
 	if len(k.times) == 0 {
 		k.reading.Start = frame.At
 	}
@@ -175,7 +175,7 @@ func (k *Asker) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) 
 // about returns a record for the filter. It has the frame ref if the filter
 // names packets, and otherwise only the flow. The instant at is when the frame
 // passed the tap. The side from is that of the listed thing.
-func (k *Asker) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from machine.Side) *filter.Record {
+func (k *RowFilter) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from machine.Side) *filter.Record {
 	if k.timeline != nil {
 		if x := k.frame(ref); x != nil {
 			return x
@@ -196,7 +196,7 @@ func (k *Asker) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from
 }
 
 // frame reads a frame again. It returns nil if that is not possible.
-func (k *Asker) frame(ref machine.Ref) *filter.Record {
+func (k *RowFilter) frame(ref machine.Ref) *filter.Record {
 	n, ok := k.timeline.Find(ref)
 	if !ok || n >= k.timeline.Filled() {
 		return nil
@@ -216,7 +216,7 @@ func (k *Asker) frame(ref machine.Ref) *filter.Record {
 }
 
 // Event reports whether an event of a record passes.
-func (k *Asker) Event(r *analyze.Record, i int) bool {
+func (k *RowFilter) Event(r *analyze.Record, i int) bool {
 	e := &r.Events[i]
 	x := k.about(r.Flow, e.Ref, e.At, e.Side)
 	x.Events, x.Messages, x.Anomalies = r.Events[i:i+1], nil, k.by(e.Side, e.Ref)
@@ -225,7 +225,7 @@ func (k *Asker) Event(r *analyze.Record, i int) bool {
 
 // Message reports whether a message of a record passes. Fields of packets are
 // those of the first packet that carried the message.
-func (k *Asker) Message(r *analyze.Record, i int) bool {
+func (k *RowFilter) Message(r *analyze.Record, i int) bool {
 	m := &r.Messages[i]
 	x := k.about(r.Flow, m.Frames[0], m.At, m.From)
 	x.Events, x.Messages, x.Anomalies = nil, r.Messages[i:i+1],
@@ -234,7 +234,7 @@ func (k *Asker) Message(r *analyze.Record, i int) bool {
 }
 
 // by returns the findings that some frames show about a side.
-func (k *Asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
+func (k *RowFilter) by(side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
 	if k.shown == nil {
 		return nil
 	}
@@ -252,7 +252,7 @@ func (k *Asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anom
 }
 
 // Finding reports whether a finding passes: one of its frames must pass.
-func (k *Asker) Finding(f *analyze.Flow, x *analyze.Finding) bool {
+func (k *RowFilter) Finding(f *analyze.Flow, x *analyze.Finding) bool {
 	record := filter.FindingRecord(x, k.From.Path(x.Refs[0]))
 	if k.filter.Scope()&(filter.OfPacket|filter.OfAddress|filter.OfMoment) == 0 {
 		return k.filter.Match(record)
