@@ -95,10 +95,10 @@ func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View
 	return append(out, strings.Split(Wrap(line, "", width), "\n")...)
 }
 
-// readBits finds out whether bit 0 of a header's ack bits means the packet that
-// the header names as newest (0), or the one below (1). It compares both
-// meanings with what the sender is known to have received. It returns false if
-// both fit equally well.
+// readBits finds out what bit 0 of a header's ack bits means. It returns 0 for
+// the packet that the header names as newest, and 1 for the one below. It
+// compares both meanings with what the sender is known to have received. It
+// returns false if both fit equally well.
 func (x *AckBits) readBits(v *machine.View, ack int64, bits uint64, count int) (below int64, ok bool) {
 	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return w.Name == x.kind+" received" })
 	if w < 0 {
