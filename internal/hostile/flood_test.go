@@ -24,7 +24,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// said is what a session says of a real flow.
+// said is what a session reports about a real flow.
 type said struct {
 	events, findings []string
 	summary          string
@@ -72,15 +72,15 @@ func genuine(t testing.TB) (frames []capture.Frame) {
 	return frames
 }
 
-// run analyses frames, with so many forged ones of a kind before each, and gives
-// what is said of the real flows, how much of the heap the session took at its
-// end, and how long a forged packet took on average.
+// run analyses frames, with so many forged packets of a kind before each. It
+// returns the reports about the real flows, the heap of the session at its end,
+// and the average time of a forged packet.
 func run(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits) (out map[string]*said,
 	s *analyze.Session, heap int64, took time.Duration) {
 	return runAgain(t, frames, kind, each, limits, nil)
 }
 
-// runAgain is run with what an earlier run learned.
+// runAgain is run with a survey of an earlier run.
 func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits,
 	survey *analyze.Survey) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
 	t.Helper()
@@ -130,7 +130,7 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 	for _, x := range out {
 		told += len(x.events)
 	}
-	heap = heapNow() - before - int64(told)*160 // what the test itself keeps, about
+	heap = heapNow() - before - int64(told)*160 // less what the test itself keeps, roughly
 	runtime.KeepAlive(d)
 	s.Finish()
 	for _, f := range s.Flows() {
@@ -156,8 +156,8 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// recognised holds that the flows that turned were taken for what they were:
-// otherwise nothing was tried of their trackers.
+// recognised checks that the flows which turn hostile were recognised as their
+// protocols. Otherwise their trackers would not be tested.
 func recognised(t *testing.T, s *analyze.Session) {
 	t.Helper()
 	for of, want := range map[int]string{knownGaffer: "gaffer", knownRiptide: "riptide", knownStream: "riptide",
@@ -174,13 +174,13 @@ func recognised(t *testing.T, s *analyze.Session) {
 	}
 }
 
-// beyondFlows is what the memory of a session may be beyond the state of its
-// flows: datagrams that are held, fragments, the flows' own records.
+// beyondFlows limits the memory of a session beyond the state of its flows:
+// held datagrams, fragments, the flows' own records.
 const beyondFlows = 96 << 20
 
-// TestFlood mixes forged packets among those of real flows, many before each:
-// memory stays within what is stated, and of the real flows the same is said as
-// without, to the last event. With ACKSCOPE_FLOOD=1000000 it is a million of each kind.
+// TestFlood puts many forged packets before each packet of real flows. Memory
+// stays below its limit, and the reports about the real flows are the same, to
+// the last event. ACKSCOPE_FLOOD=1000000 makes a million packets of each kind.
 func TestFlood(t *testing.T) {
 	testenv.Grid(t, "floods of every kind")
 	frames := genuine(t)
@@ -209,8 +209,9 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestFloodTwice reads a flood as a file is read, twice: what the first run learned
-// of the real flows reaches them in the second, though their numbers can differ.
+// TestFloodTwice reads a flood twice, like a file. What the first run learned
+// of the real flows reaches them in the second run, though their numbers can
+// differ.
 func TestFloodTwice(t *testing.T) {
 	frames := genuine(t)
 	_, s, _, _ := run(t, frames, -1, 0, analyze.Limits{})
@@ -235,8 +236,8 @@ func TestFloodTwice(t *testing.T) {
 	}
 }
 
-// flooded compares what is said of the real flows with forged packets before each
-// of theirs with what is said of them alone.
+// flooded compares the reports about the real flows with and without forged
+// packets before each of theirs.
 func flooded(t *testing.T, frames []capture.Frame, alone map[string]*said, kind, each int, limits analyze.Limits) {
 	t.Helper()
 	mixed, s, heap, took := run(t, frames, kind, each, limits)
