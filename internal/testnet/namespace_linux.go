@@ -14,8 +14,8 @@ import (
 
 const inside = "ACKSCOPE_TEST_NAMESPACE"
 
-// Namespaced runs the test again in namespaces of its own: true in that second
-// run. There it is root, at least as the namespace sees it.
+// Namespaced runs the test a second time in namespaces of its own, and returns
+// true there. In its namespace the test is root.
 func Namespaced(t *testing.T) bool {
 	t.Helper()
 	attributes := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
@@ -27,8 +27,9 @@ func Namespaced(t *testing.T) bool {
 	return again(t, attributes)
 }
 
-// NamespacedRoot is Namespaced for tests that must be root on the host too, and
-// that mount: the mounts are their own. The environment is for the second run.
+// NamespacedRoot is Namespaced for tests that must also be root on the host,
+// and that mount file systems. Their mounts are private. environment is added
+// in the second run.
 func NamespacedRoot(t *testing.T, environment ...string) bool {
 	t.Helper()
 	if os.Getenv(inside) == "" && os.Geteuid() != 0 {
@@ -37,14 +38,15 @@ func NamespacedRoot(t *testing.T, environment ...string) bool {
 	return again(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}, environment...)
 }
 
-// again runs the test in a child in new namespaces; in that, it sets them up.
+// again runs the test in a child in new namespaces. In the child it configures
+// them.
 func again(t *testing.T, attributes *syscall.SysProcAttr, environment ...string) bool {
 	t.Helper()
 	ip := testenv.Need(t, "ip")
 	if os.Getenv(inside) != "" {
 		for _, args := range []string{
 			"link set lo up", "link add veth0 type veth peer name veth1",
-			"link set veth0 addrgenmode none", "link set veth1 addrgenmode none", // silent
+			"link set veth0 addrgenmode none", "link set veth1 addrgenmode none", // they send nothing
 			"link set veth0 up", "link set veth1 up",
 		} {
 			if out, err := exec.Command(ip, strings.Fields(args)...).CombinedOutput(); err != nil {
