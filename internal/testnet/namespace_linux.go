@@ -24,7 +24,7 @@ func Namespaced(t *testing.T) bool {
 		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 	}
-	return again(t, attributes)
+	return rerun(t, attributes)
 }
 
 // NamespacedRoot is Namespaced for tests that must also be root on the host,
@@ -35,12 +35,12 @@ func NamespacedRoot(t *testing.T, environment ...string) bool {
 	if os.Getenv(inside) == "" && os.Geteuid() != 0 {
 		testenv.Skip(t, "who gives up privileges must have had some: root is needed")
 	}
-	return again(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}, environment...)
+	return rerun(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}, environment...)
 }
 
-// again runs the test in a child in new namespaces. In the child it configures
+// rerun runs the test in a child in new namespaces. In the child it configures
 // them.
-func again(t *testing.T, attributes *syscall.SysProcAttr, environment ...string) bool {
+func rerun(t *testing.T, attributes *syscall.SysProcAttr, environment ...string) bool {
 	t.Helper()
 	ip := testenv.Need(t, "ip")
 	if os.Getenv(inside) != "" {

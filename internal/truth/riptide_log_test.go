@@ -286,13 +286,13 @@ func (c *ripCapture) joined() bool {
 		func(l ripLine) bool { return l.T < c.first && (l.Event == "send" || l.Event == "receive") })
 }
 
-// lifeEvents are the connection events that the logs contain.
-var lifeEvents = []string{"connected", "connection_failed", "disconnected", "client_connected", "client_disconnected"}
+// connectionEvents are the connection events that the logs contain.
+var connectionEvents = []string{"connected", "connection_failed", "disconnected", "client_connected", "client_disconnected"}
 
-// TestRiptideLife: the connections made, refused, failed and ended are found,
+// TestRiptideConnections: the connections made, refused, failed and ended are found,
 // with the library's reasons, and so are announced clients. No others are
 // found.
-func TestRiptideLife(t *testing.T) {
+func TestRiptideConnections(t *testing.T) {
 	ripCaptures(t, []string{"u2", "t2", "upy", "tpy"}, func(t *testing.T, c *ripCapture) {
 		for _, x := range c.connections(t) {
 			for _, s := range []machine.Side{machine.A, machine.B} {
@@ -307,12 +307,12 @@ func TestRiptideLife(t *testing.T) {
 						l.Event != "connection_failed" {
 						continue
 					}
-					if word, ok := c.lifeWord(l); ok {
+					if word, ok := c.connectionEvent(l); ok {
 						want = append(want, word)
 					}
 				}
 				for _, e := range c.events[x.flow.ID] {
-					if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(lifeEvents, name) &&
+					if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(connectionEvents, name) &&
 						e.Certainty >= machine.Likely {
 						got = append(got, fmt.Sprintf("%s %d", name, e.Sequence))
 					}
@@ -327,9 +327,9 @@ func TestRiptideLife(t *testing.T) {
 	})
 }
 
-// lifeWord returns an event of the log in the words that the test compares. It
+// connectionEvent returns an event of the log in the words that the test compares. It
 // returns false for other events.
-func (c *ripCapture) lifeWord(l *ripLine) (string, bool) {
+func (c *ripCapture) connectionEvent(l *ripLine) (string, bool) {
 	number := 0
 	switch l.Event {
 	case "connected":
