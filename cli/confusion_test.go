@@ -231,7 +231,7 @@ func shared(t *testing.T, path, protocol string, share int) string {
 func TestForeignChangesNothing(t *testing.T) {
 	const args = "--protocol srdp --loss 10% --services any --repeats 0-3 --duration 8s"
 	alone := simulated(t, args)[0]
-	told := func(path string) map[string]int {
+	report := func(path string) map[string]int {
 		var out, errs bytes.Buffer
 		if code := runKnown([]string{"events", "--json", path},
 			app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
@@ -247,7 +247,7 @@ func TestForeignChangesNothing(t *testing.T) {
 		}
 		return count
 	}
-	want := told(alone)
+	want := report(alone)
 	if len(want) < 500 {
 		t.Fatalf("%d facts of the flow alone", len(want))
 	}
@@ -255,7 +255,7 @@ func TestForeignChangesNothing(t *testing.T) {
 		if testing.Short() && name != "random" {
 			continue
 		}
-		got := told(shared(t, alone, name, 2))
+		got := report(shared(t, alone, name, 2))
 		differ := 0
 		for fact, n := range want {
 			if got[fact] != n {

@@ -145,7 +145,7 @@ var (
 // Exports have the shapes of the draft and of what qvis loads. Their events are
 // ordered by time, and as many as the events command lists.
 func TestQlog(t *testing.T) {
-	for _, path := range told(t) {
+	for _, path := range threeProtocols(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			acked := map[string]int{}
 			for line := range strings.Lines(output(t, "events", "--json", path)) {

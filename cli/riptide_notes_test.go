@@ -166,12 +166,12 @@ func (r *notesRun) judge(t *testing.T, n *notesCounts) {
 	t.Helper()
 	n.runs++
 	for at, vantage := range notesTaps {
-		for _, told := range []bool{true, false} {
-			if !told && at == tapBetween {
+		for _, placed := range []bool{true, false} {
+			if !placed && at == tapBetween {
 				continue // half way, with an even delay, both sides look alike: no dialect is found
 			}
 			args := []string{"replay", "--json", "-q", r.paths[at]}
-			if told {
+			if placed {
 				args = append(args, "--vantage", vantage)
 			}
 			sides := r.asks(t, args...)
@@ -186,12 +186,12 @@ func (r *notesRun) judge(t *testing.T, n *notesCounts) {
 					t.Errorf("%s: tap %s: side %s is held against %v", r, vantage, side, o["behaviour"])
 				}
 				near := side == vantage
-				if told {
+				if placed {
 					n.count(near, verdict)
 				}
-				if verdict == "diverges" || told && near && verdict != "conforms" {
-					t.Errorf("%s: tap %s (told %v): side %s %s: %v at frame %v: %v expected %v, got %v: %v",
-						r, vantage, told, side, verdict, o["rule"], o["first_frame"], o["field"], o["expected"], o["got"], o["why"])
+				if verdict == "diverges" || placed && near && verdict != "conforms" {
+					t.Errorf("%s: tap %s (placed %v): side %s %s: %v at frame %v: %v expected %v, got %v: %v",
+						r, vantage, placed, side, verdict, o["rule"], o["first_frame"], o["field"], o["expected"], o["got"], o["why"])
 				}
 			}
 		}

@@ -239,9 +239,9 @@ func TestWhatIf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first, second := simulated(t, c.first), simulated(t, c.second)
-			told := whatIfOf(t, first, c.change)
-			if len(told) != 2 {
-				t.Fatalf("%d sides, expected 2", len(told))
+			estimates := whatIfOf(t, first, c.change)
+			if len(estimates) != 2 {
+				t.Fatalf("%d sides, expected 2", len(estimates))
 			}
 			near := simulate.Addrs[0].Addr().String()
 			if strings.Contains(c.first, atB) {
@@ -252,7 +252,7 @@ func TestWhatIf(t *testing.T) {
 			if rate, err := strconv.ParseFloat(strings.TrimPrefix(c.change, "rate="), 64); err == nil {
 				frame = 1000 / rate
 			}
-			for host, o := range told {
+			for host, o := range estimates {
 				tolerance, share := c.far, 0.15
 				if host == near {
 					tolerance, share = c.near, 0.08

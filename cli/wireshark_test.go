@@ -14,8 +14,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// told are captures of three protocols, one of them over TCP.
-func told(t *testing.T) []string {
+// threeProtocols returns captures of three protocols, one of them over TCP.
+func threeProtocols(t *testing.T) []string {
 	t.Helper()
 	srdp := filepath.Join(t.TempDir(), "srdp.pcapng")
 	output(t, "simulate", "--protocol", "srdp", "--seed", "4", "--loss", "15%", "--duration", "2s", "--tap",
@@ -95,7 +95,7 @@ func factsOf(t *testing.T, path string) map[string]map[uint64][]string {
 func TestWiresharkScript(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	seen := 0
-	for _, path := range told(t) {
+	for _, path := range threeProtocols(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "it.lua")
 			output(t, "export", "wireshark", "-o", script, path)
@@ -222,7 +222,7 @@ func TestPcapngComments(t *testing.T) {
 	testenv.Grid(t, "tshark over every capture that has findings")
 	tshark := testenv.Need(t, "tshark")
 	seen := 0
-	for _, path := range told(t) {
+	for _, path := range threeProtocols(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "told.pcapng")
 			output(t, "export", "pcapng", "-o", out, path)

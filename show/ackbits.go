@@ -20,7 +20,7 @@ type AckBits struct {
 	kind  string // kind of message that a field of the header names; empty if none does
 	width int    // bits, as far as headers have shown
 	below int64  // 0 if bit 0 is the newest packet, 1 if it is the one below
-	told  bool   // whether below is known
+	known bool   // whether below is known
 }
 
 // Lines explains the ack bits of a packet's header. It lists the sequence
@@ -72,9 +72,9 @@ func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View
 	// Protocols differ in the meaning of bit 0. It is shown once the flow's
 	// headers fit only one of the two meanings.
 	if below, ok := x.readBits(sender, ack, bits, count); ok {
-		x.below, x.told = below, true
+		x.below, x.known = below, true
 	}
-	if !x.told {
+	if !x.known {
 		return out
 	}
 	first := ack - x.below

@@ -28,7 +28,7 @@ func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screen := &finiScreen{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
 	a := NewApp(m.Store, m.o, screen)
-	told := func() (fault any) {
+	recovered := func() (fault any) {
 		defer func() { fault = recover() }()
 		go func() {
 			for range 50 {
@@ -39,7 +39,7 @@ func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 		_ = a.app.Run()
 		return nil
 	}()
-	if told != "on purpose" || !screen.ended {
-		t.Errorf("the fault was told as %v, the terminal given back: %v", told, screen.ended)
+	if recovered != "on purpose" || !screen.ended {
+		t.Errorf("the fault was printed as %v, the terminal given back: %v", recovered, screen.ended)
 	}
 }

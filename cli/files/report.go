@@ -78,8 +78,8 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 	return errors.Join(writeReport(a, f, a.Paths(args), func(w io.Writer) error {
 		page, err := report.NewPage(w, namesOfFiles(a.Paths(args)), f.format == "markdown", len(list))
 		for i := 0; i < len(list) && err == nil && failed == nil; i++ {
-			var told bool
-			if told, failed, err = reportOn(a, page, list[i], o, f); !told && i == 0 && err == nil {
+			var added bool
+			if added, failed, err = reportOn(a, page, list[i], o, f); !added && i == 0 && err == nil {
 				err, failed = failed, nil // there is nothing to write
 			}
 		}
@@ -94,9 +94,9 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 // replay.
 const reportPasses = 3
 
-// reportOn adds a recording to a report. The result told says whether it was
+// reportOn adds a recording to a report. The result added says whether it was
 // added. The errors are of reading the recording and of writing the report.
-func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (told bool,
+func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (added bool,
 	reading, writing error) {
 	in, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: reportPasses})
 	if err != nil {

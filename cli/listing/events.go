@@ -116,7 +116,7 @@ func (p *EventPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, f
 		return err
 	}
 	p.filter.Begin(from)
-	p.newest, p.told = nil, 0
+	p.newest, p.total = nil, 0
 	o, err := p.App.Options()
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ const newestKept = 500
 
 // keep keeps an event for the table.
 func (p *EventPrinter) keep(line []byte) {
-	p.told++
+	p.total++
 	if len(p.newest) == newestKept {
 		copy(p.newest, p.newest[1:])
 		p.newest = p.newest[:newestKept-1]
@@ -156,7 +156,7 @@ func (p *EventPrinter) draw(r *reader.Running) {
 	p.width = width
 	first, last := r.Session.Span()
 	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.filter.From.Paths, ", "),
-		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
+		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.total, "event")), width)
 	from := max(0, len(p.newest)-max(1, height-4))
 	for _, line := range p.newest[from:] {
 		text = append(text, show.Fit(bytes.Clone(line), width)...)
@@ -177,7 +177,7 @@ type EventPrinter struct {
 
 	running *reader.Running // live traffic; nil for files
 	newest  [][]byte        // for a table on the terminal
-	told    uint64
+	total   uint64
 
 	// the widths grow with what was printed
 	number, address, name int

@@ -165,7 +165,7 @@ type FindingPrinter struct {
 	Rows       *export.Rows[export.FindingRow] // nil for text
 	total      findingCounts                   // of all recordings
 	recordings int                             // number of recordings printed
-	told       map[*analyze.Finding]uint64     // occurrences that were printed as provisional
+	printed    map[*analyze.Finding]uint64     // occurrences that were printed as provisional
 	gone       findingCounts                   // of discarded flows, whose findings are printed already
 }
 

@@ -17,7 +17,7 @@ import (
 // watch prints findings of live traffic.
 func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
 	p.Filter.Begin(from)
-	p.told = nil
+	p.printed = nil
 	if err := p.heading(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags,
 		p.App.LetGo(f, why)
 		found := p.counted(f)
 		for _, x := range found {
-			delete(p.told, x)
+			delete(p.printed, x)
 		}
 		if r.Err != nil || len(found) == 0 {
 			return
@@ -50,13 +50,13 @@ func (p *FindingPrinter) tick(r *reader.Running) {
 		r.Screen.Draw(p.table(r))
 		return
 	}
-	if p.told == nil {
-		p.told = map[*analyze.Finding]uint64{}
+	if p.printed == nil {
+		p.printed = map[*analyze.Finding]uint64{}
 	}
 	for _, f := range r.Session.Flows() {
 		for _, x := range p.passed(f) {
-			if p.told[x] != x.Count && r.Err == nil {
-				p.told[x] = x.Count
+			if p.printed[x] != x.Count && r.Err == nil {
+				p.printed[x] = x.Count
 				r.Err = p.Rows.Add(&export.FindingRow{Finding: x, File: p.Filter.From.File(x.Refs[0]), Provisional: true})
 			}
 		}

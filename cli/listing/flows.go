@@ -78,11 +78,11 @@ func ExportFlows(a *app.App, text string, args []string, to export.Encoder) erro
 
 // flowPrinter prints flows.
 type flowPrinter struct {
-	app    *app.App
-	paint  show.Painter
-	picked *flowPick
-	rows   *export.Rows[export.FlowRow]      // nil for text
-	told   map[*analyze.Flow]machine.Instant // time of the last packet when the flow was printed as provisional
+	app     *app.App
+	paint   show.Painter
+	picked  *flowPick
+	rows    *export.Rows[export.FlowRow]      // nil for text
+	printed map[*analyze.Flow]machine.Instant // time of the last packet when the flow was printed as provisional
 }
 
 // once prints the flows of files that are read to their end.

@@ -11,7 +11,7 @@ import (
 // watch prints flows of live traffic.
 func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
 	p.picked.begin(from)
-	p.told = nil
+	p.printed = nil
 	o, err := p.app.Options()
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, fr
 			r.Err = p.flow(f, why.String(), false)
 		}
 		delete(p.picked.passed, f)
-		delete(p.told, f)
+		delete(p.printed, f)
 	}
 	return r.Show(o, p.rows != nil, func() { p.tick(r) }, p.all)
 }
@@ -44,12 +44,12 @@ func (p *flowPrinter) tick(r *reader.Running) {
 		r.Screen.Draw(text.Bytes())
 		return
 	}
-	if p.told == nil {
-		p.told = map[*analyze.Flow]machine.Instant{}
+	if p.printed == nil {
+		p.printed = map[*analyze.Flow]machine.Instant{}
 	}
 	for _, f := range r.Session.Flows() {
-		if at, ok := p.told[f]; (!ok || at != f.Last) && r.Err == nil {
-			p.told[f] = f.Last
+		if at, ok := p.printed[f]; (!ok || at != f.Last) && r.Err == nil {
+			p.printed[f] = f.Last
 			r.Err = p.flow(f, "", true)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 // alerts says which findings are printed as they occur.
 type alerts struct {
-	rules map[string]bool
-	least machine.Severity
-	told  map[*analyze.Finding]machine.Instant // when each was printed last
-	swept machine.Instant
+	rules   map[string]bool
+	least   machine.Severity
+	printed map[*analyze.Finding]machine.Instant // when each was printed last
+	swept   machine.Instant
 }
 
 // alertEvery is the least time between two alerts of one finding of a flow, by
@@ -30,20 +30,20 @@ func (x *alerts) wants(f *analyze.Finding) bool {
 	}
 	if f.Last.Sub(x.swept) > alertEvery {
 		// Older entries need not be kept: Count shows whether a finding is new.
-		for g, at := range x.told {
+		for g, at := range x.printed {
 			if f.Last.Sub(at) > alertEvery {
-				delete(x.told, g)
+				delete(x.printed, g)
 			}
 		}
 		x.swept = f.Last
 	}
-	if at, ok := x.told[f]; ok && f.Last.Sub(at) < alertEvery {
+	if at, ok := x.printed[f]; ok && f.Last.Sub(at) < alertEvery {
 		return false
 	}
-	if x.told == nil {
-		x.told = map[*analyze.Finding]machine.Instant{}
+	if x.printed == nil {
+		x.printed = map[*analyze.Finding]machine.Instant{}
 	}
-	x.told[f] = f.Last
+	x.printed[f] = f.Last
 	return true
 }
 

@@ -115,7 +115,7 @@ func RotatedRows(paths []string) (groups [][]string) {
 			parts[key] = contiguous(files)
 		}
 	}
-	told := map[string]bool{} // paths that are in a group
+	grouped := map[string]bool{} // paths that are in a group
 	for i, path := range paths {
 		group := []string{path}
 		for _, part := range parts[rowOf[i]] {
@@ -124,11 +124,11 @@ func RotatedRows(paths []string) (groups [][]string) {
 			}
 		}
 		if len(group) > 1 {
-			if told[path] {
+			if grouped[path] {
 				continue
 			}
 			for _, p := range group {
-				told[p] = true
+				grouped[p] = true
 			}
 		}
 		groups = append(groups, group)

@@ -24,8 +24,8 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // thin copies a capture without some of its frames, chosen at random, as if a
-// tap had dropped them. With told set, the interface statistics say so.
-func thin(t *testing.T, from, to string, share float64, told bool) (dropped uint64) {
+// tap had dropped them. With reported set, the interface statistics say so.
+func thin(t *testing.T, from, to string, share float64, reported bool) (dropped uint64) {
 	t.Helper()
 	in, err := capture.Open([]string{from}, capture.Options{})
 	if err != nil {
@@ -65,7 +65,7 @@ func thin(t *testing.T, from, to string, share float64, told bool) (dropped uint
 			t.Fatal(err)
 		}
 	}
-	if told {
+	if reported {
 		w.SetStatistics(ids[0], capture.Statistics{OSDropped: dropped, Known: capture.KnownOSDropped})
 	}
 	if err := errors.Join(w.Close(), file.Close()); err != nil {
@@ -170,7 +170,7 @@ func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 			}
 		}
 		if unsaid == 0 {
-			t.Errorf("%s: nobody is accused where the drops are not told either: these captures show nothing", protocol)
+			t.Errorf("%s: nobody is accused where the drops are not reported either: these captures show nothing", protocol)
 		}
 	}
 }

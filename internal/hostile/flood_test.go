@@ -126,11 +126,11 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 		d.Decode(&frames[i], &p)
 		s.Feed(&frames[i], &p)
 	}
-	told := 0
+	kept := 0
 	for _, x := range out {
-		told += len(x.events)
+		kept += len(x.events)
 	}
-	heap = heapNow() - before - int64(told)*160 // less what the test itself keeps, roughly
+	heap = heapNow() - before - int64(kept)*160 // less what the test itself keeps, roughly
 	runtime.KeepAlive(d)
 	s.Finish()
 	for _, f := range s.Flows() {

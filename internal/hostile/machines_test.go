@@ -170,8 +170,8 @@ func tracked(t *testing.T, tr machine.Tracker, flow []machine.Datagram) {
 		for k, c := range copies {
 			var out machine.Effects
 			c.Observe(&flow[i], &out)
-			if told := len(out.Events) + len(out.Anomalies) + len(out.Messages); told > 1<<16 {
-				t.Fatalf("one datagram told %d things", told)
+			if n := len(out.Events) + len(out.Anomalies) + len(out.Messages); n > 1<<16 {
+				t.Fatalf("one datagram made %d things", n)
 			}
 			heard[k] += fmt.Sprint(out.Events, len(out.Anomalies), len(out.Messages))
 		}

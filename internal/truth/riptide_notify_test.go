@@ -91,18 +91,18 @@ func TestNotifyWindows(t *testing.T) {
 					}
 					for name, cells := range last[s] {
 						for id, got := range cells {
-							told, ok := want[name][id]
+							logged, ok := want[name][id]
 							switch got {
 							case machine.CellAcked, machine.CellLost, machine.CellReceived:
 								compared++
-								if far := !c.near(&x, side) && name == "notify sent"; told != got && far {
+								if far := !c.near(&x, side) && name == "notify sent"; logged != got && far {
 									premature++
-								} else if told != got {
-									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), told.Rune())
+								} else if logged != got {
+									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), logged.Rune())
 								}
 							default:
 								if ok && c.near(&x, side) {
-									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), told.Rune())
+									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), logged.Rune())
 								}
 							}
 						}

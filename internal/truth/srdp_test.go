@@ -248,14 +248,14 @@ func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []stri
 		}
 	}
 	clear(count)
-	told := map[srdpFact]srdpEvent{}
+	found := map[srdpFact]srdpEvent{}
 	spoke := map[netip.AddrPort]float64{}
 	for _, e := range events {
 		if e.Protocol != "srdp" {
 			return append(faults, fmt.Sprintf("frame %d is told as of %s", e.Frame, e.Protocol))
 		}
 		if slices.Contains(srdpKinds, e.Event) {
-			told[numbered(srdpFact{at: e.Addr.AddrPort, peer: e.Peer.AddrPort, event: e.Event, seq64: e.Sequence64})] = e
+			found[numbered(srdpFact{at: e.Addr.AddrPort, peer: e.Peer.AddrPort, event: e.Event, seq64: e.Sequence64})] = e
 		}
 		// At the tap the packets of a side show what it sent. Its acknowledgements
 		// show what it received.
@@ -263,7 +263,7 @@ func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []stri
 			spoke[e.Addr.AddrPort] = max(spoke[e.Addr.AddrPort], seconds(e.Time))
 		}
 	}
-	for f, e := range told {
+	for f, e := range found {
 		t, happened := truth[f]
 		at := seconds(e.Time)
 		receipt := f.event == "received" || f.event == "duplicate"
@@ -284,12 +284,12 @@ func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []stri
 		}
 	}
 	for f, t := range truth {
-		if _, ok := told[f]; !ok && nearby[f.at] && t < spoke[f.at]-0.2 {
+		if _, ok := found[f]; !ok && nearby[f.at] && t < spoke[f.at]-0.2 {
 			faults = append(faults, fmt.Sprintf("%v %s %d (%d.) at %.3f is not told", f.at, f.event, f.seq64, f.n, t))
 		}
 	}
-	if len(truth) == 0 || len(told) < len(truth)/4 {
-		faults = append(faults, fmt.Sprintf("%d facts are told of %d that happened", len(told), len(truth)))
+	if len(truth) == 0 || len(found) < len(truth)/4 {
+		faults = append(faults, fmt.Sprintf("%d facts are told of %d that happened", len(found), len(truth)))
 	}
 	slices.Sort(faults)
 	return faults

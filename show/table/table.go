@@ -115,7 +115,7 @@ func (t *Table) Fit(width int) {
 		t.states[i].hidden = false
 	}
 	for i := range t.columns {
-		if t.vain(i) && t.Total() > width {
+		if t.omittable(i) && t.Total() > width {
 			t.states[i].hidden = true
 		}
 	}
@@ -126,7 +126,7 @@ func (t *Table) Fit(width int) {
 		t.states[i].hidden = true
 	}
 	for _, i := range slices.Backward(t.yields) {
-		if x := &t.states[i]; x.hidden && !t.vain(i) {
+		if x := &t.states[i]; x.hidden && !t.omittable(i) {
 			x.hidden = false
 			x.hidden = t.Total() > width
 		}
@@ -134,8 +134,8 @@ func (t *Table) Fit(width int) {
 	t.fill(width)
 }
 
-// vain reports whether a column has no text and may be omitted.
-func (t *Table) vain(i int) bool { return t.noted && !t.states[i].filled && !t.columns[i].Needed }
+// omittable reports whether a column has no text and may be omitted.
+func (t *Table) omittable(i int) bool { return t.noted && !t.states[i].filled && !t.columns[i].Needed }
 
 // fill widens the columns with Fill set to use the remaining width.
 func (t *Table) fill(width int) {

@@ -30,7 +30,7 @@ func (br *Browser) RunJob(what string, step func() bool) {
 		s.Parts(func() bool {
 			s.Turn()
 			j.over = j.over || j.from != br.Here() || step()
-			s.Poke()
+			s.Redraw()
 			return !j.over
 		})
 	})

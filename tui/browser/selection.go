@@ -70,11 +70,11 @@ func (br *Browser) Settle() {
 			br.Selected = first
 		}
 	}
-	br.GiveWay(br.SelectedRow())
+	br.SkipHidden(br.SelectedRow())
 }
 
-// GiveWay selects the packet of a row if the filter hides the selected packet.
-func (br *Browser) GiveWay(row int) {
+// SkipHidden selects the packet of a row if the filter hides the selected packet.
+func (br *Browser) SkipHidden(row int) {
 	if e, ok := br.EntryOf(row); ok && br.FilterJob != nil && br.FilterJob.Refused(br.Selected) {
 		br.Selected = e
 	}

@@ -81,7 +81,7 @@ func (p *autopsyPage) write(s *store.Store, f *analyze.Flow, describe AutopsyFun
 			p.lastSeen(s, f)...)
 	}
 	p.lines, p.done = lines, true
-	s.Poke()
+	s.Redraw()
 }
 
 // text returns the page of the flow in focus.

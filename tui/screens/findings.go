@@ -70,7 +70,7 @@ func (t *FindingTable) settle(br *browser.Browser) {
 		defer s.Unlock()
 		if t.later == g {
 			t.rows, t.later = rows, nil
-			s.Poke()
+			s.Redraw()
 		}
 	})
 }

@@ -110,7 +110,7 @@ func (t *FlowTable) orderMany(br *browser.Browser, asked bool) {
 		if t.later == o {
 			t.made, t.cost = time.Now(), time.Since(begun)
 			t.show(order)
-			s.Poke()
+			s.Redraw()
 		}
 	})
 }

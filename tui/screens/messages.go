@@ -68,7 +68,7 @@ func (t *MessageTable) settle(br *browser.Browser) {
 			t.sorted = -1
 		}
 		if len(t.passed) < len(t.all) {
-			br.Store.Poke() // redraw, which continues here
+			br.Store.Redraw() // redraw, which continues here
 		}
 	}
 	if t.sorted != len(t.all) {

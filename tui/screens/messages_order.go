@@ -51,7 +51,7 @@ func (t *MessageTable) order(br *browser.Browser) {
 		defer s.Unlock()
 		if t.later == o {
 			t.take(o)
-			s.Poke()
+			s.Redraw()
 		}
 	})
 }

@@ -46,7 +46,7 @@ func (p *PacketView) settle(br *browser.Browser, height int) {
 	if height > 0 {
 		p.list.Fit(br.Rows(), height)
 	}
-	br.GiveWay(p.list.Cursor)
+	br.SkipHidden(p.list.Cursor)
 }
 
 // Move moves the cursor of the active pane.

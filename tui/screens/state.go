@@ -108,13 +108,13 @@ func (x *StateView) text(br *browser.Browser, width, rows int) []string {
 		out = append(append(out, ""), bits...)
 	}
 	out = append(append(out, ""),
-		besides(p.Tables(machine.A, &x.Views[machine.A]), p.Tables(machine.B, &x.Views[machine.B]), width)...)
+		joinSides(p.Tables(machine.A, &x.Views[machine.A]), p.Tables(machine.B, &x.Views[machine.B]), width)...)
 	return append(out, "\x1b[2m"+p.Legend(&x.Views)+"\x1b[0m")
 }
 
-// besides joins the tables of both sides: beside each other where they fit,
+// joinSides joins the tables of both sides: beside each other where they fit,
 // else one below the other.
-func besides(left, right []string, width int) (out []string) {
+func joinSides(left, right []string, width int) (out []string) {
 	at, other := 0, 0
 	for _, l := range left {
 		at = max(at, draw.TextWidth(l))

@@ -74,7 +74,7 @@ func (s *Store) step(x *approach, f *analyze.Flow) {
 			w.Keep()
 			x.over = true
 			s.approached++
-			s.Poke()
+			s.Redraw()
 		}
 		s.Unlock()
 		if !more {

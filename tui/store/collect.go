@@ -73,7 +73,7 @@ func (c *Collect) run(stop <-chan struct{}) {
 			c.reset()
 		}
 		more := c.batch(&walk)
-		s.tell()
+		s.notify()
 		over := c.done || c.err != nil
 		s.Unlock()
 		if over {

@@ -117,7 +117,7 @@ func (x *FilterJob) run() {
 			ended = idle && s.pass == 3
 		}
 		x.done = ended
-		s.tell()
+		s.notify()
 		s.Unlock()
 		if ended {
 			if matcher != nil {
@@ -217,7 +217,7 @@ func (m *matcher) publish(scanned int) {
 		}
 	}
 	x.hits.scanned = scanned
-	x.store.tell()
+	x.store.notify()
 }
 
 // finish checks the datagrams that the analysis held until the end of the

@@ -29,7 +29,7 @@ func (s *Store) Replay(behaviour string, matrix bool) *Replay {
 		s.Lock()
 		defer s.Unlock()
 		r.File, r.err, r.done = file, err, true
-		s.tell()
+		s.notify()
 	})
 	return r
 }

@@ -48,7 +48,7 @@ func (a *reread) Next(f *capture.Frame) error {
 		for n := a.next; n < min(a.next+batch, a.end); n++ {
 			a.places = append(a.places, a.store.placeOf(n))
 		}
-		a.store.tell()
+		a.store.notify()
 		a.store.Unlock()
 	}
 	p := a.places[0]

@@ -42,7 +42,7 @@ func (s *Store) Save(out Saver, job *FilterJob) *Saving {
 		s.Lock()
 		defer s.Unlock()
 		x.Err, x.Done = err, true
-		s.tell()
+		s.notify()
 	})
 	return x
 }
@@ -74,7 +74,7 @@ func (x *Saving) write(s *Store, job *FilterJob, out Saver) error {
 			list = append(list, at{ref, offset})
 		}
 		x.Written = row
-		s.tell()
+		s.notify()
 		s.Unlock()
 		for _, p := range list {
 			var err error

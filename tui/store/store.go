@@ -163,14 +163,14 @@ func (s *Store) Stop() error {
 // signals are merged.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
-// tell requests a redraw because more is known.
-func (s *Store) tell() {
+// notify requests a redraw because more is known.
+func (s *Store) notify() {
 	s.version++
-	s.Poke()
+	s.Redraw()
 }
 
-// Poke requests a redraw because the screen, and not the store, has changed.
-func (s *Store) Poke() {
+// Redraw requests a redraw because the screen, and not the store, has changed.
+func (s *Store) Redraw() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -243,7 +243,7 @@ func (s *Store) finish(session *analyze.Session, err error) {
 	s.Lock()
 	defer s.Unlock()
 	s.session, s.end, s.pass = session, err, 3
-	s.tell()
+	s.notify()
 }
 
 var errStopped = errors.New("stopped")
@@ -260,7 +260,7 @@ func (s *Store) run(session *analyze.Session) error {
 	for n := 0; ; n++ {
 		if s.growing || n%batch == 0 {
 			if n > 0 {
-				s.tell()
+				s.notify()
 				s.Unlock()
 			}
 			select {
@@ -278,7 +278,7 @@ func (s *Store) run(session *analyze.Session) error {
 		}
 		if err != nil {
 			session.Finish()
-			s.tell()
+			s.notify()
 			s.Unlock()
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
