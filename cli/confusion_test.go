@@ -121,7 +121,7 @@ func (m *matrix) add(t *testing.T, name, own string, paths []string) {
 				is = f.Protocol.Name
 			}
 			if count[is]++; is != own {
-				t.Errorf("%s: %s flow %d is taken for %q: %s", name, filepath.Base(path), f.ID, is, f.Verdict.Reason)
+				t.Errorf("%s: %s flow %d is classified as %q: %s", name, filepath.Base(path), f.ID, is, f.Verdict.Reason)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func TestNoiseIsClaimedByNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f.Protocol != nil {
-			t.Errorf("%s: taken for %s: %s", names[f.Flow-1], *f.Protocol, f.Reason)
+			t.Errorf("%s: classified as %s: %s", names[f.Flow-1], *f.Protocol, f.Reason)
 		}
 		if f.Reason == "" {
 			t.Errorf("%s: no reason is given", names[f.Flow-1])

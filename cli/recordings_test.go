@@ -293,7 +293,7 @@ func TestNoRow(t *testing.T) {
 	} {
 		for _, group := range reader.RotatedRows(paths) {
 			if len(group) > 1 {
-				t.Errorf("%s: %q are taken for a row", name, group)
+				t.Errorf("%s: %q are read as a row", name, group)
 			}
 		}
 	}

@@ -178,7 +178,7 @@ func TestWriteForWireshark(t *testing.T) {
 			for _, want := range []string{"a machine", "an OS 1.0", "a program", "of the first section", "eth7", "the seventh",
 				"udp port 4000", "Time precision = microseconds (6)", "Time precision = nanoseconds (9)"} {
 				if !strings.Contains(what, want) {
-					t.Errorf("capinfos tells nothing of %q:\n%s", want, what)
+					t.Errorf("capinfos does not show %q:\n%s", want, what)
 				}
 			}
 			continue

@@ -148,7 +148,7 @@ func listens(ts *testscript.TestScript) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	ts.Fatalf("nobody captures after 10 s")
+	ts.Fatalf("no capture has begun after 10 s")
 }
 
 // send N sends so many datagrams to a closed port of this host. It sends the

@@ -270,7 +270,7 @@ func TestWhatIf(t *testing.T) {
 				}
 				was, is := float64(first.resends[host]), float64(second.resends[host])
 				if math.Abs(is-was) > 0.3*was && (is > was) != (o.Estimate.Resends > o.Rehearsal.Resends) {
-					t.Errorf("%s: sent again %v, with the change %v; truly %v and %v", tell, o.Rehearsal.Resends,
+					t.Errorf("%s: resends %v, with the change %v; truly %v and %v", tell, o.Rehearsal.Resends,
 						o.Estimate.Resends, was, is)
 				}
 			}

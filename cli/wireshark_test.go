@@ -249,7 +249,7 @@ func TestPcapngComments(t *testing.T) {
 				}
 				if n := strings.Count(comments, "was acked in"); n < len(facts["acked_in"][frame]) ||
 					n > 0 && len(facts["acked_in"][frame]) == 0 {
-					t.Fatalf("frame %d: %d comments tell of acks, expected %d: %s", frame, n, len(facts["acked_in"][frame]), comments)
+					t.Fatalf("frame %d: %d comments name acks, expected %d: %s", frame, n, len(facts["acked_in"][frame]), comments)
 				}
 			}
 		})

@@ -142,7 +142,7 @@ func TestWorst(t *testing.T) {
 	known, least := 0, uint64(5000)
 	for i, f := range list {
 		if i > 0 && list[i-1].ID >= f.ID {
-			t.Fatalf("flow %d stands before flow %d", list[i-1].ID, f.ID)
+			t.Fatalf("flow %d is before flow %d", list[i-1].ID, f.ID)
 		}
 		if f.Protocol != nil {
 			known++

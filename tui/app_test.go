@@ -40,6 +40,6 @@ func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 		return nil
 	}()
 	if recovered != "on purpose" || !screen.ended {
-		t.Errorf("the fault was printed as %v, the terminal given back: %v", recovered, screen.ended)
+		t.Errorf("the panic was printed as %v, the terminal restored: %v", recovered, screen.ended)
 	}
 }

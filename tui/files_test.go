@@ -45,6 +45,6 @@ func TestGoFile(t *testing.T) {
 	}
 	m.saving.Done = true
 	if m.command("q"); !m.quit || m.next != 1 {
-		t.Error(":q after it goes on to the other capture")
+		t.Error(":q after it opens the other capture")
 	}
 }

@@ -165,7 +165,7 @@ func TestBounded(t *testing.T) {
 	m.Selected = 0
 	m.Store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "10.9.9.9") {
-		t.Errorf("the packets of flows that were let go are not shown:\n%s", screen)
+		t.Errorf("the packets of discarded flows are not shown:\n%s", screen)
 	}
 	m = openPipe(t, noise.Flows(packets), analyze.Options{}, 1)
 	m.Store.Lock()
@@ -174,7 +174,7 @@ func TestBounded(t *testing.T) {
 	}
 	m.Store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "full (--memory): 1,999 more not kept") {
-		t.Errorf("the bound is not told:\n%s", screen)
+		t.Errorf("the limit is not shown:\n%s", screen)
 	}
 }
 
@@ -194,6 +194,6 @@ func TestLeaving(t *testing.T) {
 	m.quit, m.leaving, m.saving = false, false, &saving{"out.pcapng", &store.Saving{Total: 10}}
 	m.Key("q")
 	if m.Key("q"); !m.quit {
-		t.Error("asked again, it did not leave")
+		t.Error("a second q did not leave")
 	}
 }

@@ -140,7 +140,7 @@ func TestManyFlowsAreSortedInTheBackground(t *testing.T) {
 	}
 	for i := 1; i < len(order); i++ {
 		if x, y := order[i-1], order[i]; x.Packets[0]+x.Packets[1] > y.Packets[0]+y.Packets[1] {
-			t.Fatalf("flow %d with %v packets stands before flow %d with %v", x.ID, x.Packets, y.ID, y.Packets)
+			t.Fatalf("flow %d with %v packets is before flow %d with %v", x.ID, x.Packets, y.ID, y.Packets)
 		}
 	}
 }

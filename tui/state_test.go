@@ -130,7 +130,7 @@ func TestStateEqualsTheCommand(t *testing.T) {
 				}
 				got := printedView(m.Store.Entry(m.Selected).Ref.Frame(), f.ID, side, &m.screens.State.Views[side])
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command tells\n%+v", filepath.Base(path), frame,
+					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command prints\n%+v", filepath.Base(path), frame,
 						side, got, want)
 				}
 				// The screen shows the same: the newest row of the first window.

@@ -254,7 +254,7 @@ func TestTUIColours(t *testing.T) {
 			}
 			// Without colours the screen says the same.
 			if !strings.Contains(text, "W loss-burst") || !strings.Contains(text, "N ack-window-edge") {
-				t.Errorf("severities are not told by letters:\n%s", text)
+				t.Errorf("severities have no letters:\n%s", text)
 			}
 			x.keys("Z", "Z")
 		})

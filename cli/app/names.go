@@ -27,8 +27,8 @@ func ParseSeverity(word string) (machine.Severity, bool) {
 	return 0, false
 }
 
-// UnknownName returns an error that suggests the nearest name and lists all
-// names.
+// UnknownName returns an error that suggests the names that begin with name, or
+// else the nearest one. Without such a name it lists all names.
 func UnknownName(flag, name string, names []string) error {
 	var longer []string
 	for _, n := range names {
@@ -105,7 +105,9 @@ func (a *App) Table() *filter.Table {
 	return a.FieldTable
 }
 
-// UnknownCommand returns an error that suggests the nearest command.
+// UnknownCommand returns an error that suggests the nearest command. If the
+// word is a file, it says that a command is missing. Without arguments it
+// returns nil.
 func UnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

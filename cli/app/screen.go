@@ -50,8 +50,8 @@ func (s *Screen) up(b []byte) []byte {
 	return append(b, "\r\x1b[J"...)
 }
 
-// Draw replaces the lines on screen by those of text. It omits lines for which
-// the terminal has no room, and cuts long lines.
+// Draw replaces the lines on screen by those of text. It draws as many lines as
+// the terminal has room for. The caller has fitted each line to the width.
 func (s *Screen) Draw(text []byte) {
 	_, height := s.Size()
 	lines := bytes.SplitAfter(text, []byte("\n"))

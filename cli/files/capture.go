@@ -49,7 +49,7 @@ With --metrics or --alert it analyses what it captures too, within --memory and 
 	return c
 }
 
-const toldEvery = time.Second
+const countsEvery = time.Second
 
 func captureLive(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, conditions []string) error {
 	if live.List {
@@ -135,7 +135,7 @@ func (t *tally) tick() {
 		return
 	}
 	now := time.Now()
-	if now.Sub(t.shown) < toldEvery {
+	if now.Sub(t.shown) < countsEvery {
 		return
 	}
 	t.shown, t.drawn = now, true

@@ -186,7 +186,8 @@ func count(n uint64) string {
 	return show.Grouped(n)
 }
 
-// json prints a line for each type of packet of each side.
+// json prints a line for each row of each side's ledger. The rows of discarded
+// flows and of other frames follow.
 func (p *ledgerPrinter) json(l *ledger.Ledger) error {
 	for _, f := range l.Flows() {
 		for side := range f.Sides {

@@ -32,7 +32,7 @@ func TestReopeningFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !again {
-		t.Fatal("this process, which has privileges, goes on")
+		t.Fatal("this process kept its privileges and continued")
 	}
 	if _, err := afpacket.Socket(list[0]); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a further socket: %v, expected that it is not permitted", err)

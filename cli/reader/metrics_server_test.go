@@ -36,8 +36,8 @@ type served struct {
 // largeAnswer is larger than the buffers of a connection.
 const largeAnswer = 16 << 20
 
-// serveMetrics starts a server. With patience it has no time limits, so that
-// only its limit of connections can let the next client in.
+// serveMetrics starts a server. With patience its time limits are an hour, so
+// that only its limit of connections can let the next client in.
 func serveMetrics(t *testing.T, access *metricsAccess, patience bool) *served {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -170,7 +170,7 @@ func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 			}
 		}
 		if unsaid == 0 {
-			t.Errorf("%s: nobody is accused where the drops are not reported either: these captures show nothing", protocol)
+			t.Errorf("%s: no endpoint is accused if the file hides its drops: these captures test nothing", protocol)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func TestBudget(t *testing.T) {
 				switch strings.Fields(command)[0] {
 				case "flows", "findings", "ledger":
 					if !early.MatchString(trouble.String()) {
-						t.Errorf("no word of flows that were let go: %q", trouble.String())
+						t.Errorf("no message about discarded flows: %q", trouble.String())
 					}
 				}
 			})

@@ -169,7 +169,7 @@ func recognised(t *testing.T, s *analyze.Session) {
 			}
 		}
 		if is != want {
-			t.Errorf("the flow of %s is taken for %q, expected %s", a, is, want)
+			t.Errorf("the flow of %s is classified as %q, expected %s", a, is, want)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func TestFloodTwice(t *testing.T) {
 	limits := analyze.Limits{Flows: 1 << 9, Bytes: 8 << 20, Room: true}
 	_, s, _, _ = run(t, frames, -1, 3, limits)
 	if s.LetGo(analyze.ReasonFlows) == 0 || s.LetGo(analyze.ReasonSession) > 0 {
-		t.Fatalf("%d flows were let go for want of room, %d since another session began", s.LetGo(analyze.ReasonFlows),
+		t.Fatalf("%d flows were discarded for lack of room, %d because another session began", s.LetGo(analyze.ReasonFlows),
 			s.LetGo(analyze.ReasonSession))
 	}
 	mixed, _, _, _ := runAgain(t, frames, -1, 3, limits, s.Survey())
@@ -230,7 +230,7 @@ func TestFloodTwice(t *testing.T) {
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
+			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
 				len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}
@@ -260,7 +260,7 @@ func flooded(t *testing.T, frames []capture.Frame, alone map[string]*said, kind,
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
+			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
 				len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}

@@ -185,7 +185,7 @@ func tracked(t *testing.T, tr machine.Tracker, flow []machine.Datagram) {
 		c.Inspect(machine.A, &v)
 		c.Inspect(machine.B, &v)
 		if heard[k] != heard[0] {
-			t.Fatalf("copy %d tells\n%s\nthe tracker itself\n%s", k, heard[k], heard[0])
+			t.Fatalf("copy %d reports\n%s\nthe tracker itself\n%s", k, heard[k], heard[0])
 		}
 	}
 	if size := tr.Size(); size > 4<<20+len(flow)*4*fuzzedLength {

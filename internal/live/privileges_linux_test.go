@@ -98,7 +98,7 @@ func TestWaysToStart(t *testing.T) {
 			t.Errorf("%s: %v\n%s", w.name, err, p.errors.Bytes())
 		}
 		if warned := strings.Contains(p.errors.String(), "--keep-root: capturing as user 0"); warned != (w.uid == 0) {
-			t.Errorf("%s: it says\n%s\nexpected that it tells of root: %v", w.name, p.errors.Bytes(), w.uid == 0)
+			t.Errorf("%s: it says\n%s\nexpected a warning about root: %v", w.name, p.errors.Bytes(), w.uid == 0)
 		}
 		w.checkFiles(t, filepath.Dir(cmd.Args[slices.Index(cmd.Args, "-w")+1]))
 	}

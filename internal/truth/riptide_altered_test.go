@@ -222,7 +222,7 @@ func TestRiptideAltered(t *testing.T) {
 		}
 	}
 	if facts < 5000 {
-		t.Errorf("%d facts are certain: too few to tell", facts)
+		t.Errorf("%d facts are certain: too few for a result", facts)
 	}
 }
 
@@ -259,7 +259,7 @@ func altered(t *testing.T, c *ripCapture, all []capture.Frame) (certain int) {
 	}
 	for _, f := range c.session.Flows() {
 		if f.Protocol != nil && f.Protocol.Name != "riptide" {
-			t.Errorf("flow %d is taken for %s: %s", f.ID, f.Protocol.Name, f.Verdict.Reason)
+			t.Errorf("flow %d is classified as %s: %s", f.ID, f.Protocol.Name, f.Verdict.Reason)
 		}
 	}
 	if t.Failed() {

@@ -287,7 +287,8 @@ func (c *ripCapture) joined() bool {
 }
 
 // connectionEvents are the connection events that the logs contain.
-var connectionEvents = []string{"connected", "connection_failed", "disconnected", "client_connected", "client_disconnected"}
+var connectionEvents = []string{"connected", "connection_failed", "disconnected",
+	"client_connected", "client_disconnected"}
 
 // TestRiptideConnections: the connections made, refused, failed and ended are found,
 // with the library's reasons, and so are announced clients. No others are
@@ -519,7 +520,7 @@ func TestRiptideAckedNotDelivered(t *testing.T) {
 		}
 	})
 	if !testing.Short() && total < 400 {
-		t.Errorf("the logs have %d such messages: too few to tell", total)
+		t.Errorf("the logs have %d such messages: too few for a result", total)
 	}
 }
 
@@ -621,7 +622,7 @@ func TestRiptidePort(t *testing.T) {
 				}
 			}
 			if text := x.flow.Verdict.Reason; !strings.Contains(text, "pytide") {
-				t.Errorf("no side is told to be Pytide: %s", text)
+				t.Errorf("no side is recognised as Pytide: %s", text)
 			}
 		}
 	})

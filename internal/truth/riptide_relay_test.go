@@ -43,6 +43,6 @@ func TestRiptideRelay(t *testing.T) {
 		}
 	})
 	if passed < 10 || held < 100 {
-		t.Errorf("%d ends relay, %d do not: too few to tell", passed, held)
+		t.Errorf("%d ends relay, %d do not: too few for a result", passed, held)
 	}
 }

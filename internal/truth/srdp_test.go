@@ -252,7 +252,7 @@ func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []stri
 	spoke := map[netip.AddrPort]float64{}
 	for _, e := range events {
 		if e.Protocol != "srdp" {
-			return append(faults, fmt.Sprintf("frame %d is told as of %s", e.Frame, e.Protocol))
+			return append(faults, fmt.Sprintf("frame %d is reported as of %s", e.Frame, e.Protocol))
 		}
 		if slices.Contains(srdpKinds, e.Event) {
 			found[numbered(srdpFact{at: e.Addr.AddrPort, peer: e.Peer.AddrPort, event: e.Event, seq64: e.Sequence64})] = e
@@ -270,26 +270,26 @@ func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []stri
 		switch {
 		case e.Certainty != "certain":
 			if !happened && nearby[f.at] && (f.event == "sent" || f.event == "resent") {
-				faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told in frame %d, did not happen", f.at, f.event, f.seq64,
+				faults = append(faults, fmt.Sprintf("%v %s %d (%d.), reported in frame %d, did not happen", f.at, f.event, f.seq64,
 					f.n, e.Frame))
 			}
 		case !happened:
-			faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told as certain in frame %d, did not happen", f.at, f.event,
+			faults = append(faults, fmt.Sprintf("%v %s %d (%d.), reported as certain in frame %d, did not happen", f.at, f.event,
 				f.seq64, f.n, e.Frame))
 		case receipt && t > at+0.001:
 			faults = append(faults,
-				fmt.Sprintf("%v %s %d told at %.3f, before it happened at %.3f", f.at, f.event, f.seq64, at, t))
+				fmt.Sprintf("%v %s %d reported at %.3f, before it happened at %.3f", f.at, f.event, f.seq64, at, t))
 		case f.event == "acked" && (t < at-0.001 || t > at+0.1):
-			faults = append(faults, fmt.Sprintf("%v acked %d told as of %.3f, it happened at %.3f", f.at, f.seq64, at, t))
+			faults = append(faults, fmt.Sprintf("%v acked %d reported at %.3f, it happened at %.3f", f.at, f.seq64, at, t))
 		}
 	}
 	for f, t := range truth {
 		if _, ok := found[f]; !ok && nearby[f.at] && t < spoke[f.at]-0.2 {
-			faults = append(faults, fmt.Sprintf("%v %s %d (%d.) at %.3f is not told", f.at, f.event, f.seq64, f.n, t))
+			faults = append(faults, fmt.Sprintf("%v %s %d (%d.) at %.3f is not reported", f.at, f.event, f.seq64, f.n, t))
 		}
 	}
 	if len(truth) == 0 || len(found) < len(truth)/4 {
-		faults = append(faults, fmt.Sprintf("%d facts are told of %d that happened", len(found), len(truth)))
+		faults = append(faults, fmt.Sprintf("%d facts are reported of %d that happened", len(found), len(truth)))
 	}
 	slices.Sort(faults)
 	return faults

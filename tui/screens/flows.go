@@ -43,7 +43,7 @@ const orderShare = 10
 type flowColumn struct {
 	name   string
 	right  bool
-	yields int // where there is no room the largest goes first; 0 stays
+	yields int // order of omission if there is no room: 1 first; 0 stays
 	text   func(br *browser.Browser, f *analyze.Flow) string
 	key    func(br *browser.Browser, f *analyze.Flow) flowKey
 	role   func(br *browser.Browser, f *analyze.Flow) draw.Role

@@ -79,7 +79,7 @@ func TestOrderWhileReading(t *testing.T) {
 	await(t, s, func() bool { return s.Version() > version })
 	s.Lock()
 	if table.settle(br); s.Settled() || !slices.Equal(table.Order, turned) {
-		t.Error("ordered anew though that would take most of the time")
+		t.Error("sorted again although that would take most of the time")
 	}
 	table.SortTurn(br)
 	if table.settle(br); !slices.Equal(table.Order, turned) || table.version != s.Version() {

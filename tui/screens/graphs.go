@@ -226,8 +226,8 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor
 	}
 }
 
-// figure returns the value at a column, or at one of the eight columns before
-// it. It takes the first series of the panel that has a value there.
+// figure returns the value at a column, or near it: from one column after it to
+// eight before. It takes the first series of the panel that has a value there.
 func (g *Graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int) graph.Cell, at int) (c graph.Cell) {
 	for _, k := range p.kinds {
 		if seriesGlyphs[k] != "" || g.series.Series[k][side].Cells == nil {
