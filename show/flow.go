@@ -54,6 +54,8 @@ func SpanText(d time.Duration) string {
 	return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// Percent formats a share from 0 to 1 as a percentage: "2.5%". A negative share
+// is unknown: "–".
 func Percent(v float64) string {
 	if v < 0 {
 		return "–"
@@ -61,6 +63,8 @@ func Percent(v float64) string {
 	return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
 }
 
+// Millis formats a duration in milliseconds: "41.3". A negative duration is
+// unknown: "–".
 func Millis(d time.Duration) string {
 	if d < 0 {
 		return "–"
@@ -106,6 +110,7 @@ func EventNote(f *analyze.Flow, e *machine.Event) string {
 	return f.Protocol.EventNote(f.Config(), e)
 }
 
+// EventName returns the protocol's name of an event, or the general name.
 func EventName(f *analyze.Flow, k machine.EventKind) string {
 	if name, ok := f.Protocol.EventNames[k]; ok {
 		return name

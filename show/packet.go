@@ -18,6 +18,7 @@ func AppendEndpoint(to []byte, a netip.AddrPort, t capture.Transport) []byte {
 	return a.Addr().AppendTo(to)
 }
 
+// SeverityStyle returns the colour of a severity.
 func SeverityStyle(s machine.Severity) Style {
 	switch s {
 	case machine.Error:
@@ -144,6 +145,7 @@ func AppendInfo(to []byte, l *filter.Reading) []byte {
 	return to
 }
 
+// AppendBytesCount appends a number of bytes: "1 byte", "2 bytes".
 func AppendBytesCount(to []byte, n int) []byte {
 	to = strconv.AppendInt(to, int64(n), 10)
 	if n == 1 {
@@ -154,6 +156,7 @@ func AppendBytesCount(to []byte, n int) []byte {
 
 var tcpFlagNames = [...]string{"FIN", "SYN", "RST", "PSH", "ACK", "URG"}
 
+// AppendTCP appends the flags, the sequence number and the length of a TCP segment.
 func AppendTCP(to []byte, r *filter.Record) []byte {
 	if p := r.Packet; p != nil {
 		to = append(to, '[')
