@@ -50,8 +50,8 @@ func factsOf(t *testing.T, path string) map[string]map[uint64][]string {
 	}
 	var e struct {
 		Event              string
-		Frame, About_frame uint64 //nolint:revive // as the contract has it
-		By_frame           uint64 //nolint:revive // as the contract has it
+		Frame, About_frame uint64 //nolint:revive // the key of events --json
+		By_frame           uint64 //nolint:revive // the key of events --json
 	}
 	for line := range strings.Lines(output(t, "events", "--json", path)) {
 		e.About_frame, e.By_frame = 0, 0
