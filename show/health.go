@@ -23,8 +23,8 @@ type Health struct {
 
 // way is the loss of one direction.
 type way struct {
-	measured, lost uint64
-	open           bool // some figures include the way back
+	settled, lost uint64
+	open          bool // some figures include the way back
 }
 
 // Add adds a flow.
@@ -42,7 +42,7 @@ func (h *Health) Add(f *analyze.Flow) {
 		h.resends += s.Resends
 		if s.PathKnown != machine.Unknown && s.Path.Settled > 0 {
 			w := &h.ways[side]
-			w.measured, w.lost, w.open = w.measured+s.Path.Settled, w.lost+s.Path.Lost, w.open || s.PathBoth
+			w.settled, w.lost, w.open = w.settled+s.Path.Settled, w.lost+s.Path.Lost, w.open || s.PathBoth
 		}
 		if rtt < 0 {
 			rtt = s.RTT
@@ -66,12 +66,12 @@ func (h *Health) String() string {
 	for side, name := range [2]string{"A→B", "B→A"} {
 		w := &h.ways[side]
 		switch {
-		case w.measured == 0:
+		case w.settled == 0:
 			parts = append(parts, name+" unknown")
 		case w.open:
-			parts = append(parts, name+" and back "+Percent(float64(w.lost)/float64(w.measured)))
+			parts = append(parts, name+" and back "+Percent(float64(w.lost)/float64(w.settled)))
 		default:
-			parts = append(parts, name+" "+Percent(float64(w.lost)/float64(w.measured)))
+			parts = append(parts, name+" "+Percent(float64(w.lost)/float64(w.settled)))
 		}
 	}
 	rtt := "RTT unknown"
