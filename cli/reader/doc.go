@@ -1,6 +1,10 @@
-// Package reader reads the captures of a command. Its type Reader opens files,
-// pipes and interfaces, copies frames to the file of -w, ends at -c or -a, and
-// shows progress. The other types are:
+// Package reader reads the captures of a command.
+//
+//	in, err := reader.Open(a, reader.File("match.pcapng"), reader.Options{Keep: capture.KeepPipes, Passes: 2})
+//	session, err := in.Study(options) // reads the file twice
+//
+// A Reader opens files, pipes and interfaces, copies frames to the file of -w,
+// ends at -c or -a, and shows progress. The other types are:
 //
 //   - Recording: the files of the command line that form one capture
 //     (docs/files.md);

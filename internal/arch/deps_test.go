@@ -1,6 +1,7 @@
 // Package arch tests the rules of the architecture: which package may import
-// which, who starts goroutines, and who writes files. ARCHITECTURE.md explains
-// the rules.
+// which, who starts goroutines, and who writes files. For example, it fails
+// when package wire imports package machine. ARCHITECTURE.md explains the
+// rules.
 package arch
 
 import (

@@ -1,11 +1,14 @@
 // Package traffic makes captures of synthetic game traffic of any size, for
-// benchmarks and soak runs. The same options make the same bytes.
+// benchmarks and soak runs.
 //
-// Each flow is a client and a server that send 30 to 60 packets a second. A
-// packet has the article's 8-byte header (sequence, ack, ack_bits,
-// little-endian). Its payload is 80 to 120 bytes, half noise and half slowly
-// changing. The tap is in the middle of the path: half of the loss is before
-// it, half behind it. An endpoint acks what reached it.
+//	err := traffic.Write(w, traffic.Options{Packets: 1_000_000, Flows: 64, Seed: 1})
+//
+// The same options make the same bytes. Each flow is a client and a server that
+// send 30 to 60 packets a second. A packet has the article's 8-byte header
+// (sequence, ack, ack_bits, little-endian). Its payload is 80 to 120 bytes,
+// half noise and half slowly changing. The tap is in the middle of the path:
+// half of the loss is before it, half behind it. An endpoint acks what reached
+// it.
 package traffic
 
 import (
