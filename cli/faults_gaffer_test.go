@@ -228,7 +228,7 @@ func acksNear(t *testing.T, v *view) (frame uint64) {
 }
 
 type skip struct {
-	frame uint64 // of the header that omitted the packet
+	frame uint64 // the frame of the header that omitted the packet
 	at    int    // position of the packet in headerOracle.order
 }
 
@@ -281,7 +281,7 @@ func (o *headerOracle) sent(frame uint64, h wire.Header) uint64 {
 	}
 	for q := range o.accepted {
 		if inRange(q) && !named[q] {
-			return frame // it acks a packet no longer
+			return frame // the header has forgotten an acked packet
 		}
 	}
 	until := o.read

@@ -11,7 +11,7 @@ import (
 const (
 	messagesFile = "../docs/faults-messages.yaml"
 
-	messagesWindow = 64 // of the profile
+	messagesWindow = 64 // the window of the profile
 	messagesMost   = 32 // messages of a packet
 	messagesResend = 100 * time.Millisecond
 	// messagesClock is the longest time between two readings of a game's clock,
@@ -32,8 +32,8 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 	}
 	var own, peer numbers
 	messages, open := map[int64]*message{}, map[int64]*message{} // open: no ack of them has passed
-	carriedBy := map[int64][]*message{}                          // by packets of the endpoint
-	acks := map[int64][]int64{}                                  // by packets of the peer: the packets that each acks
+	carriedBy := map[int64][]*message{}                          // key: the number of the endpoint's packet
+	acks := map[int64][]int64{}                                  // key: the peer's packet; value: what it acks
 	largest, oldest, ids := 0, int64(0), numbers{met: true}
 	profile := v.profile(t)
 	v.packets(t, func(i int, k *wire.Packet) bool {

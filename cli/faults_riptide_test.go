@@ -198,11 +198,11 @@ type riptideSent struct {
 	messages map[uint16]*riptideMessage
 	arrived  int // datagrams that passed the tap towards the endpoint
 	times    []machine.Instant
-	named    map[uint16]bool // by an Ack that passed the tap towards the endpoint
+	named    map[uint16]bool // ids that an Ack on its way to the endpoint named
 	answered int             // datagrams that the endpoint has read, as its Acks prove
 	open     []int
 	ids      []uint16
-	beats    map[uint8]machine.Instant // of the endpoint's pings
+	beats    map[uint8]machine.Instant // the endpoint's newest ping, with its time
 	least    int                       // lower bound of the smoothed RTT, in ms; -1 unknown; most is the upper bound
 	most     int
 	spoke    machine.Instant

@@ -40,7 +40,7 @@ type sighting struct {
 // difference is the first datagram of the faulty endpoint to one peer that a
 // correct endpoint with the same inputs would not have sent.
 type difference struct {
-	index int // of the datagram, among those that the endpoint sends to that peer
+	index int // position among the datagrams that the endpoint sends to that peer
 	at    machine.Instant
 }
 

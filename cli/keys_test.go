@@ -180,7 +180,7 @@ func TestKeysDecideTheDialect(t *testing.T) {
 	for _, c := range []struct {
 		name, keys string
 		dialects   []string
-		reason     string // of the first flow
+		reason     string // the reason of the first flow
 	}{
 		{"none", "", []string{"netcode", "netcode"}, "encrypted"},
 		{"the server's", "servers: [{protocol_id: 0x" + id + ", private_key: " + private + "}]",

@@ -68,7 +68,7 @@ var allWritten = []written{
 type scene struct {
 	t      *testing.T
 	folder string
-	bytes  [2][]byte // of the captures
+	bytes  [2][]byte // the contents of the captures
 }
 
 // newScene returns a scene with the first packets of two captures of one

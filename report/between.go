@@ -17,7 +17,7 @@ import (
 // of the report are those of tap A.
 type Between struct {
 	Merged *merge.Merged
-	Names  [2]string // of the captures
+	Names  [2]string // names of the captures
 
 	pairs []*betweenPair
 	graph int // columns of a drawn and of a zoomed graph; 0 for no graphs
@@ -50,10 +50,10 @@ type betweenWay struct {
 
 // Death is a packet that died between the taps.
 type Death struct {
-	At    machine.Instant // by A's clock
+	At    machine.Instant // time by A's clock
 	Way   string          // "A → B"
 	Tap   string          // the tap that saw it
-	Frame machine.Ref     // at that tap
+	Frame machine.Ref     // its frame at that tap
 }
 
 // Exact formats a duration between two taps, with microseconds.

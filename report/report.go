@@ -25,7 +25,7 @@ import (
 
 // Report is the contents of a report.
 type Report struct {
-	Name     string // of the capture
+	Name     string // name of the capture
 	Session  *analyze.Session
 	Flows    []*Flow         // flows shown in full, by number
 	Others   []*analyze.Flow // flows shown in a line, by number: see Worst
@@ -43,7 +43,7 @@ type Report struct {
 // LetGo sums the flows that ended early for lack of memory.
 type LetGo struct {
 	Flows, Known int
-	Findings     [machine.Error + 1]uint64 // by severity
+	Findings     [machine.Error + 1]uint64 // number of findings by severity
 }
 
 // Add adds a flow.

@@ -260,7 +260,7 @@ func who(f *analyze.Flow, s machine.Side) string {
 type Row struct {
 	Name  string
 	Cells []string
-	Grade string // of the line; empty for none
+	Grade string // severity of the line; empty for none
 }
 
 // figures returns the known lines of a flow's table of both sides.

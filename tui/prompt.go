@@ -39,8 +39,8 @@ type prompt struct {
 // check is the result of checking a filter's text.
 type check struct {
 	state  checkState
-	text   string // of the error
-	column int    // of the error, from 0
+	text   string // text of the error
+	column int    // column of the error, from 0
 }
 
 type checkState uint8

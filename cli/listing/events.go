@@ -181,7 +181,7 @@ type EventPrinter struct {
 
 	// the widths grow with what was printed
 	number, address, name int
-	width                 int // of the terminal; 0 for none
+	width                 int // columns of the terminal; 0 if it is none
 }
 
 func (p *EventPrinter) record(r *analyze.Record) {

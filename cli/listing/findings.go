@@ -159,14 +159,14 @@ type FindingPrinter struct {
 	App        *app.App
 	paint      show.Painter
 	Filter     *reader.RowFilter
-	width      int // of the terminal; 0 for none
+	width      int // columns of the terminal; 0 if it is none
 	Gate       machine.Severity
 	grave      uint64                          // findings at or above the severity of --fail-on
 	Rows       *export.Rows[export.FindingRow] // nil for text
-	total      findingCounts                   // of all recordings
+	total      findingCounts                   // the counts of all recordings
 	recordings int                             // number of recordings printed
 	printed    map[*analyze.Finding]uint64     // occurrences that were printed as provisional
-	gone       findingCounts                   // of discarded flows, whose findings are printed already
+	gone       findingCounts                   // the counts of discarded flows, whose findings are printed already
 }
 
 // verdict prints the first line: the number of findings of each severity.

@@ -80,7 +80,7 @@ type ledgerPrinter struct {
 	app        *app.App
 	from       *reader.Recording
 	recordings int
-	total      ledger.Cost // of all recordings
+	total      ledger.Cost // the cost of all recordings
 	paint      show.Painter
 	width      int
 	o          app.Object

@@ -28,7 +28,7 @@ type packetLister struct {
 	hex     bool
 	several bool // the recording has several files
 	first   int  // position of its first file, from 0
-	width   int  // of the terminal; 0 for none
+	width   int  // columns of the terminal; 0 if it is none
 
 	shown  machine.Instant // time of the previous packet
 	digits map[[2]int]int  // digits of the clock, by file and interface

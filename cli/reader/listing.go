@@ -19,7 +19,7 @@ type Listing struct {
 	App    *app.App
 	Live   *LiveFlags
 	Filter *filter.Filter
-	Needs  filter.Needs // of the output, in addition to the filter's
+	Needs  filter.Needs // what the output needs, in addition to the filter
 	Whole  bool         // Show also receives records that are no packets: what the end of a flow settled
 	// Show prints a packet that passed the filter.
 	Show func(*filter.Record, *analyze.Record) error
@@ -31,7 +31,7 @@ type Listing struct {
 	Reading filter.Reading
 	Once    bool // read files like live traffic: in one run, printing at once
 	shown   uint64
-	err     error // of Show
+	err     error // the error of Show
 	saved   *Save // the file of passed packets; nil if all packets are saved
 }
 

@@ -34,7 +34,7 @@ type LiveFlags struct {
 	Counted   uint64 // packets read from earlier recordings
 	autostop  []string
 	Write     string
-	Format    string // of the written file
+	Format    string // format of the written file
 	snap      int
 	buffer    int
 	noPromisc bool

@@ -22,8 +22,8 @@ type Reader struct {
 	Most uint64         // frames to return; 0 for all
 
 	Frames   uint64          // returned since the start or the last Rewind
-	Start    machine.Instant // of the first frame
-	Previous machine.Instant // of the frame before the last one returned
+	Start    machine.Instant // time of the first frame
+	Previous machine.Instant // time of the frame before the last one returned
 	latest   machine.Instant
 	stopped  bool
 

@@ -20,12 +20,12 @@ type RowFilter struct {
 	filter *filter.Filter
 	From   *Recording
 	record filter.Record
-	Err    error // of reading a frame again
+	Err    error // the error of reading a frame again
 
 	source   *Reader // the reader of frames; nil unless the filter names packets
 	reading  filter.Reading
 	timeline *analyze.Timeline                 // nil if the filter names no packets
-	times    []machine.Instant                 // of the timeline's entries
+	times    []machine.Instant                 // times of the timeline's entries
 	shown    map[machine.Ref][]machine.Anomaly // findings by the frame that shows them; nil if the filter names none
 }
 

@@ -41,11 +41,11 @@ type Running struct {
 	collector *metrics.Collector
 	Alerts    *alerts
 	rows      *export.Rows[export.FindingRow] // alerts as JSON
-	access    *metricsAccess                  // of the server; nil without --metrics
+	access    *metricsAccess                  // access to the server; nil without --metrics
 	server    *http.Server
 	Screen    *app.Screen // nil if nothing is drawn
 	Tick      func()      // called at every interval of --every; may be nil
-	Err       error       // of printing
+	Err       error       // the error of printing
 
 	OnFrame func(*capture.Frame) // called before the analysis; may be nil
 }

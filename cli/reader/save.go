@@ -57,7 +57,7 @@ type Save struct {
 	app      *app.App
 	flag     string // the flag that names the file, for errors; empty for an argument
 	from     Origin
-	format   string        // of -F; empty if the file's name decides
+	format   string        // the value of -F; empty if the file's name decides
 	out      io.Writer     // the destination if it is no file
 	file     *outfile.File // nil for standard output, and if out is set
 	failed   bool          // a write has failed
@@ -65,7 +65,7 @@ type Save struct {
 	classic  *capture.ClassicWriter
 	to       io.Writer      // a classic file that waits for its first frame; nil otherwise
 	ids      map[[2]int]int // (file, interface) to the written id
-	keys     [][2]int       // by id
+	keys     [][2]int       // keys of ids, by id
 	last     [2]int         // (file, interface) of the previous frame
 	lastID   int            // the id of last; mostly there is one interface
 	section  int            // section of the only file that is being written

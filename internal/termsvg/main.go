@@ -34,7 +34,7 @@ func main() {
 }
 
 const (
-	cellWidth  = 8.43 // of a 14 px monospace font
+	cellWidth  = 8.43 // width of a character in a 14 px monospace font
 	lineHeight = 18
 	margin     = 16
 	baseline   = 13

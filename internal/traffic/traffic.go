@@ -113,7 +113,7 @@ type generator struct {
 	out     *bufio.Writer
 	flows   []flow
 	noise   []byte
-	loss    float64 // on each half of the path
+	loss    float64 // loss on each half of the path
 	queue   agenda.Agenda[int64, moment]
 	record  []byte
 	written int

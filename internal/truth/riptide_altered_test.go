@@ -150,7 +150,7 @@ func rebind(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
 		}
 	}
 	if conns[server] == 1 {
-		_, server = ends(&all[0]) // of one client, who sent the first packet
+		_, server = ends(&all[0]) // one client sent the first packet to it
 	}
 	from := len(all) * (2 + rng.IntN(6)) / 10
 	for i, f := range all {

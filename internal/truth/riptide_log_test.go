@@ -172,7 +172,7 @@ type ripCapture struct {
 	first, last float64
 	run         *ripRun
 	session     *analyze.Session
-	events      map[int][]machine.Event // by flow
+	events      map[int][]machine.Event // events by flow number
 	messages    map[int][]machine.Message
 	anomalies   map[int][]machine.Anomaly
 }

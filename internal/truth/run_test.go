@@ -39,8 +39,8 @@ type line struct {
 	Hex        string   `json:"hex"`
 	FragmentID *int     `json:"fragment_id"`
 	RTTms      float64  `json:"rtt_ms"`
-	RTT        float64  `json:"rtt"`         // of stats and final: smoothed, ms
-	PacketLoss *float64 `json:"packet_loss"` // of stats and final: percent
+	RTT        float64  `json:"rtt"`         // in stats and final: smoothed, ms
+	PacketLoss *float64 `json:"packet_loss"` // in stats and final: percent
 	Addr       string   `json:"addr"`
 	Port       int      `json:"port"`
 }

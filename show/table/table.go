@@ -35,7 +35,7 @@ type Table struct {
 
 // state is what is known of a column.
 type state struct {
-	width  int  // of its widest text
+	width  int  // width of its widest text
 	filled bool // whether a row has text in it
 	hidden bool
 }

@@ -8,7 +8,7 @@ import (
 // Layout is what `:layout save` writes: panes, columns, theme and order.
 type Layout struct {
 	Theme       string   `json:"theme,omitempty"`
-	Columns     []string `json:"columns,omitempty"` // of the packet list; empty for the default
+	Columns     []string `json:"columns,omitempty"` // columns of the packet list; empty for the default
 	Time        int      `json:"time"`
 	FlowSort    int      `json:"flow_sort"`
 	FlowReverse bool     `json:"flow_reverse"`

@@ -17,7 +17,7 @@ const (
 	Text Role = iota // main text
 	Dim              // secondary text
 	Bold
-	Title    // of a pane
+	Title    // title of a pane
 	Focus    // title of the pane that has the keys
 	Bar      // top and bottom lines
 	Selected // the row at the cursor

@@ -10,19 +10,19 @@ import (
 // detail is the decode tree and the bytes of the selected packet. The bytes of
 // the selected line are highlighted.
 type detail struct {
-	entry   int // of the packet; -1 for none
-	version int // of the store when the tree was made; a change of the flow's protocol makes it again
+	entry   int // entry of the packet; -1 for none
+	version int // version of the store when the tree was made; a change of the flow's protocol makes it again
 	came    int // Store.Approached when the tree was made
 	err     error
 	tree    show.Tree
 	cursor  int // line of the tree
 	levels  []int
 	shown   []int           // lines that are not folded
-	folded  map[string]bool // by foldName
+	folded  map[string]bool // key: foldName
 	list    draw.List
 	hex     draw.List
 	hexRows int
-	frame   []byte // what the lines' places refer to
+	frame   []byte // bytes of the places of lines: frame, datagram, whole packet
 	payload []byte
 	whole   []byte
 	reading *filter.Reading

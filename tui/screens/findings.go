@@ -35,7 +35,7 @@ type FindingTable struct {
 type findingRow struct {
 	rule    *machine.Rule
 	finding *analyze.Finding // nil for a heading
-	count   uint64           // of a heading: the sum of its findings
+	count   uint64           // in a heading: the sum of the findings
 }
 
 var findingOrders = []string{"gravity", "count", "flow"}

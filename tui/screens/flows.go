@@ -23,7 +23,7 @@ type FlowTable struct {
 	list    draw.List
 	sort    int // index of the column
 	reverse bool
-	version int             // of the store when Order was made
+	version int             // version of the store when Order was made
 	Order   []*analyze.Flow // the flows as listed
 	sorted  int             // column by which Order was made
 	turned  bool

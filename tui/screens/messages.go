@@ -22,7 +22,7 @@ type MessageTable struct {
 	flow    int
 	spread  bool // on a narrow screen: show how latencies are spread instead of a life
 	all     []store.Life
-	rows    []int // of the table: indices of all
+	rows    []int // rows of the table: indices of all
 	sort    int
 	reverse bool
 	sorted  int // length of all when the order was made

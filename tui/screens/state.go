@@ -19,7 +19,7 @@ type StateView struct {
 	flow   int
 	pass   int
 	Known  bool            // false while the state is not available: it is then requested again
-	Views  [2]machine.View // of A and B
+	Views  [2]machine.View // the views of A and B
 	err    error
 	diff   int // entry to which the state is compared; -1 for none
 	before [2]machine.View

@@ -14,7 +14,7 @@ type Life struct {
 	machine.Message
 	Title string            // the name of its type
 	Cause string            // why it was sent again, according to a rule; empty if unknown
-	Sure  machine.Certainty // of Cause
+	Sure  machine.Certainty // how sure Cause is
 }
 
 // resendCause returns the cause of a resend that a rule names. Such rules have

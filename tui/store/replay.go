@@ -17,7 +17,7 @@ type Replay struct {
 	survey  *analyze.Survey
 	err     error
 	done    bool
-	stopped bool // by the user
+	stopped bool // the user stopped it
 }
 
 // Replay starts a replay of what has been read so far.

@@ -36,12 +36,12 @@ type Store struct {
 
 	session *analyze.Session // the analysis whose flows are shown
 	survey  *analyze.Survey  // what the first run learned; nil until then
-	first   machine.Instant  // of the first frame
+	first   machine.Instant  // time of the first frame
 	last    machine.Instant
 	pass    int              // the current run: 1 or 2; 3 when all is read
 	end     error            // the error that ended reading; nil for a clean end
 	version int              // changes when flows or settled facts may have changed
-	figures map[int]*figures // by flow
+	figures map[int]*figures // by flow number
 
 	Budget
 	// Spawn starts background work. It starts a goroutine unless it was replaced
