@@ -75,7 +75,7 @@ func (a *App) Rules() []*machine.Rule {
 	return all
 }
 
-// RuleNames returns the IDs of the rules of findings.
+// RuleNames lists the rules of findings.
 func (a *App) RuleNames() (ids []string) {
 	for _, r := range a.Rules() {
 		ids = append(ids, r.ID)
@@ -83,7 +83,7 @@ func (a *App) RuleNames() (ids []string) {
 	return ids
 }
 
-// UnknownRule returns an error that suggests the nearest rule.
+// UnknownRule says which rule was likely meant.
 func (a *App) UnknownRule(id string) error {
 	if near := filter.Nearest(id, a.RuleNames()); near != "" {
 		return fmt.Errorf("no rule %q; did you mean %s?", id, near)

@@ -83,8 +83,7 @@ func samePicture(t *testing.T, script, picture string) {
 	same(t, picture, string(is))
 }
 
-// TestFindings: docs/findings.md is the output of `ackscope explain` for every
-// rule.
+// TestFindings: docs/findings.md is what `ackscope explain` says of every rule.
 func TestFindings(t *testing.T) {
 	program := testenv.Ackscope(t)
 	var page strings.Builder
@@ -107,8 +106,7 @@ func TestFindings(t *testing.T) {
 	same(t, "docs/findings.md", trimLines(page.String()))
 }
 
-// same compares a file of the repository with what it should contain, or writes
-// it.
+// same compares a file of the repository with what it should be, or writes it.
 func same(t *testing.T, name, is string) {
 	t.Helper()
 	file := filepath.Join(testenv.Module(t), name)
