@@ -1,6 +1,6 @@
-# make check   before every commit: quick
-# make verify  all that CI runs
-# make help    the rest
+# make check   quick checks before every commit
+# make verify  everything that CI runs
+# make help    all targets
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -10,8 +10,8 @@ DEADCODE := v0.52.0
 MISSPELL := v0.8.0
 TOOLS := $(CURDIR)/bin
 FUZZTIME ?= 30s
-# ackscope needs no C, so its tests are run without: one set of packages to compile, the one that is shipped. (The race detector
-# and what measures itself against C ask for cgo by name.)
+# ackscope needs no C. So its tests run without cgo and compile only the packages that are shipped.
+# The race detector and the comparisons with C programs set CGO_ENABLED themselves.
 export CGO_ENABLED := 0
 FUZZCAP ?= 0
 BENCH ?= .
@@ -21,11 +21,11 @@ TUISOAK ?= 100000
 TUISEED ?= 1
 
 .PHONY: help
-help: ## this list
+help: ## list all targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
 
 .PHONY: check
-check: ## before every commit: format, vet, build, tests (the long ones left out)
+check: ## before every commit: format, vet, build, tests (without the long ones)
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (gofmt -w):"; echo "$$unformatted"; exit 1; fi
 	go build ./...
@@ -33,30 +33,33 @@ check: ## before every commit: format, vet, build, tests (the long ones left out
 	go test -short ./...
 
 .PHONY: verify
-verify: plain full lint race fuzzshort benchsmoke readme ## all that CI runs; the tools must be there (.ci/run installs them)
+verify: plain full lint race fuzzshort benchsmoke readme ## everything that CI runs; needs the tools that .ci/run installs
 
 .PHONY: plain
-plain: ## README's own test command
+plain: ## the test command of README.md
 	go build ./...
 	go vet ./...
 	go test ./...
 
-# What `plain` has run already is left out: packages whose tests ask for no tool, no privilege and no long grid do the same both times.
+# `plain` has run the other packages already. Their tests need no tool, no privilege and no long grid, so a
+# second run would repeat the first.
 .PHONY: full
-full: ## the tests that ask for tools, privileges or time once more, in random order, a skipped one being a failure
+full: ## the tests that need tools, privileges or time, in random order; a skipped test is a failure
 	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $$(git ls-files '*_test.go' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Grid|Require)|gaffertest\.Seeds|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-# The packages below internal/ run the program from outside: the race detector would watch only the tests themselves. The
-# packages named here start no goroutine (internal/arch holds them to it). What -short leaves out are long repetitions, which `full` has run;
-# what -skip leaves out runs one command after the other, without anything beside it.
+# The race detector runs where it can find something:
+# - The packages below internal/ run the program in other processes, so it would watch only the tests.
+# - The other excluded packages start no goroutine. internal/arch checks that.
+# - -short omits long repetitions, which `full` has run.
+# - -skip omits tests that run one command after the other.
 RACE_SKIP := Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
 RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong
 .PHONY: race
-race: ## the tests with the race detector, of all that runs side by side
+race: ## the tests of concurrent code with the race detector
 	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -pgo=off -short -shuffle=on -timeout 20m -skip "$(RACE_SKIP)|Scripts/($(RACE_SCRIPTS))" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|agenda|wire|machine|schema|sim|dissect|filter|analyze|replay|rewrite|graph|show|ledger|report|export|capture/stream|capture/pcapfilter)(/|$$)')
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint $(TOOLS)/deadcode $(TOOLS)/misspell ## .golangci.yml; go.mod is what `go mod tidy` makes of it; no dead code; spelling
+lint: $(TOOLS)/golangci-lint $(TOOLS)/deadcode $(TOOLS)/misspell ## .golangci.yml, `go mod tidy`, dead code, spelling
 	go mod tidy -diff
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run ./...
@@ -76,19 +79,19 @@ $(TOOLS)/misspell: Makefile
 	@touch $@
 
 .PHONY: faults
-faults: ## every named fault of the references over seeds, losses and taps: what replay says against what could be said
+faults: ## every named fault of the references over seeds, losses and taps: compare what replay says with the oracles
 	ACKSCOPE_FAULTS=1 go test -count 1 -timeout 60m -v -run 'TestFaults$$' ./cli
 
 .PHONY: leaks
-leaks: ## 2,000 captures of marked bytes through anonymise: none is found in what it writes
+leaks: ## anonymise 2,000 captures of marked bytes: no mark is left
 	ACKSCOPE_LEAKS=2000 go test -count 1 -timeout 30m -v -run 'TestNoLeaks$$' ./cli
 
 .PHONY: notes
-notes: ## the form of the Riptide notes over networks, endings and taps: what replay, state and events say against what happened
+notes: ## the form of the Riptide notes over networks, endings and taps: compare replay, state and events with the truth
 	ACKSCOPE_NOTES=1 go test -count 1 -timeout 20m -v -run 'TestNotesForm$$' ./cli
 
 .PHONY: same
-same: ## every command over every capture and over simulated ones, against the hashes in internal/same: for changes that change no output
+same: ## after a change that must not change output: compare every command over every capture with committed hashes
 	go run ./internal/same
 
 .PHONY: fuzz
@@ -100,30 +103,30 @@ fuzzshort:
 	scripts/fuzz 4s 110
 
 .PHONY: bench
-bench: ## every benchmark, with the ratios against libpcap and tshark
+bench: ## every benchmark, with the ratios to libpcap and tshark
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./...
 
 .PHONY: pgo
-pgo: ## cmd/ackscope/default.pgo anew: the CPU profile that go build reads by itself (on a quiet machine)
+pgo: ## write cmd/ackscope/default.pgo, the CPU profile that go build reads (on an idle machine)
 	go run ./internal/profile cmd/ackscope/default.pgo
 
 .PHONY: benchsmoke
-benchsmoke: ## every benchmark once: they compile and run
+benchsmoke: ## run every benchmark once
 	go test -short -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 10m ./...
 
 .PHONY: golden
-golden: ## write the golden files anew from what the program prints: look at the diff
+golden: ## rewrite the golden files from the output of the program: check the diff
 	@packages=$$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -r -n1 dirname | sort -u); \
 		for p in $$packages; do go test -count=1 "$$p" -update; done
 
 CLISOAK ?= 20000
 .PHONY: clisoak
-clisoak: ## CLISOAK runs (20000) of commands over mutated captures, schemas, profiles, keys and journals; the largest configuration files
+clisoak: ## CLISOAK runs (20000) of commands over mutated captures and configuration files; the largest configuration files
 	ACKSCOPE_CLISOAK=$(CLISOAK) go test -count 1 -timeout 120m -v -run 'TestCommandSoak|TestHostile|TestSecrets' ./cli
 	ACKSCOPE_CLISOAK=2000 go test -count 1 -timeout 60m -run 'TestMemory' ./schema/yamlfile
 
 .PHONY: soak
-soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME a target, the race detector over repeated tests
+soak: ## the long run: thousands of simulated networks, fuzzing for SOAKTIME a target, repeated tests with the race detector
 	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer/endpoint ./machine/gaffer/tracker ./machine/riptide/tracker
 	ACKSCOPE_SAMPLES=1000 go test -timeout 1h -run 'JudgeHonest' ./machine/gaffer/article
 	SOAK_ALTERED=50 go test -timeout 1h -run Altered ./internal/truth
@@ -132,11 +135,11 @@ soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME 
 	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -shuffle=on -count=5 -timeout 2h ./...
 
 .PHONY: tuisoak
-tuisoak: ## TUISOAK runs (100000) of 60 random keys in the terminal UI, each over a mutated capture, from seed TUISEED (1) on
+tuisoak: ## TUISOAK runs (100000) of 60 random keys in the terminal UI, each over a mutated capture, starting at seed TUISEED (1)
 	ACKSCOPE_TUI_SOAK=$(TUISOAK) ACKSCOPE_TUI_SEED=$(TUISEED) go test -count 1 -timeout 8h -v -run 'TestSoak$$' ./tui
 
 .PHONY: benchlive
-benchlive: ## (root) live captures of a flood: ours, `tcpdump -w` and gopacket's cgo ring, in a network of their own
+benchlive: ## (root) live captures of a flood in a network namespace: ackscope, `tcpdump -w` and gopacket's cgo ring
 	ACKSCOPE_BENCH_LIVE=5 ACKSCOPE_SOAK=1 go test -count 1 -timeout 30m -v -run 'TestBesideOthers' ./internal/live
 
 .PHONY: soaklive
@@ -149,5 +152,5 @@ memory: ## every command over files of a million flows within --memory 64MiB
 	ACKSCOPE_FLOODS=1000000 go test -count 1 -timeout 3h -v -run 'TestBudget$$' ./internal/hostile
 
 .PHONY: readme
-readme: ## the commands of README.md, in a fresh clone
+readme: ## run the commands of README.md in a fresh clone
 	scripts/readme

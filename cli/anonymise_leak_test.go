@@ -15,7 +15,7 @@ import (
 	"github.com/ackscope/ackscope/rewrite/anonymise"
 )
 
-// anonymised returns the bytes of what anonymise makes of a capture under a key.
+// anonymised returns the bytes of a capture anonymised under a key.
 func anonymised(t *testing.T, from, to string, o anonymise.Options) []byte {
 	t.Helper()
 	a := &app.App{Streams: app.Streams{In: os.Stdin, Out: io.Discard, Err: io.Discard}, Registry: protocols()}
@@ -30,7 +30,8 @@ func anonymised(t *testing.T, from, to string, o anonymise.Options) []byte {
 	return b
 }
 
-// leakRuns returns how many captures TestNoLeaks makes: `make leaks` asks for 2,000.
+// leakRuns returns the number of captures for TestNoLeaks; `make leaks` sets
+// 2,000.
 func leakRuns(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("ACKSCOPE_LEAKS")
@@ -47,7 +48,7 @@ func leakRuns(t *testing.T) int {
 	return n
 }
 
-// TestNoLeaks: no marked byte of a capture is left in what anonymise makes of it.
+// TestNoLeaks: an anonymised capture contains no marked byte of the original.
 func TestNoLeaks(t *testing.T) {
 	runs, marks, written, leaking := leakRuns(t), 0, 0, 0
 	dir := t.TempDir()
@@ -80,7 +81,8 @@ func TestNoLeaks(t *testing.T) {
 		len(planted), written, leaking)
 }
 
-// TestAnonymiseHostile: nothing of the file leaves that its README names.
+// TestAnonymiseHostile: an anonymised capture contains nothing of the original
+// that testdata/hostile/README.md names.
 func TestAnonymiseHostile(t *testing.T) {
 	from := filepath.Join(testenv.Module(t), "testdata", "hostile", "anonymise-secrets.pcapng")
 	original, err := os.ReadFile(from)
@@ -88,7 +90,8 @@ func TestAnonymiseHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	share := anonymised(t, from, filepath.Join(t.TempDir(), "share.pcapng"), anonymise.Options{Key: [32]byte{1}})
-	// The heads of the words stand for them: a header of 8 bytes holds no whole one.
+	// Parts of the words are enough: a header of 8 bytes cannot contain a whole
+	// word.
 	for _, secret := range []string{
 		"SECRET", "SECR", "CRET", "198.51.100.", "203.0.113.", "2001:db8:dead", "\xc6\x33\x64\x07",
 		"\xcb\x00\x71\x09",

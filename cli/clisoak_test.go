@@ -16,31 +16,32 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 )
 
-// soakRuns is how often TestCommandSoak runs a command where
-// ACKSCOPE_CLISOAK=RUNS asks for no other number.
+// soakRuns is the default number of runs of TestCommandSoak.
+// ACKSCOPE_CLISOAK=RUNS sets another.
 const soakRuns = 60
 
-// soakDeadline ends a run that hangs. One takes a few milliseconds; with other work
-// on the machine a hundred times that.
+// soakDeadline ends a run that hangs. A run takes a few milliseconds, and up to
+// a hundred times that on a busy machine.
 const soakDeadline = 60 * time.Second
 
-// soakFree is the memory that a run may take whatever its input is: tables, and what
-// the collector has not freed yet. Beyond it, each byte of the input may take
-// soakPerByte at most: a packet of 60 bytes takes 2 KB with all that is kept of it.
+// soakFree is the memory that a run may take whatever its input: tables, and
+// what the collector has not freed. Above that, a run may take soakPerByte for
+// each byte of its input. A packet of 60 bytes takes 2 KB with all that is kept
+// of it.
 const (
 	soakFree    = 96 << 20
 	soakPerByte = 400
 )
 
-// soakSeed is a sound file of one kind.
+// soakSeed is a valid file of one kind.
 type soakSeed struct {
 	name string
 	data []byte
-	args [][]string // with FILE for the mutated one, CAPTURE for a sound capture
+	args [][]string // FILE is the mutated file, CAPTURE a valid capture
 }
 
-// soakSeeds reads the seeds: captures of each protocol, schemas, profiles, keys,
-// journals and baselines.
+// soakSeeds returns the seeds: captures of each protocol, schemas, profiles,
+// keys, journals and baselines.
 func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 	t.Helper()
 	root := repository(t)
@@ -96,7 +97,7 @@ func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 		"pcaps/u210_loss10.client.pcapng.gz", "hostile/inj.pcapng",
 	} {
 		data := read(name)
-		const most = 24 << 10 // bytes of a seed: a run takes milliseconds, and shows as much
+		const most = 24 << 10 // bytes of a seed: longer ones take longer and show no more
 		list = append(list, soakSeed{name, data[:min(len(data), most)], reading})
 	}
 	configured := func(flag string) [][]string {
@@ -124,11 +125,11 @@ func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 	return list, filepath.Join(root, "testdata", "hostile", "inj.pcapng")
 }
 
-// mutated changes data in one to four places: bits, bytes, lengths, stretches that
-// are left out, repeated many times, or put elsewhere.
+// mutated changes data in one to four places. It changes bits, bytes and
+// lengths, and removes, repeats or moves ranges.
 //
-// Half of the captures keep their length, and few of their bytes change: they are
-// read to their end.
+// Half of the captures keep their length, and only few of their bytes change:
+// they are read to their end.
 func mutated(rng *rand.Rand, data []byte, capture bool) []byte {
 	data = bytes.Clone(data)
 	kinds := 8
@@ -167,11 +168,11 @@ func mutated(rng *rand.Rand, data []byte, capture bool) []byte {
 	return data
 }
 
-// soaked is what a run came to.
+// soaked is the result of a run.
 type soaked struct {
 	code           int
 	out, complaint string
-	peak           uint64 // bytes of heap above those at its start
+	peak           uint64 // the most bytes of heap above those at the start
 	hung           bool
 }
 
@@ -197,7 +198,7 @@ func soak(args []string) (r soaked) {
 		case <-watch.C:
 			peak = max(peak, heapBytes())
 		case <-deadline.C:
-			return soaked{hung: true} // the run goes on beside: the test is over
+			return soaked{hung: true} // its goroutine goes on, but the test ends
 		}
 	}
 }
@@ -208,10 +209,15 @@ func heapBytes() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// TestCommandSoak runs commands over mutated captures, schemas, profiles, keys and
-// journals: a run is known by its number. Each ends by itself with an exit code of
-// the contract, in memory in proportion to its input; a failure has a message;
-// nothing of the file reaches the terminal raw; JSON is whole objects.
+// TestCommandSoak runs commands over mutated captures, schemas, profiles, keys
+// and journals. The number of a run repeats it. Every run must meet these
+// conditions:
+//
+//   - It ends by itself with a known exit code.
+//   - Its memory is proportional to its input.
+//   - A failure prints a message.
+//   - No control character of the file reaches the terminal.
+//   - JSON consists of whole objects.
 func TestCommandSoak(t *testing.T) {
 	seeds, sound := soakSeeds(t)
 	runs, first := soakRuns, 0
@@ -224,7 +230,7 @@ func TestCommandSoak(t *testing.T) {
 		first, _ = strconv.Atoi(from)
 	}
 	t.Chdir(t.TempDir())
-	note := filepath.Join(os.TempDir(), "ackscope-clisoak-run") // where a crash of the process happened
+	note := filepath.Join(os.TempDir(), "ackscope-clisoak-run") // names the run if the process crashes
 	defer os.Remove(note)
 	commands := map[string]bool{}
 	panics, hangs, failed, worst, worstRun := 0, 0, 0, 0.0, 0
@@ -246,7 +252,7 @@ func TestCommandSoak(t *testing.T) {
 		if r.hung {
 			hangs++
 			t.Errorf("%s: not done after %v", what, soakDeadline)
-			break // it still runs, and would lie about the memory of the next
+			break // the run goes on, and would distort the memory of the next
 		}
 		input := len(data)
 		if line[len(line)-1] == "CAPTURE" {

@@ -21,10 +21,11 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestConfusion classifies every flow of every recorded capture, of simulated
-// SRDP in all its forms and on shared ports, and of noise, with all protocols in
-// the race and no override. What is taken for what is the matrix in
-// testdata/confusion.golden: nothing may stand outside of its own column.
+// TestConfusion classifies flows with all protocols registered and no override.
+// The flows are those of every recorded capture, of simulated SRDP, and of
+// noise. The simulated flows have all forms of SRDP, some on shared ports.
+// testdata/confusion.golden has the matrix: every flow must be in its own
+// column.
 func TestConfusion(t *testing.T) {
 	var m matrix
 	m.title("simulated")
@@ -86,7 +87,7 @@ func TestConfusion(t *testing.T) {
 	m.compare(t, "recorded")
 }
 
-// matrix is what flows were taken for.
+// matrix counts the protocols that flows were classified as.
 type matrix struct{ text strings.Builder }
 
 func (m *matrix) title(what string) {
@@ -97,7 +98,8 @@ func (m *matrix) title(what string) {
 	fmt.Fprintf(&m.text, " %8s\n", "none")
 }
 
-// add classifies the flows of captures that are all of one protocol; "" for none.
+// add classifies the flows of captures that are all of one protocol; "" for
+// none.
 func (m *matrix) add(t *testing.T, name, own string, paths []string) {
 	t.Helper()
 	count := map[string]int{}
@@ -119,7 +121,7 @@ func (m *matrix) add(t *testing.T, name, own string, paths []string) {
 				is = f.Protocol.Name
 			}
 			if count[is]++; is != own {
-				t.Errorf("%s: %s flow %d is taken for %q: %s", name, filepath.Base(path), f.ID, is, f.Verdict.Reason)
+				t.Errorf("%s: %s flow %d is classified as %q: %s", name, filepath.Base(path), f.ID, is, f.Verdict.Reason)
 			}
 		}
 	}
@@ -130,7 +132,7 @@ func (m *matrix) add(t *testing.T, name, own string, paths []string) {
 	fmt.Fprintf(&m.text, " %8d\n", count[""])
 }
 
-// compare holds the matrix against its golden file.
+// compare compares the matrix with its golden file.
 func (m *matrix) compare(t *testing.T, name string) {
 	t.Helper()
 	path := filepath.Join("testdata", "confusion."+name+".golden")
@@ -145,7 +147,7 @@ func (m *matrix) compare(t *testing.T, name string) {
 	}
 }
 
-// simulated writes a capture with `ackscope simulate` and gives its path.
+// simulated writes a capture with `ackscope simulate` and returns its path.
 func simulated(t *testing.T, args string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "simulated.pcapng")
@@ -163,8 +165,8 @@ func simulated(t *testing.T, args string) []string {
 	return []string{path}
 }
 
-// shared writes a capture again with the datagrams of another protocol between
-// those of its one flow: so many behind each.
+// shared copies a capture of one flow and inserts datagrams of another
+// protocol: share of them after each of the flow's.
 func shared(t *testing.T, path, protocol string, share int) string {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes})
@@ -224,12 +226,12 @@ func shared(t *testing.T, path, protocol string, share int) string {
 	return to
 }
 
-// TestForeignChangesNothing: what is told of an SRDP flow is the same whether
-// others use its port or not, whatever they send.
+// TestForeignChangesNothing: ackscope reports the same about an SRDP flow
+// whatever other programs send on its port.
 func TestForeignChangesNothing(t *testing.T) {
 	const args = "--protocol srdp --loss 10% --services any --repeats 0-3 --duration 8s"
 	alone := simulated(t, args)[0]
-	told := func(path string) map[string]int {
+	report := func(path string) map[string]int {
 		var out, errs bytes.Buffer
 		if code := runKnown([]string{"events", "--json", path},
 			app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
@@ -237,7 +239,7 @@ func TestForeignChangesNothing(t *testing.T) {
 		}
 		count := map[string]int{}
 		for line := range strings.Lines(out.String()) {
-			// Frames are numbered anew; all else stays.
+			// The frame numbers differ; the rest stays.
 			_, rest, _ := strings.Cut(line, `"side":`)
 			if fact, _, ok := strings.Cut(rest, `,"about_frame"`); ok || !strings.Contains(rest, "gave_up") {
 				count[fact]++
@@ -245,7 +247,7 @@ func TestForeignChangesNothing(t *testing.T) {
 		}
 		return count
 	}
-	want := told(alone)
+	want := report(alone)
 	if len(want) < 500 {
 		t.Fatalf("%d facts of the flow alone", len(want))
 	}
@@ -253,7 +255,7 @@ func TestForeignChangesNothing(t *testing.T) {
 		if testing.Short() && name != "random" {
 			continue
 		}
-		got := told(shared(t, alone, name, 2))
+		got := report(shared(t, alone, name, 2))
 		differ := 0
 		for fact, n := range want {
 			if got[fact] != n {

@@ -22,8 +22,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// exported are captures of all protocols, carriers and oddities; with several
-// files the rows name theirs.
+// exported are captures of all protocols, carriers and oddities. With several
+// files, the rows name theirs.
 var exported = [][]string{
 	{"yojimbo-packet-fragments.client.pcap.gz"},
 	{"u210_loss10.client.pcapng.gz"},
@@ -33,8 +33,8 @@ var exported = [][]string{
 	{"u21n_kick.client.pcap.gz", "u21n_kick.server.pcapng.gz"},
 }
 
-// What CSV and Parquet hold reads back as what --json prints, and JSON Lines are
-// the same bytes.
+// CSV and Parquet contain the values of --json, and JSON Lines has the same
+// bytes.
 func TestExportsReadBack(t *testing.T) {
 	sets := exported
 	if testing.Short() {
@@ -102,7 +102,7 @@ func compareRows(t *testing.T, name string, want, got []map[string]any) {
 	}
 }
 
-// decodeJSON reads JSON with numbers as they are written.
+// decodeJSON decodes JSON and keeps numbers as written.
 func decodeJSON(t *testing.T, text []byte) (v any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -113,7 +113,7 @@ func decodeJSON(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// present leaves out what has no value.
+// present omits keys without a value.
 func present(row map[string]any) map[string]any {
 	for k, v := range row {
 		if v == nil || v == "" {
@@ -198,7 +198,7 @@ func rowOf(t *testing.T, s *export.Schema, values parquet.Row) map[string]any {
 	for _, v := range values {
 		c := &s.Columns[v.Column()]
 		list := c.Type == export.Uints || c.Type == export.Floats || c.Type == export.Texts
-		whole := 0 // the definition level of a list that is there
+		whole := 0 // the definition level of a list that is present
 		if c.Absent != export.Never {
 			whole = 1
 		}
@@ -235,7 +235,7 @@ func valueOf(t *testing.T, c *export.Column, v parquet.Value) any {
 	}
 }
 
-// Files are whole or not there, and one that is there is kept where that is asked for.
+// Files are complete or absent. An existing file is kept with --no-clobber.
 func TestExportLeavesNoHalfFile(t *testing.T) {
 	whole := testenv.Capture(t, "reliable-loss10.client.pcap.gz")
 	folder := t.TempDir()

@@ -10,14 +10,14 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// gafferOracles say what can be known of the Gaffer faults: near, and away from
-// the faulty endpoint. What is not listed is a fault of acks.
+// gafferOracles are the oracles of the Gaffer faults: near the faulty endpoint,
+// and away from it. A fault that is not listed is one of acks.
 var gafferOracles = map[string]oracles{
-	"sequence-skipped":           {differs, explained}, // away: the numbers between were lost
+	"sequence-skipped":           {differs, explained}, // away: the numbers between may be lost
 	"sequence-repeated":          {differs, numberReused},
 	"fragments-reversed":         {brokenFragments, explained}, // away: fragments overtake each other
 	"fragment-count":             {brokenFragments, unevenFragments},
-	"stale-entry-kept":           {differs, acksAway}, // near: a window is not the naive model's
+	"stale-entry-kept":           {differs, acksAway}, // near: the naive model has no window
 	"fragment-acked-early":       {acksNear, acksAway},
 	"message-window":             {brokenMessages, brokenMessages},
 	"message-resend-early":       {brokenMessages, brokenMessages},
@@ -25,7 +25,7 @@ var gafferOracles = map[string]oracles{
 	"message-resend-without-end": {brokenMessages, brokenMessages},
 }
 
-// profile returns how the packets of a view are read.
+// profile returns the profile that decodes the packets of a view.
 func (v *view) profile(t *testing.T) *wire.Profile {
 	t.Helper()
 	a := &app.App{Registry: protocols()}
@@ -40,42 +40,43 @@ func (v *view) profile(t *testing.T) *wire.Profile {
 	return profile
 }
 
-// packets hands over the packets of a view, until it is told to stop.
+// packets passes the packets of a view to each until it returns true.
 func (v *view) packets(t *testing.T, each func(i int, k *wire.Packet) (stop bool)) {
 	t.Helper()
 	profile := v.profile(t)
 	var k wire.Packet
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if profile.Parse(x.b, len(x.b), &k) == nil && each(i, &k) {
 			return
 		}
 	}
 }
 
-// numberReused: two packets of one number differ. The network doubles packets,
-// and changes none.
+// numberReused finds two different packets with one number. The network
+// duplicates packets, but changes none.
 func numberReused(t *testing.T, v *view) (frame uint64) {
 	known := map[uint32][]byte{}
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own || k.Kind != wire.KindRegular {
+		if !v.sightings[i].own || k.Kind != wire.KindRegular {
 			return false
 		}
-		if was, ok := known[k.Sequence]; ok && !bytes.Equal(was, v.sights[i].b) {
+		if was, ok := known[k.Sequence]; ok && !bytes.Equal(was, v.sightings[i].b) {
 			frame = v.frames[i]
 			return true
 		}
-		known[k.Sequence] = v.sights[i].b
+		known[k.Sequence] = v.sightings[i].b
 		return false
 	})
 	return frame
 }
 
-// brokenFragments: at the endpoint the fragments of a packet leave one after the
-// other, all but the last of one size. The capture may begin within a packet.
+// brokenFragments holds at the endpoint. The fragments of a packet leave one
+// after the other, all of one size except the last. The capture may begin
+// within a packet.
 func brokenFragments(t *testing.T, v *view) (frame uint64) {
 	due, count, size, sequence, met := 0, 0, 0, uint32(0), false
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			return false
 		}
 		fragment := k.Kind == wire.KindFragment
@@ -97,12 +98,12 @@ func brokenFragments(t *testing.T, v *view) (frame uint64) {
 	return frame
 }
 
-// unevenFragments: every fragment of an endpoint but the last of a packet has one
-// size, so that receivers know where each belongs.
+// unevenFragments: all fragments of an endpoint have one size, except the last
+// of a packet. So a receiver knows the position of each.
 func unevenFragments(t *testing.T, v *view) (frame uint64) {
 	size := 0
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own || k.Kind != wire.KindFragment || k.FragmentID == k.FragmentCount-1 {
+		if !v.sightings[i].own || k.Kind != wire.KindFragment || k.FragmentID == k.FragmentCount-1 {
 			return false
 		}
 		if size > 0 && k.PayloadLen != size {
@@ -115,7 +116,7 @@ func unevenFragments(t *testing.T, v *view) (frame uint64) {
 	return frame
 }
 
-// numbers unwraps sequences by the newest so far.
+// numbers unwraps sequences relative to the newest so far.
 type numbers struct {
 	met    bool
 	newest int64
@@ -136,9 +137,9 @@ func (n *numbers) take(sequence uint32) int64 {
 	return q
 }
 
-// acksAway: away from the endpoint its headers, put in the order of their
-// numbers, are snapshots of a set that only grows, and name nothing that did not
-// pass the tap towards the endpoint before.
+// acksAway holds away from the endpoint. Its headers, ordered by their numbers,
+// are snapshots of a set that only grows. They ack nothing that did not pass
+// the tap towards the endpoint before.
 func acksAway(t *testing.T, v *view) (frame uint64) {
 	type header struct {
 		number, ack int64
@@ -148,7 +149,7 @@ func acksAway(t *testing.T, v *view) (frame uint64) {
 	passed, cut := map[int64]bool{}, map[int64]bool{}
 	first := int64(-1)
 	var kept []header
-	// Newest says what the later of two headers must say if the earlier says that.
+	// holds reports whether a later header still acks what an earlier one did.
 	holds := func(earlier, later *header) bool {
 		if later.ack < earlier.ack {
 			return false
@@ -161,7 +162,7 @@ func acksAway(t *testing.T, v *view) (frame uint64) {
 		return true
 	}
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			q := peer.take(k.Sequence)
 			if first < 0 {
 				first = q
@@ -177,7 +178,7 @@ func acksAway(t *testing.T, v *view) (frame uint64) {
 		}
 		h := header{own.take(k.Header.Sequence), peer.of(k.Header.Ack), map[int64]bool{}}
 		if k.Header.Ack == 0xffff && k.Header.AckBits == 0 && h.ack < first+32 || !peer.met {
-			return false // it says that it has received nothing
+			return false // the header says that nothing was received
 		}
 		bad := h.ack > peer.newest
 		for n := range int64(32) {
@@ -209,14 +210,14 @@ func acksAway(t *testing.T, v *view) (frame uint64) {
 	return frame
 }
 
-// acksNear is the same at the endpoint: a naive model, which keeps sets of plain
-// numbers and knows no window. What passes the tap towards the endpoint lies in
-// its socket, in that order; its application may refuse packets.
+// acksNear checks the same at the endpoint with a naive model: sets of plain
+// numbers, without a window. The packets that passed the tap wait in the
+// endpoint's socket in that order. Its application may refuse packets.
 func acksNear(t *testing.T, v *view) (frame uint64) {
 	o := &headerOracle{complete: map[uint32]int{}, parts: map[uint32]map[int]bool{}, cut: map[uint32]bool{},
 		accepted: map[uint32]bool{}, skipped: map[uint32]skip{}, read: -1}
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			o.came(k)
 		} else if k.HasHeader {
 			frame = o.sent(v.frames[i], k.Header)
@@ -227,20 +228,20 @@ func acksNear(t *testing.T, v *view) (frame uint64) {
 }
 
 type skip struct {
-	frame uint64 // of the header that left the packet out
-	at    int    // its arrival
+	frame uint64 // the frame of the header that omitted the packet
+	at    int    // position of the packet in headerOracle.order
 }
 
-// headerOracle follows one side's headers. Sequences are those of short runs:
-// the numbers never wrap where it is used.
+// headerOracle follows the headers of one side. Its runs are short: sequences
+// never wrap.
 type headerOracle struct {
-	order    []uint32                // whole packets by arrival
-	complete map[uint32]int          // when a packet was whole: its place in order
-	parts    map[uint32]map[int]bool // fragments that came
+	order    []uint32                // whole packets in order of arrival
+	complete map[uint32]int          // position in order at which a packet was whole
+	parts    map[uint32]map[int]bool // fragments that arrived
 	cut      map[uint32]bool
 	accepted map[uint32]bool
 	skipped  map[uint32]skip
-	read     int // place in order up to which all is read
+	read     int // position in order up to which all packets were read
 	newest   int64
 	spoken   bool
 }
@@ -256,14 +257,14 @@ func (o *headerOracle) came(k *wire.Packet) {
 			return
 		}
 	}
-	delete(o.skipped, k.Sequence) // another copy: it may be taken now
+	delete(o.skipped, k.Sequence) // another copy may be accepted now
 	if i, ok := o.complete[k.Sequence]; !ok || i <= o.read && !o.accepted[k.Sequence] {
 		o.complete[k.Sequence] = len(o.order)
 	}
 	o.order = append(o.order, k.Sequence)
 }
 
-// sent takes a header; it gives the frame that is wrong, 0 for none.
+// sent checks a header. It returns the wrong frame, or 0.
 func (o *headerOracle) sent(frame uint64, h wire.Header) uint64 {
 	if h.Ack == 0xffff && h.AckBits == 0 && !o.spoken {
 		return 0
@@ -280,7 +281,7 @@ func (o *headerOracle) sent(frame uint64, h wire.Header) uint64 {
 	}
 	for q := range o.accepted {
 		if inRange(q) && !named[q] {
-			return frame // forgotten
+			return frame // the header has forgotten an acked packet
 		}
 	}
 	until := o.read
@@ -291,7 +292,7 @@ func (o *headerOracle) sent(frame uint64, h wire.Header) uint64 {
 		case o.accepted[q]:
 		case !came:
 			return frame
-		case o.skipped[q].frame > 0: // it was there, and a header before left it out
+		case o.skipped[q].frame > 0: // the packet had arrived, and an earlier header omitted it
 			if f := o.skipped[q].frame; bad == 0 || f < bad {
 				bad = f
 			}

@@ -11,17 +11,18 @@ import (
 const (
 	messagesFile = "../docs/faults-messages.yaml"
 
-	messagesWindow = 64 // what the profile says
-	messagesMost   = 32 // of a packet
+	messagesWindow = 64 // the window of the profile
+	messagesMost   = 32 // messages of a packet
 	messagesResend = 100 * time.Millisecond
-	// A game asks its clock once a frame, and a frame can be long.
+	// messagesClock is the longest time between two readings of a game's clock,
+	// which it reads once a frame.
 	messagesClock = 50 * time.Millisecond
 )
 
-// brokenMessages says where the rules of sending messages are broken. What is
-// acked for all that the endpoint can know, and what is for sure, both follow
-// from headers alone: it can know of an ack that passed the tap towards it, and it
-// knows for sure of one in a packet that its own headers name.
+// brokenMessages finds a packet that breaks the rules of sending messages.
+// Headers alone show which messages are acked. The endpoint may know of an ack
+// that passed the tap towards it. It surely knows of an ack in a packet that
+// its own headers ack.
 func brokenMessages(t *testing.T, v *view) (frame uint64) {
 	type message struct {
 		id          int64
@@ -30,14 +31,14 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 		bytes       int
 	}
 	var own, peer numbers
-	messages, open := map[int64]*message{}, map[int64]*message{} // open: of which no ack passed
-	carriedBy := map[int64][]*message{}                          // by packets of the endpoint
-	acks := map[int64][]int64{}                                  // by packets of the peer: what they name
+	messages, open := map[int64]*message{}, map[int64]*message{} // open: no ack of them has passed
+	carriedBy := map[int64][]*message{}                          // key: the number of the endpoint's packet
+	acks := map[int64][]int64{}                                  // key: the peer's packet; value: what it acks
 	largest, oldest, ids := 0, int64(0), numbers{met: true}
 	profile := v.profile(t)
 	v.packets(t, func(i int, k *wire.Packet) bool {
-		at := v.sights[i].at
-		if !v.sights[i].own {
+		at := v.sightings[i].at
+		if !v.sightings[i].own {
 			q := peer.take(k.Header.Sequence)
 			acks[q] = namedBy(&own, k.Header)
 			for _, n := range acks[q] {
@@ -56,7 +57,7 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 				}
 			}
 		}
-		section, err := profile.Messages.Open(v.sights[i].b[k.PayloadOffset:], 0)
+		section, err := profile.Messages.Open(v.sightings[i].b[k.PayloadOffset:], 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,8 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 	return frame
 }
 
-// namedBy returns the numbers that a header names, unwrapped by those so far.
+// namedBy returns the numbers that a header acks, unwrapped relative to those
+// so far.
 func namedBy(of *numbers, h wire.Header) (list []int64) {
 	if !of.met {
 		return nil

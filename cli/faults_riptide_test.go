@@ -13,34 +13,34 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// riptideOracles say what can be known of the Riptide faults.
+// riptideOracles are the oracles of the Riptide faults.
 var riptideOracles = map[string]oracles{
 	"ack-bit-off-by-one": {riptideAcksNear, riptideAcksAway},
 	"ack-bits-reversed":  {riptideAcksNear, riptideAcksAway},
 	"ack-newest-missing": {riptideAcksNear, riptideAcksAway},
-	// senders read Acks by the same list
+	// senders read Acks with the same list
 	"window-shift": {firstOf(riptideAcksNear, riptideLate, riptideAcked), riptideAcksAway},
-	// away: Acks are lost and doubled
+	// away: Acks are lost and duplicated
 	"ack-missing":           {riptideAcksNear, explained},
 	"ack-twice":             {riptideAcksNear, explained},
 	"duplicate-unanswered":  {riptideAcksNear, explained},
 	"merged-sequences":      {differs, riptideReused},
-	"sequence-skipped":      {differs, explained}, // away: those between were lost
+	"sequence-skipped":      {differs, explained}, // away: the messages between may be lost
 	"sequence-repeated":     {differs, riptideReused},
 	"resend-early":          {riptideEarly, explained}, // away: jitter
-	"resend-late":           {riptideLate, explained},  // away: copies were lost
-	"resend-without-end":    {riptideAcked, explained}, // away: the Acks were lost
+	"resend-late":           {riptideLate, explained},  // away: copies may be lost
+	"resend-without-end":    {riptideAcked, explained}, // away: the Acks may be lost
 	"attempts-ignored":      {riptideSixteenth, explained},
 	"heartbeat-early":       {riptideBeats, explained}, // away: jitter
 	"ping-stays":            {differs, riptidePings},
-	"rtt-doubled":           {riptideRTT, explained},        // away: the way is not known
-	"heartbeat-unanswered":  {riptideUnanswered, explained}, // away: answers are lost
-	"timeout-ignored":       {riptideSilence, explained},    // away: signs of life came another way
+	"rtt-doubled":           {riptideRTT, explained},        // away: the delay to the endpoint is unknown
+	"heartbeat-unanswered":  {riptideUnanswered, explained}, // away: answers may be lost
+	"timeout-ignored":       {riptideSilence, explained},    // away: signs of life may come another way
 	"notify-bits-reversed":  {riptideNotifyNear, riptideNotifyAway},
 	"notify-newest-missing": {riptideNotifyNear, riptideNotifyAway},
 }
 
-// messages hands over the messages of a view, until it is told to stop.
+// messages passes the messages of a view to each until it returns true.
 func (v *view) messages(t *testing.T, each func(i int, m *wire.Message) (wrong bool)) (frame uint64) {
 	t.Helper()
 	version, ok := riptide.LookupVersion(strings.TrimPrefix(v.run.flags.Protocol, "riptide:"))
@@ -49,7 +49,7 @@ func (v *view) messages(t *testing.T, each func(i int, m *wire.Message) (wrong b
 	}
 	codec := wire.Codec{Dialect: version.Build.Dialect}
 	var m wire.Message
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if err := codec.Parse(x.b, len(x.b), &m); err != nil && m.Type == 0 {
 			continue
 		}
@@ -60,13 +60,13 @@ func (v *view) messages(t *testing.T, each func(i int, m *wire.Message) (wrong b
 	return 0
 }
 
-// asks reports whether a message of a view is a client's heartbeat. By the notes
-// those of a server have an RTT too.
+// asks reports whether a message of a view is a client's heartbeat. In the
+// notes' form a server's heartbeats have an RTT too.
 func (v *view) asks(i int, m *wire.Message) bool {
-	return m.Type == wire.Heartbeat && v.sights[i].own == (v.run.side == 0)
+	return m.Type == wire.Heartbeat && v.sightings[i].own == (v.run.side == 0)
 }
 
-// welcomesOnce reports whether no client answers the server's Welcome.
+// welcomesOnce reports whether the server's Welcome has no answer.
 func (v *view) welcomesOnce() bool {
 	version, _ := riptide.LookupVersion(strings.TrimPrefix(v.run.flags.Protocol, "riptide:"))
 	return !version.Answers
@@ -75,18 +75,17 @@ func (v *view) welcomesOnce() bool {
 func acks(m *wire.Message) bool { return m.Type == wire.Ack || m.Type == wire.AckExtra }
 
 const (
-	// riptideFrame is the longest frame that a measured round trip is taken to
-	// have waited for.
+	// riptideFrame is the longest frame that a measured round trip may include.
 	riptideFrame = 60 * time.Millisecond
-	// riptideTimer is how late a timer may be looked at.
+	// riptideTimer is the greatest delay of a timer.
 	riptideTimer = 400 * time.Millisecond
-	// riptideClock is by how much two sendings can seem closer together than they
-	// are by a clock of whole milliseconds that is asked once a tick.
+	// riptideClock is the error of the time between two sendings. The endpoint
+	// reads a clock of whole milliseconds once a tick.
 	riptideClock = 12 * time.Millisecond
 )
 
-// riptideAcksNear: every reliable message that reaches the endpoint is answered by
-// one Ack, in the order in which they come, and the Ack says what has come by then.
+// riptideAcksNear: the endpoint answers every reliable message with one Ack, in
+// order of arrival. The Ack shows what has arrived by then.
 func riptideAcksNear(t *testing.T, v *view) uint64 {
 	type arrival struct {
 		id uint16
@@ -96,11 +95,11 @@ func riptideAcksNear(t *testing.T, v *view) uint64 {
 	spoke := machine.Instant(0)
 	newest, has := numbers{met: true}, map[int64]bool{0: true}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
+		at := v.sightings[i].at
 		switch {
-		case !v.sights[i].own && m.Type.Reliable():
+		case !v.sightings[i].own && m.Type.Reliable():
 			open = append(open, arrival{m.Sequence, at})
-		case !v.sights[i].own:
+		case !v.sightings[i].own:
 		case len(open) > 0 && at.Sub(open[0].at) >= patience && spoke.Sub(open[0].at) >= patience/2:
 			return true
 		case acks(m):
@@ -119,16 +118,17 @@ func riptideAcksNear(t *testing.T, v *view) uint64 {
 				return true
 			}
 		}
-		if v.sights[i].own {
+		if v.sightings[i].own {
 			spoke = at
 		}
 		return false
 	})
 }
 
-// riptideAcksAway: Acks are snapshots of a set that only grows, of what passed the
-// tap on its way to the endpoint, and each has what it answers. In which order
-// they were sent does not show, but that of two one has all of the other does.
+// riptideAcksAway: each Ack is a snapshot of a set that only grows, and
+// contains the message that it answers. All of it passed the tap towards the
+// endpoint. The order in which Acks were sent is unknown, but of two Acks one
+// contains all of the other.
 func riptideAcksAway(t *testing.T, v *view) uint64 {
 	newest := numbers{met: true}
 	passed := map[int64]bool{}
@@ -137,7 +137,7 @@ func riptideAcksAway(t *testing.T, v *view) uint64 {
 		has  map[int64]bool
 	}
 	var kept []snapshot
-	within := func(a, b *snapshot) bool { // all of a that b speaks of is in b
+	within := func(a, b *snapshot) bool { // all of a that b covers is in b
 		if a.last > b.last {
 			return false
 		}
@@ -149,7 +149,7 @@ func riptideAcksAway(t *testing.T, v *view) uint64 {
 		return true
 	}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			if m.Type.Reliable() {
 				passed[newest.take(uint32(m.Sequence))] = true
 			}
@@ -179,16 +179,16 @@ func riptideAcksAway(t *testing.T, v *view) uint64 {
 	})
 }
 
-// riptideReused: a message that is sent again is the same, byte for byte.
+// riptideReused: a message that is sent again has the same bytes.
 func riptideReused(t *testing.T, v *view) uint64 {
 	known := map[uint16][]byte{}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || !m.Type.Reliable() {
+		if !v.sightings[i].own || !m.Type.Reliable() {
 			return false
 		}
 		was, ok := known[m.Sequence]
-		known[m.Sequence] = v.sights[i].b
-		return ok && !bytes.Equal(was, v.sights[i].b)
+		known[m.Sequence] = v.sightings[i].b
+		return ok && !bytes.Equal(was, v.sightings[i].b)
 	})
 }
 
@@ -198,21 +198,21 @@ type riptideSent struct {
 	messages map[uint16]*riptideMessage
 	arrived  int // datagrams that passed the tap towards the endpoint
 	times    []machine.Instant
-	named    map[uint16]bool // by an Ack that passed the tap towards the endpoint
-	answered int             // of them, up to which one its Acks show that it has read
+	named    map[uint16]bool // ids that an Ack on its way to the endpoint named
+	answered int             // datagrams that the endpoint has read, as its Acks prove
 	open     []int
 	ids      []uint16
-	beats    map[uint8]machine.Instant // of the endpoint's pings
-	least    int                       // the smoothed RTT at least and at most, ms; -1 unknown
+	beats    map[uint8]machine.Instant // the endpoint's newest ping, with its time
+	least    int                       // lower bound of the smoothed RTT, in ms; -1 unknown; most is the upper bound
 	most     int
 	spoke    machine.Instant
 
-	// What was known before the last sample, which may lie in the socket unread.
+	// The bounds before the last sample, which may be unread in the socket.
 	sampledAt         machine.Instant
 	wasLeast, wasMost int
 }
 
-// sampled takes a round trip time that passed on its way to the endpoint.
+// sampled adds a round trip that passed on its way to the endpoint.
 func (s *riptideSent) sampled(at machine.Instant, least, most int) {
 	s.sampledAt, s.wasLeast, s.wasMost = at, s.least, s.most
 	s.least, s.most = riptide.Smooth(s.least, max(least, 0)), riptide.Smooth(s.most, most)
@@ -222,10 +222,10 @@ type riptideMessage struct {
 	b      []byte
 	at     machine.Instant
 	copies int
-	soon   time.Duration // after the last one, the next is due: at the soonest, and at the latest
+	soon   time.Duration // after the last copy the next one is due between soon and due
 	due    time.Duration
 
-	forgotten bool // by its timer
+	forgotten bool // its timer will not run again
 }
 
 func sentBy(v *view) *riptideSent {
@@ -233,9 +233,9 @@ func sentBy(v *view) *riptideSent {
 		beats: map[uint8]machine.Instant{}, least: -1, most: -1, sampledAt: math.MinInt64 / 2}
 }
 
-// take enters a message of either side.
+// take records a message of either side.
 func (s *riptideSent) take(i int, m *wire.Message) {
-	x := s.v.sights[i]
+	x := s.v.sightings[i]
 	if !x.own {
 		s.arrived++
 		s.times = append(s.times, x.at)
@@ -250,7 +250,7 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 		case m.Type.Reliable():
 			s.open, s.ids = append(s.open, s.arrived), append(s.ids, m.Sequence)
 		case s.v.asks(i, m) && m.RTT >= 0:
-			s.sampled(x.at, int(m.RTT), int(m.RTT)) // a client tells it
+			s.sampled(x.at, int(m.RTT), int(m.RTT)) // a client reports it
 		case m.Type == wire.Heartbeat && !s.v.asks(i, m):
 			if at, ok := s.beats[m.Ping]; ok {
 				delete(s.beats, m.Ping)
@@ -264,7 +264,8 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 	switch {
 	case acks(m):
 		for k, id := range s.ids {
-			// An Ack that names no id is the next one's: each copy is answered once, in order.
+			// An Ack without an id belongs to the next message: each copy is answered
+			// once, in order.
 			if id == m.Cause || m.Unnamed {
 				s.answered = max(s.answered, s.open[k])
 				s.open, s.ids = s.open[k+1:], s.ids[k+1:]
@@ -288,8 +289,8 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 	}
 }
 
-// cleared returns after how many arrivals a right endpoint takes a message for
-// received.
+// cleared returns the number of arrivals after which a correct endpoint
+// considers a message acked.
 func (s *riptideSent) cleared(id uint16) int {
 	if n, ok := s.v.run.shadow.cleared[uint32(id)]; ok {
 		return n
@@ -297,13 +298,13 @@ func (s *riptideSent) cleared(id uint16) int {
 	return math.MaxInt
 }
 
-// riptideAcked: nothing is sent again that the endpoint has read an Ack of. That
-// it has read it shows in its own Acks, of what came later.
+// riptideAcked: the endpoint does not resend a message whose Ack it has read.
+// Its own Acks of later messages show that it has read it.
 func riptideAcked(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if v.sights[i].own && m.Type.Reliable() && s.messages[m.Sequence] != nil {
-			if n := s.cleared(m.Sequence); n < s.answered || n <= s.arrived && v.sights[i].at.Sub(s.times[n-1]) > readWithin {
+		if v.sightings[i].own && m.Type.Reliable() && s.messages[m.Sequence] != nil {
+			if n := s.cleared(m.Sequence); n < s.answered || n <= s.arrived && v.sightings[i].at.Sub(s.times[n-1]) > readWithin {
 				return true
 			}
 		}
@@ -312,24 +313,24 @@ func riptideAcked(t *testing.T, v *view) uint64 {
 	})
 }
 
-// riptideSixteenth: a message is sent 15 times.
+// riptideSixteenth: a message is sent at most 15 times.
 func riptideSixteenth(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		s.take(i, m)
-		return v.sights[i].own && m.Type.Reliable() && s.messages[m.Sequence].copies > 15
+		return v.sightings[i].own && m.Type.Reliable() && s.messages[m.Sequence].copies > 15
 	})
 }
 
-// riptideEarly: a message is sent again when its timer has run out. Between its
-// clock and its socket a process can be held up, now and then: four times, and
-// in more than half of all copies, is none of that.
+// riptideEarly: a message is sent again when its timer has expired. A process
+// can be delayed between reading its clock and writing to its socket. But that
+// does not happen at four times, and to more than half of all copies.
 func riptideEarly(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
 	copies, early, apart, first, counted := 0, 0, 0, uint64(0), machine.Instant(math.MinInt64/2)
 	v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
-		if e := s.messages[m.Sequence]; v.sights[i].own && m.Type.Reliable() && e != nil {
+		at := v.sightings[i].at
+		if e := s.messages[m.Sequence]; v.sightings[i].own && m.Type.Reliable() && e != nil {
 			copies++
 			if at.Sub(e.at) < e.soon-riptideClock {
 				if first == 0 {
@@ -353,25 +354,26 @@ func riptideEarly(t *testing.T, v *view) uint64 {
 	return first
 }
 
-// riptideLate: a message that is not acked is sent again, while the endpoint goes
-// on sending others. After an Ack far ahead of the one before, a right endpoint can
-// take for acked what none has named. Its scenarios run as riptide:main: the queue
-// of timers of the releases can hold one back.
+// riptideLate: a message without an Ack is sent again while the endpoint sends
+// others. After an Ack far ahead of the one before, a correct endpoint can
+// consider messages acked that no Ack names. The scenarios run as riptide:main,
+// because the timer queue of the releases can delay a timer.
 func riptideLate(t *testing.T, v *view) uint64 {
-	notes := v.run.flags.Protocol == "riptide:notes" // whose Acks clear by their bits alone
+	notes := v.run.flags.Protocol == "riptide:notes" // their Acks acknowledge by their bits alone
 	if !notes && v.run.flags.Protocol != "riptide:main" {
 		t.Fatalf("%s: expected riptide:main or riptide:notes, whose timers run out in order", v.run.flags.Protocol)
 	}
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
+		at := v.sightings[i].at
 		bad := false
 		for id, e := range s.messages {
-			if !v.sights[i].own || !notes && s.named[id] || s.cleared(id) <= s.arrived || m.Type.Reliable() && m.Sequence == id {
+			if !v.sightings[i].own || !notes && s.named[id] || s.cleared(id) <= s.arrived ||
+				m.Type.Reliable() && m.Sequence == id {
 				continue
 			}
-			// Where the RTT has grown meanwhile, the library's timer finds that the
-			// message was sent within half of it, and forgets to look again.
+			// If the RTT has grown meanwhile, the library's timer finds that the
+			// message was sent within half of it. The timer is then not set again.
 			e.forgotten = e.forgotten || time.Duration(s.most/2)*time.Millisecond >= e.soon
 			bad = bad || !e.forgotten && at.Sub(e.at) >= e.due+riptideTimer && s.spoke.Sub(e.at) >= e.due+riptideTimer/2
 		}
@@ -380,40 +382,40 @@ func riptideLate(t *testing.T, v *view) uint64 {
 	})
 }
 
-// riptideBeats: a heartbeat goes out once a second.
+// riptideBeats: a heartbeat is sent once a second.
 func riptideBeats(t *testing.T, v *view) uint64 {
 	last := machine.Instant(math.MinInt64 / 2)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || !v.asks(i, m) {
+		if !v.sightings[i].own || !v.asks(i, m) {
 			return false
 		}
-		early := v.sights[i].at.Sub(last) < riptide.HeartbeatInterval-riptideFrame
-		last = v.sights[i].at
+		early := v.sightings[i].at.Sub(last) < riptide.HeartbeatInterval-riptideFrame
+		last = v.sightings[i].at
 		return early
 	})
 }
 
-// riptidePings: the network doubles a heartbeat, and does not change it.
+// riptidePings: the network duplicates heartbeats, but does not change them.
 func riptidePings(t *testing.T, v *view) uint64 {
 	known := map[uint8][]byte{}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || !v.asks(i, m) {
+		if !v.sightings[i].own || !v.asks(i, m) {
 			return false
 		}
 		was, ok := known[m.Ping]
-		known[m.Ping] = v.sights[i].b
-		return ok && !bytes.Equal(was, v.sights[i].b)
+		known[m.Ping] = v.sightings[i].b
+		return ok && !bytes.Equal(was, v.sightings[i].b)
 	})
 }
 
-// riptideRTT: the round trip time that a heartbeat tells is that of the last
-// answer, which may have waited for its frame.
+// riptideRTT: a heartbeat reports the round trip of the last answer. The answer
+// may have waited for the end of a frame.
 func riptideRTT(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
 	const most = 250
 	low := -1
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		x := v.sights[i]
+		x := v.sightings[i]
 		if !x.own && m.Type == wire.Heartbeat {
 			if at, ok := s.beats[m.Ping]; ok {
 				low = int(x.at.Sub(at)/time.Millisecond) - 1
@@ -434,12 +436,13 @@ func riptideUnanswered(t *testing.T, v *view) uint64 {
 	var open []ping
 	spoke, connected := machine.Instant(0), false
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
-		connected = connected || m.Type == wire.Welcome && (!v.sights[i].own || v.welcomesOnce()) // before that it need not
+		at := v.sightings[i].at
+		// Before the connection it need not answer.
+		connected = connected || m.Type == wire.Welcome && (!v.sightings[i].own || v.welcomesOnce())
 		switch {
-		case !v.sights[i].own && m.Type == wire.Heartbeat && connected:
+		case !v.sightings[i].own && m.Type == wire.Heartbeat && connected:
 			open = append(open, ping{m.Ping, at})
-		case !v.sights[i].own:
+		case !v.sightings[i].own:
 		case m.Type == wire.Heartbeat:
 			for k := range open {
 				if open[k].id == m.Ping {
@@ -450,20 +453,20 @@ func riptideUnanswered(t *testing.T, v *view) uint64 {
 		case len(open) > 0 && at.Sub(open[0].at) > patience && spoke.Sub(open[0].at) > patience/2:
 			return true
 		}
-		if v.sights[i].own {
+		if v.sightings[i].own {
 			spoke = at
 		}
 		return false
 	})
 }
 
-// riptideSilence: a peer that gives no sign of life for five seconds is given up
+// riptideSilence: the endpoint gives up a peer after five seconds of silence,
 // when the next heartbeat is due.
 func riptideSilence(t *testing.T, v *view) uint64 {
 	heard := machine.Instant(math.MaxInt64 / 2)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		at := v.sights[i].at
-		if !v.sights[i].own {
+		at := v.sightings[i].at
+		if !v.sightings[i].own {
 			if m.Type == wire.Heartbeat || m.Type == wire.Welcome || m.Type == wire.Connect {
 				heard = at
 			}
@@ -473,8 +476,8 @@ func riptideSilence(t *testing.T, v *view) uint64 {
 	})
 }
 
-// notifySnapshot is what a receiver of notify messages with those arrivals says:
-// it takes only what is newer than all before.
+// notifySnapshot returns the header fields of a receiver of notify messages
+// with those arrivals. It accepts only messages newer than all before.
 func notifySnapshot(arrivals []uint16) (last uint16, acks uint8) {
 	has := map[uint16]bool{0: true}
 	for _, id := range arrivals {
@@ -491,20 +494,20 @@ func notifySnapshot(arrivals []uint16) (last uint16, acks uint8) {
 	return last, acks
 }
 
-// riptideNotifyNear: a notify header says what had come up to some moment, not
-// before those of earlier headers and Acks.
+// riptideNotifyNear: a notify header shows what had arrived at some moment,
+// which is not before that of earlier headers and Acks.
 func riptideNotifyNear(t *testing.T, v *view) uint64 {
 	type arrival struct {
 		id       uint16
 		reliable bool
 	}
 	var all []arrival
-	read := 0 // so many of them have been, at least
+	read := 0 // at least so many messages have been read
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		switch {
-		case !v.sights[i].own && (m.Type.Reliable() || m.Type == wire.Notify):
+		case !v.sightings[i].own && (m.Type.Reliable() || m.Type == wire.Notify):
 			all = append(all, arrival{m.Sequence, m.Type.Reliable()})
-		case !v.sights[i].own:
+		case !v.sightings[i].own:
 		case acks(m):
 			for k := read; k < len(all); k++ {
 				if all[k].reliable && all[k].id == m.Cause {
@@ -531,9 +534,9 @@ func riptideNotifyNear(t *testing.T, v *view) uint64 {
 	})
 }
 
-// riptideNotifyAway: notify headers, in the order of their sequences, are
-// snapshots of what came, newer after newer: what one of them speaks of, the next
-// says the same of, as far as it reaches.
+// riptideNotifyAway: notify headers, ordered by sequence, are snapshots of
+// arrivals whose sequences grow. Two headers agree about every message that
+// both cover.
 func riptideNotifyAway(t *testing.T, v *view) uint64 {
 	peer, own := numbers{met: true}, numbers{met: true}
 	passed := map[int64]bool{}
@@ -550,14 +553,14 @@ func riptideNotifyAway(t *testing.T, v *view) uint64 {
 		if moved > 8 {
 			return true
 		}
-		reach := uint64(1)<<9 - 1
-		return a.bits<<moved&reach == b.bits&^(1<<moved-1)&reach
+		covered := uint64(1)<<9 - 1
+		return a.bits<<moved&covered == b.bits&^(1<<moved-1)&covered
 	}
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		if m.Type != wire.Notify {
 			return false
 		}
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			passed[peer.take(uint32(m.Sequence))] = true
 			return false
 		}

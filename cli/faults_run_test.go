@@ -21,7 +21,7 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Where the tap stands, as the faulty endpoint has it.
+// Positions of the tap, relative to the faulty endpoint.
 const (
 	tapNear = iota
 	tapBetween
@@ -29,46 +29,45 @@ const (
 	taps
 )
 
-// sight is one datagram as a tap saw it.
-type sight struct {
+// sighting is one datagram as a tap saw it.
+type sighting struct {
 	at   machine.Instant
-	link int  // which flow of the run
+	link int  // number of the flow in the run
 	own  bool // sent by the faulty endpoint
 	b    []byte
 }
 
-// difference is where the faulty endpoint first sends, to one peer, something
-// else than a right one with the same inputs would have sent.
+// difference is the first datagram of the faulty endpoint to one peer that a
+// correct endpoint with the same inputs would not have sent.
 type difference struct {
-	index int // of the datagram, among all that it sends to that peer
+	index int // position among the datagrams that the endpoint sends to that peer
 	at    machine.Instant
 }
 
-// shadow is a right endpoint beside the faulty one, in step with it: it gets the
-// very same inputs.
+// shadow is a correct endpoint that gets the same inputs as the faulty one.
 type shadow struct {
 	endpoint machine.Endpoint
 	out      machine.Effects
 	same     map[machine.Peer]int
 	differs  map[machine.Peer]*difference
 
-	// came counts the datagrams that both have read, of a peer; and cleared is
-	// after how many of them the shadow took a message of its own for received.
+	// came counts the datagrams of a peer that both endpoints have read. cleared
+	// maps a message to that count when the shadow considered it acked.
 	came    map[machine.Peer]int
 	cleared map[uint32]int
 }
 
-// faultRun is one run of a scenario with a fault, what three taps saw of it, and
-// where the faulty endpoint left the right way.
+// faultRun is one run of a scenario with a fault: what three taps saw of it,
+// and where the faulty endpoint first went wrong.
 type faultRun struct {
-	line   faultOf
-	flags  simulate.Flags
-	args   []string
-	side   int // the faulty one
-	sights [taps][]sight
-	paths  [taps]string
-	shadow *shadow
-	links  map[int]machine.Peer // what the faulty endpoint calls its peer on a link
+	line      faultOf
+	flags     simulate.Flags
+	args      []string
+	side      int // side of the faulty endpoint
+	sightings [taps][]sighting
+	paths     [taps]string
+	shadow    *shadow
+	links     map[int]machine.Peer // the faulty endpoint's number of its peer on a link
 }
 
 // flagsOf returns the flags of `ackscope simulate` for a fault's scenario.
@@ -91,7 +90,7 @@ func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulate.Flags, 
 	return simulationFlags(t, args...), args
 }
 
-// simulationFlags reads flags of `ackscope simulate`.
+// simulationFlags parses flags of `ackscope simulate`.
 func simulationFlags(t *testing.T, args ...string) (f simulate.Flags) {
 	t.Helper()
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
@@ -102,8 +101,8 @@ func simulationFlags(t *testing.T, args ...string) (f simulate.Flags) {
 	return f
 }
 
-// tapFile has the tap of a simulation write the capture that its flags name. What it
-// gives completes it.
+// tapFile makes the tap of a simulation write the capture that its flags name.
+// The returned function completes the file.
 func tapFile(t *testing.T, s *simulate.Simulation) func() error {
 	t.Helper()
 	at, err := s.TapAt()
@@ -121,7 +120,7 @@ func tapFile(t *testing.T, s *simulate.Simulation) func() error {
 	return func() error { return errors.Join(end(), *failed, file.Close()) }
 }
 
-// runFault runs a scenario once, with taps at three places, and the shadow.
+// runFault runs a scenario once, with taps at three places and the shadow.
 func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss string) *faultRun {
 	t.Helper()
 	flags, args := flagsOf(t, x, seed, loss)
@@ -135,7 +134,7 @@ func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss st
 	}
 	right := flags
 	right.Fault = ""
-	twin, err := simulate.NewSimulation(a, known.Simulators(), &right)
+	correct, err := simulate.NewSimulation(a, known.Simulators(), &right)
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
@@ -154,12 +153,12 @@ func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss st
 		faulty, r.links[i] = wrong.Index, called
 		for at, share := range r.shares() {
 			l.Tap(share, func(seen sim.Tapped) {
-				r.sights[at] = append(r.sights[at], sight{seen.At, i, seen.From == wrong, seen.Bytes})
+				r.sightings[at] = append(r.sightings[at], sighting{seen.At, i, seen.From == wrong, seen.Bytes})
 			})
 		}
 	}
 	r.shadow = &shadow{
-		endpoint: twin.World.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{},
+		endpoint: correct.World.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{},
 		differs: map[machine.Peer]*difference{},
 		came:    map[machine.Peer]int{}, cleared: map[uint32]int{},
 	}
@@ -179,7 +178,7 @@ func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss st
 	return r
 }
 
-// place returns where a tap stands, as --tap has it.
+// place returns the position of a tap, as a value of --tap.
 func (r *faultRun) place(at int) string {
 	switch {
 	case at == tapBetween:
@@ -190,7 +189,7 @@ func (r *faultRun) place(at int) string {
 	return "b"
 }
 
-// shares returns the same as shares of the way from a to b.
+// shares returns the positions of the taps as shares of the path from a to b.
 func (r *faultRun) shares() [taps]float64 {
 	if r.side == 0 {
 		return [taps]float64{0, 0.5, 1}
@@ -198,12 +197,12 @@ func (r *faultRun) shares() [taps]float64 {
 	return [taps]float64{1, 0.5, 0}
 }
 
-// step has the shadow take an input of the faulty endpoint, and compares what
-// they send, byte by byte.
+// step passes an input of the faulty endpoint to the shadow, and compares the
+// bytes that both send.
 func (s *shadow) step(step *sim.Step) {
 	s.out.Reset()
 	if err := s.endpoint.Step(step.At, step.In, &s.out); err != nil {
-		s.out.Reset() // the application goes on with the faulty one, where a right one has ended
+		s.out.Reset() // the faulty endpoint may continue where a correct one has ended
 	}
 	if in, ok := step.In.(machine.Arrive); ok {
 		s.came[in.From]++
@@ -245,37 +244,38 @@ func (s *shadow) step(step *sim.Step) {
 
 // view is what one tap saw of one flow.
 type view struct {
-	run    *faultRun
-	at     int
-	link   int
-	flow   int // as a capture of it numbers flows
-	sights []sight
-	frames []uint64
+	run       *faultRun
+	at        int
+	link      int
+	flow      int // number of the flow in a capture of the view
+	sightings []sighting
+	frames    []uint64
 }
 
 func (r *faultRun) views(at int) (list []*view) {
 	byLink := map[int]*view{}
-	for i, x := range r.sights[at] {
+	for i, x := range r.sightings[at] {
 		v := byLink[x.link]
 		if v == nil {
 			v = &view{run: r, at: at, link: x.link, flow: len(list) + 1}
 			byLink[x.link] = v
 			list = append(list, v)
 		}
-		v.sights, v.frames = append(v.sights, x), append(v.frames, uint64(i+1))
+		v.sightings, v.frames = append(v.sightings, x), append(v.frames, uint64(i+1))
 	}
 	return list
 }
 
 // differs returns the frame of the first datagram of the faulty endpoint that a
-// right one would not have sent; 0 for none. At the tap at the endpoint only.
+// correct one would not have sent. It returns 0 for none. It holds only at the
+// tap near the endpoint.
 func (v *view) differs() uint64 {
 	d := v.run.shadow.differs[v.run.links[v.link]]
 	if d == nil {
 		return 0
 	}
 	n := 0
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if !x.own {
 			continue
 		}
@@ -287,7 +287,8 @@ func (v *view) differs() uint64 {
 	return 0
 }
 
-// since returns when the faulty endpoint left the right way; false for never.
+// since returns when the faulty endpoint first went wrong. It returns false if
+// it never did.
 func (v *view) since() (machine.Instant, bool) {
 	d := v.run.shadow.differs[v.run.links[v.link]]
 	if d == nil {
@@ -298,10 +299,10 @@ func (v *view) since() (machine.Instant, bool) {
 
 // when returns the time of a frame.
 func (v *view) when(frame uint64) machine.Instant {
-	return v.sights[slices.Index(v.frames, frame)].at
+	return v.sightings[slices.Index(v.frames, frame)].at
 }
 
-// replayObject is what the test reads of replay --json.
+// replayObject is the part of replay --json that the test reads.
 type replayObject struct {
 	Flow    int    `json:"flow"`
 	Side    string `json:"side"`
@@ -311,7 +312,7 @@ type replayObject struct {
 	Frame   uint64 `json:"first_frame"`
 }
 
-// replayed has replay judge what a tap saw, and gives what it says of the faulty
+// replayed replays the capture of a tap, and returns the results of the faulty
 // side of each flow. No other side may diverge.
 func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	t.Helper()
@@ -327,7 +328,8 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	if r.line.protocol == "riptide" || r.line.protocol == "notes" {
 		args = append(args, "--behaviour", r.behaviour())
 	}
-	if r.line.protocol == "gaffer" { // of a run that loses nearly all, too little is acked to know it by
+	// Some runs lose nearly all packets: too few are acked to recognise Gaffer.
+	if r.line.protocol == "gaffer" {
 		args = append(args, "--profiles", messagesFile, "-d",
 			fmt.Sprintf("udp.port==%d,%s", simulate.Addrs[1].Port(), r.flags.Protocol))
 	}
@@ -354,7 +356,7 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	return found
 }
 
-// behaviour is that of Riptide which the faulty endpoint ought to have.
+// behaviour returns the Riptide behaviour that the faulty endpoint should have.
 func (r *faultRun) behaviour() string {
 	switch r.flags.Protocol {
 	case "riptide:notes":
@@ -367,7 +369,7 @@ func (r *faultRun) behaviour() string {
 	return "riptide@main"
 }
 
-// String returns the command that runs it again.
+// String returns the command that repeats the run.
 func (r *faultRun) String() string {
 	return "simulate " + strings.Join(r.args, " ")
 }

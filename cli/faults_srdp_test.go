@@ -9,18 +9,18 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// srdpOracles say what can be known of the SRDP faults.
+// srdpOracles are the oracles of the SRDP faults.
 var srdpOracles = map[string]oracles{
-	"ack-missing":          {srdpAnswers, srdpAcksAway}, // away: acknowledgements are lost and doubled
+	"ack-missing":          {srdpAnswers, srdpAcksAway}, // away: acknowledgements are lost and duplicated
 	"ack-twice":            {srdpAnswers, srdpAcksAway},
 	"duplicate-unanswered": {srdpAnswers, srdpAcksAway},
 	"ack-id-off-by-one":    {srdpAnswers, srdpAcksAway},
-	"ack-mark-missing":     {differs, srdpAcksAway}, // away: without the mark it is no packet
+	"ack-mark-missing":     {differs, srdpAcksAway}, // away: without the mark it is not a packet
 	"ack-byte-order":       {differs, srdpAcksAway},
-	"resend-early":         {srdpUneven, explained}, // away: jitter, and copies that were lost
+	"resend-early":         {srdpUneven, explained}, // away: jitter, and copies may be lost
 	"resend-late":          {srdpUneven, explained},
-	"resend-without-end":   {srdpAcked, explained}, // away: the acknowledgements were lost
-	"repeats-ignored":      {srdpOrder, explained}, // away: they overtook each other
+	"resend-without-end":   {srdpAcked, explained}, // away: the acknowledgements may be lost
+	"repeats-ignored":      {srdpOrder, explained}, // away: packets overtake each other
 	"order-ignored":        {srdpOrder, explained},
 	"resend-renumbered":    {srdpReused, srdpReused},
 	"resend-changed":       {srdpReused, srdpReused},
@@ -29,11 +29,11 @@ var srdpOracles = map[string]oracles{
 	"wrap-at-16-bits":      {srdpMarked, srdpMarked},
 }
 
-// srdp hands over the packets of a view, until it is told to stop.
+// srdp passes the packets of a view to each until it returns true.
 func (v *view) srdp(each func(i int, pk *wire.Packet) (wrong bool)) (frame uint64) {
 	p := wire.Default().In(wire.Direct)
 	var pk wire.Packet
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if p.Fits(x.b, len(x.b), &pk) && each(i, &pk) {
 			return v.frames[i]
 		}
@@ -41,8 +41,8 @@ func (v *view) srdp(each func(i int, pk *wire.Packet) (wrong bool)) (frame uint6
 	return 0
 }
 
-// srdpAnswers: each copy that reaches the endpoint is acknowledged once, in the
-// order in which they come.
+// srdpAnswers: each copy that reaches the endpoint is acknowledged once, in
+// order of arrival.
 func srdpAnswers(_ *testing.T, v *view) uint64 {
 	type arrival struct {
 		id uint16
@@ -51,8 +51,8 @@ func srdpAnswers(_ *testing.T, v *view) uint64 {
 	var open []arrival
 	spoke := machine.Instant(0)
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		at := v.sights[i].at
-		switch own := v.sights[i].own; {
+		at := v.sightings[i].at
+		switch own := v.sightings[i].own; {
 		case !own && !pk.Ack:
 			open = append(open, arrival{pk.ID, at})
 		case !own:
@@ -64,22 +64,22 @@ func srdpAnswers(_ *testing.T, v *view) uint64 {
 		case len(open) > 0 && at.Sub(open[0].at) >= patience && spoke.Sub(open[0].at) >= patience/2:
 			return true
 		}
-		if v.sights[i].own {
+		if v.sightings[i].own {
 			spoke = at
 		}
 		return false
 	})
 }
 
-// srdpAcksAway: what is acknowledged passed the tap on its way. Ids further back
-// than the first that passed may be from before the capture.
+// srdpAcksAway: an acknowledged packet has passed the tap towards the endpoint.
+// IDs before the first that passed may be older than the capture.
 func srdpAcksAway(_ *testing.T, v *view) uint64 {
 	passed := map[int64]bool{}
 	first, newest := int64(-1), int64(0)
 	of := func(id uint16) int64 { return newest + int64(int16((id-uint16(newest))<<1)>>1) }
 	return v.srdp(func(i int, pk *wire.Packet) bool {
 		q := of(pk.ID)
-		switch own := v.sights[i].own; {
+		switch own := v.sightings[i].own; {
 		case !own && !pk.Ack:
 			if first < 0 {
 				first, newest, q = int64(pk.ID), int64(pk.ID), int64(pk.ID)
@@ -97,34 +97,34 @@ func srdpAcksAway(_ *testing.T, v *view) uint64 {
 func srdpReused(_ *testing.T, v *view) uint64 {
 	known := map[uint16][]byte{}
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		if !v.sights[i].own || pk.Ack {
+		if !v.sightings[i].own || pk.Ack {
 			return false
 		}
 		was, ok := known[pk.ID]
-		known[pk.ID] = v.sights[i].b
-		return ok && !bytes.Equal(was, v.sights[i].b)
+		known[pk.ID] = v.sightings[i].b
+		return ok && !bytes.Equal(was, v.sightings[i].b)
 	})
 }
 
-// srdpTimer is how late a timer may be looked at, by an endpoint that goes on
+// srdpTimer is the greatest delay of a timer, in an endpoint that goes on
 // sending.
 const srdpTimer = 100 * time.Millisecond
 
-// srdpUneven: the time between the copies of a packet is one: Delta_Time. A copy
-// comes as much later as its timer was looked at late; but what the endpoint sends
-// in between shows that it looked.
+// srdpUneven: the time between the copies of a packet is constant: Delta_Time.
+// A copy can be late by the delay of its timer. But a datagram between two
+// copies shows that the endpoint had checked its timers.
 func srdpUneven(_ *testing.T, v *view) uint64 {
 	type packet struct {
 		at          machine.Instant
-		least, most time.Duration // between two copies, as far as is known
+		least, most time.Duration // bounds of the time between two copies
 	}
 	packets := map[uint16]*packet{}
 	spoke := machine.Instant(0)
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		if !v.sights[i].own {
+		if !v.sightings[i].own {
 			return false
 		}
-		at := v.sights[i].at
+		at := v.sightings[i].at
 		defer func() { spoke = at }()
 		if pk.Ack {
 			return false
@@ -141,17 +141,17 @@ func srdpUneven(_ *testing.T, v *view) uint64 {
 	})
 }
 
-// srdpAcked: nothing is sent again whose acknowledgement was read. That it was
-// shows in the endpoint's own acknowledgements, of what came later.
+// srdpAcked: the endpoint does not resend a packet whose acknowledgement it has
+// read. Its own acknowledgements of later packets show that it has read it.
 func srdpAcked(_ *testing.T, v *view) uint64 {
-	acked := map[uint16]int{} // by which arrival
+	acked := map[uint16]int{} // the arrival that acked a packet
 	var open []int
 	var ids []uint16
 	times := []machine.Instant{0}
 	sent, read := map[uint16]bool{}, 0
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		at := v.sights[i].at
-		switch own := v.sights[i].own; {
+		at := v.sightings[i].at
+		switch own := v.sightings[i].own; {
 		case !own:
 			times = append(times, at)
 			if n := len(times) - 1; !pk.Ack {
@@ -177,13 +177,13 @@ func srdpAcked(_ *testing.T, v *view) uint64 {
 	})
 }
 
-// srdpOrder: once a later packet that keeps order has been sent, the one before it
-// was acknowledged or given up, and is not sent again.
+// srdpOrder: when a later packet that keeps order has been sent, the earlier
+// one was acknowledged or given up. It is not sent again.
 func srdpOrder(_ *testing.T, v *view) uint64 {
 	p := wire.Default()
 	sent, newest := map[uint16]bool{}, uint16(0)
 	return v.srdp(func(i int, pk *wire.Packet) bool {
-		if !v.sights[i].own || pk.Ack || pk.Flags&p.Order == 0 {
+		if !v.sightings[i].own || pk.Ack || pk.Flags&p.Order == 0 {
 			return false
 		}
 		if sent[pk.ID] {
@@ -194,10 +194,10 @@ func srdpOrder(_ *testing.T, v *view) uint64 {
 	})
 }
 
-// srdpMarked: an id has 15 bits; the top bit is that of acknowledgements.
+// srdpMarked: an id has 15 bits. The top bit marks acknowledgements.
 func srdpMarked(_ *testing.T, v *view) uint64 {
 	p := wire.Default()
-	for i, x := range v.sights {
+	for i, x := range v.sightings {
 		if x.own && len(x.b) > 3 && x.b[0] == p.DataCommand && x.b[1]&0x80 != 0 {
 			return v.frames[i]
 		}

@@ -20,36 +20,41 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// An oracle says which frame of a view is the first that no correct endpoint can
-// have sent; 0 where a correct one can have sent all. It knows nothing of the
-// judges: it has the datagrams of the tap, the rule of the protocol that the
-// fault breaks, and the truth of the run (where a right endpoint with the same
-// inputs sends something else, and what it had read by then).
+// An oracle returns the first frame of a view that no correct endpoint can have
+// sent. It returns 0 if a correct endpoint can have sent all frames. It does
+// not use the judges. It uses:
 //
-// What a correct endpoint is free to do: to send what it likes when it likes; to
-// read its socket late, within a second; to look at its timers late, within a
-// long frame. The network may lose, double, delay and reorder.
+//   - the datagrams at the tap;
+//   - the rule of the protocol that the fault breaks;
+//   - the truth of the run: where a correct endpoint with the same inputs sends
+//     something else, and what it had read by then.
+//
+// A correct endpoint may send what it likes when it likes. It may read its
+// socket late, within a second. It may check its timers late, within a long
+// frame. The network may lose, duplicate, delay and reorder.
 type oracle func(t *testing.T, v *view) (frame uint64)
 
 const (
-	// patience is how long a right endpoint leaves its socket unread, while it goes
-	// on sending.
+	// patience is how long a correct endpoint may leave its socket unread while
+	// it sends.
 	patience = time.Second
-	// readWithin is how much later than it came an answer may be read.
+	// readWithin is how long an answer may wait in the socket.
 	readWithin = 500 * time.Millisecond
 )
 
-// oracles are those of a fault, for a tap at the endpoint and for one away from it.
+// oracles are the oracles of a fault, for a tap at the endpoint and for one
+// away from it.
 type oracles struct{ near, away oracle }
 
-// differs: each datagram follows from what the endpoint has read and from what its
-// application asked for, so the first that is another one is wrong.
+// differs: each datagram follows from what the endpoint has read and from the
+// requests of its application. So the first different datagram is wrong.
 func differs(_ *testing.T, v *view) uint64 { return v.differs() }
 
 // explained: a correct endpoint can always have sent the same.
 func explained(*testing.T, *view) uint64 { return 0 }
 
-// firstOf returns the first frame that breaks any of some rules.
+// firstOf returns an oracle of several rules: it returns the first frame that
+// breaks one.
 func firstOf(rules ...oracle) oracle {
 	return func(t *testing.T, v *view) (frame uint64) {
 		for _, rule := range rules {
@@ -61,7 +66,7 @@ func firstOf(rules ...oracle) oracle {
 	}
 }
 
-// oraclesOf returns those of a fault.
+// oraclesOf returns the oracles of a fault.
 func oraclesOf(x faultOf) oracles {
 	known, usual := riptideOracles, oracles{}
 	switch x.protocol {
@@ -72,7 +77,8 @@ func oraclesOf(x faultOf) oracles {
 	}
 	switch o, ok := known[x.Name]; {
 	case x.protocol == "notes" && x.Name == "timeout-ignored":
-		// Its messages go out again without end too, and by the notes each has 15 copies.
+		// It resends its messages without end too, and in the notes' form each has
+		// 15 copies.
 		return oracles{firstOf(riptideSixteenth, riptideSilence), explained}
 	case x.Unobservable != "" || x.Explained != "":
 		return oracles{explained, explained}
@@ -82,8 +88,8 @@ func oraclesOf(x faultOf) oracles {
 	return usual
 }
 
-// notesLines returns the faults of Riptide that the notes' own form can show. It has
-// no acks in Notify and no list of received ids.
+// notesLines returns the Riptide faults that can occur in the notes' own form.
+// That form has no acks in Notify and no list of received ids.
 func notesLines() (lines []faultOf) {
 	for _, x := range allFaults() {
 		if x.protocol != "riptide" || x.Unobservable != "" || x.Name == "window-shift" ||
@@ -100,13 +106,16 @@ func notesLines() (lines []faultOf) {
 	return lines
 }
 
-// faultsPage has the table of the whole grid.
+// faultsPage contains the table of all faults.
 const faultsPage = "../docs/faults.md"
 
-// TestFaults runs every fault over seeds, losses and taps, and holds what replay
-// says against what the oracles do. ACKSCOPE_FAULTS=1 (make faults) runs all, and
-// holds the table in docs/faults.md against the runs; ACKSCOPE_FAULTS=update writes
-// it. ACKSCOPE_FAULT=PART runs those whose protocol and name have PART in them.
+// TestFaults runs every fault with several seeds, losses and taps, and compares
+// replay's results with the oracles. Variables of the environment select runs:
+//
+//   - ACKSCOPE_FAULTS=1 (make faults) runs all, and compares the table in
+//     docs/faults.md with the results;
+//   - ACKSCOPE_FAULTS=update writes the table;
+//   - ACKSCOPE_FAULT=PART runs the faults whose protocol and name contain PART.
 func TestFaults(t *testing.T) {
 	full, only := os.Getenv("ACKSCOPE_FAULTS"), os.Getenv("ACKSCOPE_FAULT")
 	testenv.Grid(t, "a run of every fault")
@@ -116,7 +125,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// Every line has every cell: a shorter one would end the columns above it.
+	// Every line has every cell: a missing cell would end the column.
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\t\t\t\tat the endpoint\t\tbetween\t\tfar\t\t")
@@ -166,8 +175,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// lossesOf returns three levels of loss: around that of the scenario, where it has
-// one of its own.
+// lossesOf returns three levels of loss, around the scenario's own level if it
+// has one.
 func lossesOf(t *testing.T, x faultOf) []string {
 	t.Helper()
 	own := slices.Index(x.Scenario, "--loss")
@@ -186,8 +195,8 @@ func lossesOf(t *testing.T, x faultOf) []string {
 	return list
 }
 
-// holdTable holds the table that a target of the Makefile makes against the one in
-// a page of the documentation, or writes it.
+// holdTable compares the table that a target of the Makefile makes with the one
+// in a page of the documentation. With write set it writes the page.
 func holdTable(t *testing.T, path, target string, table []byte, write bool) {
 	t.Helper()
 	tableBegin := "<!-- " + target + " -->\n```text\n"
@@ -218,11 +227,11 @@ const tableEnd = "```\n<!-- end -->"
 
 // faultCounts counts the runs of one fault.
 type faultCounts struct {
-	runs, differ int // differ: the faulty endpoint sent something else than a right one
+	runs, differ int // differ: runs in which the faulty endpoint sent something else than a correct one
 	taps         [taps]struct{ impossible, exact int }
 }
 
-// check holds what replay says of a run against what can be known.
+// check compares replay's result of a run with the oracles.
 func (r *faultRun) check(t *testing.T, n *faultCounts) {
 	t.Helper()
 	n.runs++
@@ -263,8 +272,8 @@ func (r *faultRun) check(t *testing.T, n *faultCounts) {
 	}
 }
 
-// sideOf returns what a capture of the run calls the endpoint of an address: the
-// one that spoke first is a.
+// sideOf returns the side of an address in a capture of the run: the first
+// sender is a.
 func sideOf(t *testing.T, path string, addr netip.Addr) string {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})

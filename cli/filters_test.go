@@ -19,7 +19,7 @@ type thing map[string]any
 func (x thing) num(key string) float64 { v, _ := x[key].(float64); return v }
 func (x thing) word(key string) string { v, _ := x[key].(string); return v }
 
-// nums returns a list of numbers.
+// nums returns the list of numbers at a key.
 func (x thing) nums(key string) (out []float64) {
 	list, _ := x[key].([]any)
 	for _, v := range list {
@@ -42,8 +42,8 @@ func listed(t *testing.T, args ...string) (out []thing) {
 	return out
 }
 
-// world is a capture as its unfiltered listings have it: what filters mix is
-// joined here by frame, so that nothing but the listings themselves is believed.
+// world holds the unfiltered listings of a capture. The test joins them by
+// frame, so it depends on nothing but the listings.
 type world struct {
 	events, messages, findings, flows []thing
 	frames                            map[float64]frameFacts
@@ -73,7 +73,7 @@ func readWorld(t *testing.T, path string) *world {
 	return w
 }
 
-// shown lists the frames in which a rule found something of a side.
+// shown returns the frames in which a rule found something about a side.
 func (w *world) shown(rule, side string) map[float64]bool {
 	out := map[float64]bool{}
 	for _, f := range w.findings {
@@ -86,8 +86,8 @@ func (w *world) shown(rule, side string) map[float64]bool {
 	return out
 }
 
-// Filters that mix what an event, a message or a finding is with what stands in
-// its frame pass what a join of the unfiltered listings gives.
+// Filters can combine an event, a message or a finding with its frame. They
+// pass what a join of the unfiltered listings contains.
 func TestFiltersMix(t *testing.T) {
 	mixed := []struct {
 		command, filter string
@@ -172,15 +172,15 @@ func TestFiltersMix(t *testing.T) {
 	}
 }
 
-// source is the address of the first flow's a.
+// source returns the address of the first flow's a.
 func (w *world) source() string {
 	host, _, _ := strings.Cut(w.flows[0].word("a"), ":")
 	return host
 }
 
-// The cause of a resend is known wherever something stands for it: the resent
-// events and the messages that a finding counts, the finding, the flow, and the
-// packet that settled it.
+// The cause of a resend is known at the finding and at the events and messages
+// that it counts. It is also known at the flow, and at the packet that settled
+// it.
 func TestResendCause(t *testing.T) {
 	path := testenv.Capture(t, "u210_loss10.client.pcapng.gz")
 	for cause, rule := range map[string]string{
@@ -224,7 +224,8 @@ func TestResendCause(t *testing.T) {
 	}
 }
 
-// What makes no sense of a thing is refused, with the place in the filter.
+// A filter that makes no sense for a listing is refused, and the error shows
+// the position.
 func TestFiltersRefused(t *testing.T) {
 	path := testenv.Capture(t, "u210_loss10.client.pcapng.gz")
 	for _, c := range []struct{ command, filter, say string }{
@@ -244,7 +245,7 @@ func TestFiltersRefused(t *testing.T) {
 	}
 }
 
-// Completion of -Y, help and `fields` read one table.
+// Completion of -Y, help and `fields` use one table.
 func TestFieldsInOnePlace(t *testing.T) {
 	complete := output(t, "__complete", "packets", "-Y", "udp && !(riptide.ack_f")
 	if !strings.Contains(complete, "udp && !(riptide.ack_flag\t2.1: the Ack answers another id than the newest.") {

@@ -10,8 +10,8 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 )
 
-// TestHonestRuns: whatever the network does, replay finds no divergence where
-// both endpoints are right; at the tap as well as far from it and in between.
+// TestHonestRuns: replay finds no divergence if both endpoints are correct.
+// That holds for every network, and for a tap at either end or between.
 func TestHonestRuns(t *testing.T) {
 	seeds := 4
 	if testing.Short() {

@@ -18,17 +18,22 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 )
 
-// hostileText has one of each kind of what must not be in an output: an escape
-// that sets the terminal's title, a forged line of JSON, C1, DEL, controls of
-// direction, separators of lines, characters that nobody sees below and above
-// U+FFFF, and bytes that are not UTF-8.
+// hostileText contains one of each kind of text that an output must not
+// contain:
+//
+//   - an escape sequence that sets the terminal's title, and a forged line of
+//     JSON;
+//   - C1 controls, DEL, controls of direction, and line separators;
+//   - invisible characters below and above U+FFFF;
+//   - bytes that are not UTF-8.
 const hostileText = "evil\x1b]0;x\a\x1b[31m\r\n{\"forged\":1}\n\u009b31m\x7f\u202e\u2066\u200e\u061c\u2028\u2029\ufeff\U000e0041\x00\x9b\xff<b>\"';|`"
 
-// hostileName is the same as a file's name may have it.
+// hostileName is hostileText without the characters that a file name cannot
+// contain.
 var hostileName = strings.NewReplacer("\x00", "", "/", "").Replace(hostileText)
 
-// forbidden returns the first character of an output that must not be there; empty
-// where all may. Lines end in \n, and in \r\n in CSV.
+// forbidden returns the first forbidden character of an output, or "". Lines
+// end in \n, and in \r\n in CSV.
 func forbidden(output string) string {
 	for i := 0; i < len(output); {
 		r, n := utf8.DecodeRuneInString(output[i:])
@@ -52,16 +57,16 @@ func forbidden(output string) string {
 	return ""
 }
 
-// inProcess runs a command line and gives what it printed.
+// inProcess runs a command line and returns what it printed.
 func inProcess(args ...string) (code int, out, complaint string) {
 	var stdout, stderr bytes.Buffer
 	code = runKnown(args, app.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 
-// hostileCapture writes a capture into a folder, under a hostile name, of which
-// everything that is text is hostile: comments, names of interfaces and hosts, the
-// options of the section, and the strings in Riptide's messages.
+// hostileCapture writes a capture with a hostile name into a folder. All its
+// text is hostile: comments, names of interfaces and hosts, section options,
+// and the strings in Riptide's messages.
 func hostileCapture(t *testing.T, dir, name string) string {
 	t.Helper()
 	in, err := capture.Open([]string{filepath.Join("..", "testdata", "hostile", "inj.pcapng")}, capture.Options{})
@@ -80,7 +85,7 @@ func hostileCapture(t *testing.T, dir, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A record of a name: 10.0.0.1 is called what hostileText says, up to its NUL.
+	// A name record: the name of 10.0.0.1 is hostileText up to its NUL.
 	record := append([]byte{10, 0, 0, 1}, strings.ReplaceAll(hostileText, "\x00", "")...)
 	record = append(record, 0)
 	head := []byte{1, 0, byte(len(record)), 0}
@@ -117,7 +122,7 @@ func hostileCapture(t *testing.T, dir, name string) string {
 const chatSchema = "messages:\n  0:\n    name: chat\n    doc: %s\n    fields:\n      - {name: who, type: string, " +
 	"doc: %[1]s}\n      - {name: text, type: string}\n      - {name: n, type: int}\n"
 
-// hostileYAML quotes the text for YAML, which has no bytes that are not UTF-8.
+// hostileYAML quotes the text for YAML, which must be UTF-8.
 func hostileYAML() string {
 	text, err := json.Marshal(strings.ToValidUTF8(hostileText, ""))
 	if err != nil {
@@ -126,9 +131,9 @@ func hostileYAML() string {
 	return string(text)
 }
 
-// TestHostileText: one hostile text comes from everywhere at once: the file's name,
-// the capture's options and comments, the strings of its messages, the texts of a
-// schema and a profile, a baseline. No command prints it raw, in any format.
+// TestHostileText puts one hostile text into all inputs at once. They are the
+// file's name, the capture's options, comments and messages, a schema, a
+// profile, and a baseline. No command prints it raw, in any format.
 func TestHostileText(t *testing.T) {
 	dir := t.TempDir()
 	path := hostileCapture(t, dir, hostileName+".pcapng")
@@ -149,7 +154,7 @@ func TestHostileText(t *testing.T) {
 	written := func(name string) string { return filepath.Join(dir, "out-"+name) }
 	for _, c := range []struct {
 		args []string
-		file string // that it writes, of text
+		file string // the text file that it writes
 	}{
 		{args: []string{"flows", path}},
 		{args: []string{"flows", path, second}},
@@ -254,7 +259,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// holdsObjects holds that each line is one JSON object.
+// holdsObjects checks that each line is one JSON object.
 func holdsObjects(t *testing.T, what, out string) {
 	t.Helper()
 	for line := range strings.Lines(out) {
@@ -270,8 +275,8 @@ func holdsObjects(t *testing.T, what, out string) {
 	}
 }
 
-// TestHostileArguments gives the text to every flag of every command, and as an
-// argument: no error shows it raw.
+// TestHostileArguments passes the text to every flag of every command, and as
+// an argument: no error shows it raw.
 func TestHostileArguments(t *testing.T) {
 	a := &app.App{Registry: protocols()}
 	capture := filepath.Join(repository(t), "testdata", "hostile", "inj.pcapng")
@@ -287,7 +292,7 @@ func TestHostileArguments(t *testing.T) {
 			t.Errorf("%q: standard error has %s", args, bad)
 		}
 	}
-	t.Chdir(t.TempDir()) // what they write
+	t.Chdir(t.TempDir()) // for the files that they write
 	var walk func(c *cobra.Command, path []string)
 	walk = func(c *cobra.Command, path []string) {
 		for _, sub := range c.Commands() {
@@ -315,7 +320,7 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// repository returns the folder of the module.
+// repository returns the root folder of the module.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -333,8 +338,8 @@ func repository(t *testing.T) string {
 	}
 }
 
-// TestHostileFiles: each file of testdata/hostile that this package's text is about,
-// with the command that it broke.
+// TestHostileFiles runs each file of testdata/hostile with the command that it
+// broke.
 func TestHostileFiles(t *testing.T) {
 	dir := filepath.Join(repository(t), "testdata", "hostile")
 	capture := filepath.Join(dir, "inj.pcapng")

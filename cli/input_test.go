@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// unzipped reads a file, unpacked where its name ends in .gz.
+// unzipped reads a file, and unpacks it if its name ends in .gz.
 func unzipped(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

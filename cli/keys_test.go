@@ -17,8 +17,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// secretsOf returns the keys of a recorded run: the server's private key, which
-// its log's config line has, and every session key.
+// secretsOf returns the keys of a recorded run: the server's private key, from
+// the config line of its log, and every session key.
 func secretsOf(t *testing.T, run string) (private, protocolID string, all []string) {
 	t.Helper()
 	f, err := os.Open(testenv.Capture(t, run+".truth.jsonl.gz"))
@@ -74,8 +74,8 @@ func ackscope(args ...string) (code int, out, complaint string) {
 	return code, o.String(), e.String()
 }
 
-// shapes returns the ways in which a key might come out: eight bytes of it are
-// enough to be found.
+// shapes returns the forms in which a key could be printed. Eight bytes are
+// enough to find it.
 func shapes(t *testing.T, key string) (out []string) {
 	t.Helper()
 	b, err := hex.DecodeString(key)
@@ -88,15 +88,15 @@ func shapes(t *testing.T, key string) (out []string) {
 		out = append(out, hex.EncodeToString(part), spaced, strings.ReplaceAll(spaced, " ", ":"), string(part),
 			strings.Trim(fmt.Sprint(part), "[]"), strings.ReplaceAll(strings.Trim(fmt.Sprint(part), "[]"), " ", ","))
 	}
-	for shift := range 3 { // wherever it stands in a longer text in base64
+	for shift := range 3 { // the key's position within a text in base64
 		text := base64.StdEncoding.EncodeToString(b[shift:])
 		out = append(out, text[:len(text)/2])
 	}
 	return out
 }
 
-// No key comes out of any command, in any form and format, nor out of any
-// complaint, although each was given the keys and used them.
+// No output and no error of any command shows a key, in any form, although
+// every command got the keys and used them.
 func TestNoKeyInAnyOutput(t *testing.T) {
 	const run = "yojimbo-wrong-key" // its private key is not all zeros
 	private, id, secrets := secretsOf(t, run)
@@ -144,7 +144,7 @@ func TestNoKeyInAnyOutput(t *testing.T) {
 		}
 		text := out + complaint
 		if c[1] == "--keys" && c[2] == private {
-			text = strings.ReplaceAll(text, private, "") // the user's own word for the file
+			text = strings.ReplaceAll(text, private, "") // the user's own name of the file
 		}
 		for _, key := range secrets {
 			for _, s := range shapes(t, key) {
@@ -169,8 +169,9 @@ func TestNoKeyInAnyOutput(t *testing.T) {
 	}
 }
 
-// Without keys a flow is netcode; with the server's it is yojimbo; with another
-// key, or another protocol id, it stays netcode and says why.
+// Without keys a flow is netcode, and with the server's keys it is yojimbo.
+// With another key or another protocol id it stays netcode, and ackscope says
+// why.
 func TestKeysDecideTheDialect(t *testing.T) {
 	const run = "yojimbo-wrong-key"
 	private, id, _ := secretsOf(t, run)
@@ -179,7 +180,7 @@ func TestKeysDecideTheDialect(t *testing.T) {
 	for _, c := range []struct {
 		name, keys string
 		dialects   []string
-		reason     string // of the first flow
+		reason     string // the reason of the first flow
 	}{
 		{"none", "", []string{"netcode", "netcode"}, "encrypted"},
 		{"the server's", "servers: [{protocol_id: 0x" + id + ", private_key: " + private + "}]",
@@ -222,8 +223,8 @@ func TestKeysDecideTheDialect(t *testing.T) {
 	}
 }
 
-// The example of docs/keys.md is a profile that loads; a schema for the recorded
-// game, without its channels, gives every message by name.
+// The profile in docs/keys.md loads. With a schema for the recorded game it
+// names every message.
 func TestYojimboProfiles(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join(testenv.Module(t), "docs", "keys.md"))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 )
 
-// TestMemoryIsGlobal holds that no command takes another --memory than all do.
+// TestMemoryIsGlobal checks that no command has a --memory of its own.
 func TestMemoryIsGlobal(t *testing.T) {
 	a := &app.App{Registry: protocols()}
 	for _, c := range command(known, a).Commands() {

@@ -22,8 +22,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Flows of other protocols, all in one capture, are claimed by none of ours,
-// and each says why.
+// No protocol claims flows of other protocols in one capture. Each flow has a
+// reason.
 func TestNoiseIsClaimedByNone(t *testing.T) {
 	names := slices.Sorted(maps.Keys(foreign.Protocols))
 	path := filepath.Join(t.TempDir(), "noise.pcapng")
@@ -48,7 +48,7 @@ func TestNoiseIsClaimedByNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f.Protocol != nil {
-			t.Errorf("%s: taken for %s: %s", names[f.Flow-1], *f.Protocol, f.Reason)
+			t.Errorf("%s: classified as %s: %s", names[f.Flow-1], *f.Protocol, f.Reason)
 		}
 		if f.Reason == "" {
 			t.Errorf("%s: no reason is given", names[f.Flow-1])
@@ -59,7 +59,7 @@ func TestNoiseIsClaimedByNone(t *testing.T) {
 	}
 }
 
-// writeNoise writes a capture of one flow for each name, in turn.
+// writeNoise writes a capture with one flow for each name, in turn.
 func writeNoise(t *testing.T, path string, names []string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -94,7 +94,7 @@ func writeNoise(t *testing.T, path string, names []string) {
 	}
 }
 
-// udpFrame wraps a payload between 192.0.2.1 and 192.0.2.2:9999.
+// udpFrame returns a payload in a frame between 192.0.2.1 and 192.0.2.2:9999.
 func udpFrame(t *testing.T, port uint16, from machine.Side, payload []byte) []byte {
 	t.Helper()
 	src, dst := layers.UDPPort(port), layers.UDPPort(9999)

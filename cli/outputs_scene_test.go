@@ -16,21 +16,21 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// written is a way to have a file written.
+// written is a command that writes a file.
 type written struct {
 	name string
-	args string // IN, IN2 and OUT stand for the captures and the file
+	args string // IN, IN2 and OUT are the captures and the file
 	mode fs.FileMode
-	// stream says that the file grows under its own name.
+	// stream reports whether the file grows under its own name.
 	stream bool
-	// invented says that the command reads no capture.
+	// invented reports whether the command reads no capture.
 	invented bool
-	// seeks says that the file cannot be a pipe.
+	// seeks reports whether the file cannot be a pipe.
 	seeks bool
 }
 
-// allWritten are the commands that write a file. Captures, bytes and values are for
-// their owner alone; the umask of the tests is 022.
+// allWritten lists the commands that write a file. Captures, bytes and values
+// are readable by their owner only. The umask of the tests is 022.
 var allWritten = []written{
 	{name: "packets -w", args: "packets -w OUT IN", mode: 0o600},
 	{name: "packets -Y -w", args: "packets -Y riptide -w OUT IN", mode: 0o600},
@@ -64,14 +64,15 @@ var allWritten = []written{
 		seeks: true},
 }
 
-// scene is a folder with captures to read, and nothing else.
+// scene is a folder that contains captures and nothing else.
 type scene struct {
 	t      *testing.T
 	folder string
-	bytes  [2][]byte // of the captures
+	bytes  [2][]byte // the contents of the captures
 }
 
-// newScene makes one with the first packets of two captures of one session.
+// newScene returns a scene with the first packets of two captures of one
+// session.
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	old := syscall.Umask(0o022)
@@ -93,7 +94,7 @@ func (s *scene) capture(i int) string { return []string{"in.pcapng", "in2.pcapng
 
 func (s *scene) path(name string) string { return filepath.Join(s.folder, name) }
 
-// args are those of a command, with paths; more go before them.
+// args returns the arguments of a command, with more before the paths.
 func (s *scene) args(w *written, out string, more ...string) []string {
 	args := strings.Fields(w.args)
 	at := 1
@@ -114,13 +115,13 @@ func (s *scene) args(w *written, out string, more ...string) []string {
 	return append([]string{args[0]}, append(args[1:], "-q")...)
 }
 
-// run runs a command and says how it ended.
+// run runs a command and returns how it ended.
 func (s *scene) run(w *written, out string, more ...string) (errs string, code int) {
 	_, errs, code = outcome(s.args(w, out, more...)...)
 	return errs, code
 }
 
-// refuses says that a command must end with 2 and this complaint.
+// refuses checks that a command ends with 2 and this error.
 func (s *scene) refuses(w *written, out, want string, more ...string) {
 	s.t.Helper()
 	if errs, code := s.run(w, out, more...); code != app.ExitFailed || !strings.Contains(errs, want) {
@@ -128,7 +129,7 @@ func (s *scene) refuses(w *written, out, want string, more ...string) {
 	}
 }
 
-// stays says that a file is what it was.
+// stays checks that a file has not changed.
 func (s *scene) stays(name, text string) {
 	s.t.Helper()
 	if b, err := os.ReadFile(s.path(name)); err != nil || string(b) != text {
@@ -136,8 +137,8 @@ func (s *scene) stays(name, text string) {
 	}
 }
 
-// clean says that the folder has these files beside the captures, which are what
-// they were, and removes them.
+// clean checks that the folder contains these files and the unchanged captures.
+// It then removes the files.
 func (s *scene) clean(names ...string) {
 	s.t.Helper()
 	for i := range s.bytes {
@@ -160,7 +161,7 @@ func (s *scene) clean(names ...string) {
 	}
 }
 
-// put writes a file for all to read and write, as somebody else's might be.
+// put writes a file that all users may read and write.
 func (s *scene) put(name, text string) string {
 	s.t.Helper()
 	path := s.path(name)
@@ -173,7 +174,7 @@ func (s *scene) put(name, text string) string {
 	return path
 }
 
-// made says that a file was written, with these permissions.
+// made checks that a file was written with these permissions.
 func (s *scene) made(w *written, path string, mode fs.FileMode) {
 	s.t.Helper()
 	info, err := os.Lstat(path)
@@ -182,7 +183,7 @@ func (s *scene) made(w *written, path string, mode fs.FileMode) {
 	}
 }
 
-// waitFor waits until something is so.
+// waitFor waits until a condition holds.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for range 2000 {

@@ -21,7 +21,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// TestOutputs holds every command that writes a file to the same rules.
+// TestOutputs checks the same rules for every command that writes a file.
 func TestOutputs(t *testing.T) {
 	testenv.Grid(t, "every command with every kind of output file")
 	s := newScene(t)
@@ -29,7 +29,7 @@ func TestOutputs(t *testing.T) {
 		w := &allWritten[i]
 		t.Run(w.name, func(t *testing.T) {
 			s.t = t
-			// A new file, an old one, and one that others may read.
+			// A new file, an old one, and one that other users may read.
 			out := s.path("out.pcapng")
 			for _, more := range [][]string{nil, nil, {"--mode", "0640"}} {
 				if errs, code := s.run(w, out, more...); code == app.ExitFailed {
@@ -40,7 +40,7 @@ func TestOutputs(t *testing.T) {
 					mode = 0o640
 				}
 				s.made(w, out, mode)
-				s.put("out.pcapng", "old") // and 0666
+				s.put("out.pcapng", "old") // with mode 0666
 			}
 			s.refuses(w, out, "--no-clobber keeps it", "--no-clobber")
 			s.stays("out.pcapng", "old")
@@ -80,7 +80,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// notRegular has a command write a device and a FIFO.
+// notRegular makes a command write to a device and to a FIFO.
 func (s *scene) notRegular(w *written) {
 	if err := os.Symlink("/dev/null", s.path("null")); err != nil {
 		s.t.Fatal(err)
@@ -106,7 +106,7 @@ func (s *scene) notRegular(w *written) {
 				return
 			}
 			defer f.Close()
-			n, _ := io.Copy(io.Discard, f) // too few bytes show
+			n, _ := io.Copy(io.Discard, f) // the test fails below if it copies too few bytes
 			read <- n
 		}()
 		errs, code := s.run(w, fifo)
@@ -117,8 +117,8 @@ func (s *scene) notRegular(w *written) {
 	s.clean("null", "fifo")
 }
 
-// The commands that write files have the flags, and no command has them that
-// writes none.
+// Every command that writes files has the flags of outputs, and no other
+// command has them.
 func TestOutputFlags(t *testing.T) {
 	for _, name := range []string{"capture", "packets", "events", "flows", "findings", "tui", "merge", "reduce",
 		"anonymise", "report", "graph", "export csv", "export qlog", "replay", "simulate", "lab srdp", "man"} {
@@ -140,7 +140,8 @@ func TestOutputFlags(t *testing.T) {
 	}
 }
 
-// No two outputs of a run are one file, and no file of flags is written over.
+// Two outputs of a run cannot be one file. Files that flags name are not
+// overwritten.
 func TestOutputsOfOneRun(t *testing.T) {
 	s := newScene(t)
 	x := s.path("x.pcapng")
@@ -167,13 +168,13 @@ func TestOutputsOfOneRun(t *testing.T) {
 		}
 		s.stays("keys.yaml", "keys: []\n")
 		for _, name := range []string{"x.pcapng", s.capture(0) + ".replay"} {
-			_ = os.Remove(s.path(name)) // of a stream, which keeps what it has
+			_ = os.Remove(s.path(name)) // a stream keeps what it has
 		}
 	}
 	s.clean("keys.yaml", "here")
 }
 
-// Baselines and manual pages are outputs like others.
+// Baselines and manual pages follow the same rules.
 func TestOutputsByConvention(t *testing.T) {
 	s := newScene(t)
 	in := s.path(s.capture(0))
@@ -205,15 +206,15 @@ func TestOutputsByConvention(t *testing.T) {
 	s.stays(s.capture(0)+".replay", "ackscope")
 }
 
-// A failure leaves the old file, and nothing beside it: a disk that is full (the
-// limit of a shell stands for it), a capture that ends early, an interrupt.
+// A failure leaves the old file, and nothing else. The failures are a full disk
+// (a shell's file size limit), a capture that ends early, and an interrupt.
 func TestOutputFailures(t *testing.T) {
 	s := newScene(t)
 	sh := testenv.Need(t, "sh")
 	for i := range allWritten {
 		w := &allWritten[i]
 		if w.stream {
-			continue // keeps what it got
+			continue // it keeps what it got
 		}
 		out := s.put("out.pcapng", "old")
 		cmd := exec.Command(sh, append([]string{"-c", `ulimit -f 0; exec "$@"`, "sh", "ackscope"}, s.args(w, out)...)...)
@@ -246,7 +247,7 @@ func TestOutputFailures(t *testing.T) {
 	s.clean("out.pcapng", "cut.pcapng")
 }
 
-// An interrupt while a whole file is being written leaves the old one alone.
+// An interrupt during the writing of a whole file leaves the old one.
 func TestOutputInterrupted(t *testing.T) {
 	s := newScene(t)
 	for _, sent := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -266,7 +267,7 @@ func TestOutputInterrupted(t *testing.T) {
 			entries, err := os.ReadDir(s.folder)
 			return err == nil && len(entries) == 4
 		})
-		time.Sleep(20 * time.Millisecond) // the signals are asked for after the file is made
+		time.Sleep(20 * time.Millisecond) // the program catches signals only after it has created the file
 		if err := cmd.Process.Signal(sent); err != nil {
 			t.Fatal(err)
 		}
@@ -310,8 +311,8 @@ func TestSecondWriter(t *testing.T) {
 	s.clean("out.pcapng")
 }
 
-// Standard output is written on where it stands, by either name, and is no way to
-// write over an input.
+// Standard output is appended to at its position, under either name. It cannot
+// overwrite an input.
 func TestOutputToStandardOutput(t *testing.T) {
 	s := newScene(t)
 	sh := testenv.Need(t, "sh")
@@ -334,8 +335,8 @@ ackscope anonymise -q in.pcapng both > both; echo $?; rm both`
 	}
 }
 
-// The names of a row of files can be guessed: what somebody has put there is
-// neither written nor deleted.
+// The names of a row of files can be guessed. A file that another user has put
+// there is neither overwritten nor deleted.
 func TestRowOfFiles(t *testing.T) {
 	s := newScene(t)
 	victim := s.put("victim", "old")

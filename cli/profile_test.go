@@ -13,8 +13,8 @@ import (
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
 
-// What `protocols NAME` prints is a file that --profiles reads, with the same
-// settings; and every setting is documented, by its right name.
+// `protocols NAME` prints a file that --profiles reads, with the same settings.
+// Every setting is documented under its right name.
 func TestProfilesReadBack(t *testing.T) {
 	registry := protocols()
 	for _, p := range registry.Protocols() {
@@ -58,7 +58,7 @@ func TestProfilesReadBack(t *testing.T) {
 	}
 }
 
-// settingsOf returns what a file can set of a profile, by name.
+// settingsOf returns the settings of a profile that a file can set, by name.
 func settingsOf(profile any) map[string]any {
 	out := map[string]any{}
 	v := reflect.ValueOf(profile).Elem()
@@ -75,7 +75,7 @@ func settingsOf(profile any) map[string]any {
 			}
 			continue
 		} else if s.Kind() == reflect.Slice && s.Len() == 0 {
-			continue // none and empty are the same
+			continue // nil and empty are equal
 		}
 		out[name] = x
 	}
@@ -98,8 +98,8 @@ func settingNames(t reflect.Type, path string, into map[string]bool) {
 	}
 }
 
-// A profile of one's own decides how a flow is read, and what its schema names
-// is a field of filters.
+// A user's profile decides how a flow is decoded. The names of its schema are
+// fields of filters.
 func TestFieldsOfSchemas(t *testing.T) {
 	a := &app.App{Registry: protocols()}
 	found := false

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// shape is a type of draft-ietf-quic-qlog-main-schema, in a small part of CDDL: a
-// key with ? before it may be missing; "*" allows any others. What a value is, is
-// a check of one value.
+// shape is a type of draft-ietf-quic-qlog-main-schema, in a small part of CDDL.
+// A key after "?" is optional; "*" allows any other keys. Each key has a
+// function that checks its value.
 type shape map[string]func(v any) error
 
 func aText(v any) error {
@@ -89,9 +89,10 @@ func (s shape) check(v any) error {
 
 func anything(any) error { return nil }
 
-// Event types and schemas (section 8 of the draft): a namespace and a type, in the
-// unreserved characters of URIs; the schema's URI is absolute, includes the
-// namespace, and private ones have nothing to do with the IETF's URN.
+// Event types and event schemas, by the chapter "Event Schemas" of the draft. A
+// type is a namespace and a name, in the unreserved characters of URIs. The URI
+// of a schema is absolute and contains the namespace. A private schema does not
+// use the IETF's URN.
 var (
 	eventName = regexp.MustCompile(`^[A-Za-z0-9._~-]+:[A-Za-z0-9._~-]+$`)
 	schemaURI = regexp.MustCompile(`^https://[a-z.]+/.*/(0[1-9]|1[0-2])20\d\d/([A-Za-z0-9._~-]+)$`)
@@ -141,10 +142,10 @@ var (
 		"?description": aText, "traces": aListOf(1, qvisTrace.check)}
 )
 
-// What is exported has the shapes of the draft and of what qvis loads, its events
-// stand in the order of time, and they are as many as the events command tells.
+// Exports have the shapes of the draft and of what qvis loads. Their events are
+// ordered by time, and as many as the events command lists.
 func TestQlog(t *testing.T) {
-	for _, path := range told(t) {
+	for _, path := range threeProtocols(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			acked := map[string]int{}
 			for line := range strings.Lines(output(t, "events", "--json", path)) {
@@ -191,7 +192,7 @@ func TestQlog(t *testing.T) {
 	}
 }
 
-// checkTrace looks at what shapes do not say, and counts acks.
+// checkTrace checks what shapes cannot express, and counts acks.
 func checkTrace(t *testing.T, dialect string, trace map[string]any) (acks int) {
 	t.Helper()
 	last, namespace := -1e300, ""

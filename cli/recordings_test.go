@@ -20,7 +20,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// allCaptures lists the repository's captures.
+// allCaptures returns the captures of the repository.
 func allCaptures(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(testenv.Capture(t, "README.md")), "*.pcap*.gz"))
@@ -32,7 +32,7 @@ func allCaptures(t *testing.T) []string {
 
 var fileKey = regexp.MustCompile(`(?:,"file":"([^"]*)")|(?:"file":"([^"]*)",)`)
 
-// splitFiles sorts JSON Lines by their key file, and takes that out.
+// splitFiles groups JSON Lines by their key file, and removes that key.
 func splitFiles(t *testing.T, text string) map[string]string {
 	t.Helper()
 	out := map[string]*strings.Builder{}
@@ -54,8 +54,9 @@ func splitFiles(t *testing.T, text string) map[string]string {
 	return texts
 }
 
-// What commands tell of several captures in one call is what they tell of each
-// alone, but for the file's name: many of these captures share their addresses.
+// A command prints the same about several captures in one call as about each
+// alone, except for the file's name. Many of these captures have equal
+// addresses.
 func TestFilesApart(t *testing.T) {
 	testenv.Grid(t, "every listing over every capture, twice")
 	all := allCaptures(t)
@@ -100,8 +101,8 @@ func TestFilesApart(t *testing.T) {
 	}
 }
 
-// --flow FILE:N and --at FILE:FRAME name a flow of one of several captures, whose
-// state is that of the capture alone.
+// --flow FILE:N and --at FILE:FRAME name a flow of one of several captures. Its
+// state is the same as in that capture alone.
 func TestFlowOfFile(t *testing.T) {
 	client, server := testenv.Capture(t, "reliable-two-clients.client.pcap.gz"),
 		testenv.Capture(t, "reliable-two-clients.server.pcap.gz")
@@ -144,7 +145,7 @@ func TestFlowOfFile(t *testing.T) {
 	}
 }
 
-// writeParts splits a capture by frames into so many files of these names.
+// writeParts splits a capture into one file for each name, by frames.
 func writeParts(t *testing.T, from string, names []string) (paths []string) {
 	t.Helper()
 	in, err := capture.Open([]string{from}, capture.Options{})
@@ -187,7 +188,7 @@ func writeParts(t *testing.T, from string, names []string) (paths []string) {
 	return paths
 }
 
-// essence is what findings are but for their frames, which are numbered by file.
+// essence returns findings without their frames, which are numbered by file.
 func essence(t *testing.T, text string) (list []string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -203,7 +204,7 @@ func essence(t *testing.T, text string) (list []string) {
 	return list
 }
 
-// rowsOf names files as the writers of rotated captures do.
+// rowsOf returns names of files as rotating writers choose them.
 func rowsOf() map[string][]string {
 	ours := &reader.Rotation{Path: "match.pcap"}
 	at := time.Date(2026, 11, 22, 10, 15, 0, 0, time.UTC)
@@ -221,8 +222,8 @@ func rowsOf() map[string][]string {
 	}
 }
 
-// A capture that was written as a row of files has the findings of the whole, in
-// whatever order its files are named.
+// A capture that was written as a row of files has the findings of the whole,
+// in whatever order its files are named.
 func TestRotatedRow(t *testing.T) {
 	whole := testenv.Capture(t, "reliable-loss10.client.pcap.gz")
 	want := essence(t, output(t, "findings", "--json", whole))
@@ -247,8 +248,8 @@ func TestRotatedRow(t *testing.T) {
 	}
 }
 
-// Names alone make no row: files of the same time, of another link type, with one
-// missing between them, or of another day are captures of their own.
+// Names alone make no row. These are separate captures: files of the same time,
+// of another link type, of another day, and with a missing file between them.
 func TestNoRow(t *testing.T) {
 	parts := writeParts(t, testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
 		[]string{"m.pcap", "m.pcap1", "m.pcap2", "m.pcap3"})
@@ -292,7 +293,7 @@ func TestNoRow(t *testing.T) {
 	} {
 		for _, group := range reader.RotatedRows(paths) {
 			if len(group) > 1 {
-				t.Errorf("%s: %q are taken for a row", name, group)
+				t.Errorf("%s: %q are read as a row", name, group)
 			}
 		}
 	}
@@ -303,7 +304,7 @@ func TestNoRow(t *testing.T) {
 	}
 }
 
-// The gate and the last line are of all captures.
+// --fail-on and the last line cover all captures.
 func TestGateOverFiles(t *testing.T) {
 	bad, good := testenv.Capture(t, "plain-le-stalebug-loss98.client.pcap.gz"),
 		testenv.Capture(t, "reliable-clean.client.pcap.gz")
@@ -322,7 +323,8 @@ func TestGateOverFiles(t *testing.T) {
 	}
 }
 
-// A capture that cannot be read ends the command, after what was read before it.
+// A capture that cannot be read ends the command, after the output for those
+// before it.
 func TestBadFileAmongOthers(t *testing.T) {
 	good, no := testenv.Capture(t, "reliable-loss10.client.pcap.gz"), testenv.Capture(t, "README.md")
 	for _, command := range []string{"flows", "findings", "events", "messages", "packets", "ledger", "autopsy"} {
@@ -337,7 +339,7 @@ func TestBadFileAmongOthers(t *testing.T) {
 	}
 }
 
-// A report has a part for each capture, whose anchors are its own.
+// A report has a part for each capture, with anchors of its own.
 func TestReportOfSeveral(t *testing.T) {
 	client, server := testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
 		testenv.Capture(t, "reliable-loss10.server.pcap.gz")

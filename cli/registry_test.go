@@ -10,21 +10,21 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// known is what cmd/ackscope brings to the command line.
+// known is the registry that cmd/ackscope passes to the command line.
 var known = protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
 
 func protocols() *dissect.Registry { return known.Descriptors() }
 
-// runKnown runs one command line and gives the exit code.
+// runKnown runs one command line and returns the exit code.
 func runKnown(args []string, s app.Streams) int { return run(known, args, s) }
 
-// faultOf is a fault of a protocol's reference, as the grids run it.
+// faultOf is a fault of a protocol's reference.
 type faultOf struct {
 	protocol string
 	machine.Fault
 }
 
-// allFaults lists the faults of all references.
+// allFaults returns the faults of all references.
 func allFaults() (list []faultOf) {
 	for _, p := range known.Simulators() {
 		for _, x := range p.Faults {

@@ -18,7 +18,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// browser runs headless Chromium on a page and gives its standard output.
+// browser loads a page in headless Chromium and returns its standard output.
 func browser(t *testing.T, chromium, page string, width int, dark bool, args ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -31,7 +31,7 @@ func browser(t *testing.T, chromium, page string, width int, dark bool, args ...
 		"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage", "--no-first-run",
 		"--user-data-dir=" + t.TempDir(), "--blink-settings=preferredColorScheme=" + theme,
 		fmt.Sprintf("--window-size=%d,1400", width),
-		// Whatever the page asks of the network fails, and the script below counts it.
+		// Every request to the network fails, and the script below counts it.
 		"--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=6000",
 	}, args...)
 	c := exec.CommandContext(ctx, chromium, append(all, "file://"+page)...)
@@ -43,7 +43,8 @@ func browser(t *testing.T, chromium, page string, width int, dark bool, args ...
 	return out.Bytes()
 }
 
-// probe is a script that tells in the page's title what the browser made of it.
+// probe is a script that reports in the page's title how the browser rendered
+// the page.
 const probe = `<script>addEventListener("load", () => { const first = document.querySelector("figure.graph"); if (first) first.scrollIntoView({ behavior: "instant" }); setTimeout(() => {
 const wide = [...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, svg, pre, .tip"));
 const closer = document.querySelector("[data-do=in]");
@@ -54,7 +55,7 @@ parent.postMessage(["probe", "scroll", document.documentElement.scrollWidth, "in
 }, 1500); }); addEventListener("error", () => { window.faults = (window.faults || 0) + 1; });</script>`
 
 // The page in a browser: at both widths nothing overflows, the graphs are drawn
-// and zoom, no script fails, and nothing is asked of the network.
+// and zoom, and no script fails. The page requests nothing from the network.
 func TestReportInBrowser(t *testing.T) {
 	testenv.Grid(t, "a browser")
 	chromium := testenv.Need(t, "chromium")
@@ -70,7 +71,7 @@ func TestReportInBrowser(t *testing.T) {
 	if err := os.WriteFile(probed, bytes.Replace(text, []byte("<head>"), []byte("<head>"+probe), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A window has a least width; a frame within has none.
+	// A window has a least width, but a frame in it has none.
 	frame := filepath.Join(dir, "frame.html")
 	title := regexp.MustCompile(`<title>(probe [^<]*)</title>`)
 	for _, width := range []int{1280, 390} {
@@ -97,8 +98,9 @@ func TestReportInBrowser(t *testing.T) {
 	shots(t, chromium, page, dir)
 }
 
-// shots takes the page's picture in both themes: the background is that of the
-// theme, and something stands on it. ACKSCOPE_SHOTS keeps them in a folder.
+// shots takes pictures of the page in both themes. The background is the
+// theme's, and something is drawn on it. ACKSCOPE_SHOTS is a folder that keeps
+// them.
 func shots(t *testing.T, chromium, page, dir string) {
 	t.Helper()
 	if to := os.Getenv("ACKSCOPE_SHOTS"); to != "" {
@@ -125,7 +127,7 @@ func shots(t *testing.T, chromium, page, dir string) {
 	}
 }
 
-// ink counts pixels that differ clearly from a brightness.
+// ink counts the pixels that clearly differ from a brightness.
 func ink(img image.Image, back uint8) (n int) {
 	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
 		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
@@ -138,8 +140,8 @@ func ink(img image.Image, back uint8) (n int) {
 	return n
 }
 
-// A capture of 100,000 packets makes a page under 3 MB, whose graphs say that
-// columns are joined.
+// A capture of 100,000 packets makes a page of less than 3 MB. Its graphs say
+// that columns are merged.
 func TestReportSize(t *testing.T) {
 	testenv.Grid(t, "a page of 100,000 packets")
 	dir := t.TempDir()

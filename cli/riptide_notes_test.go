@@ -21,8 +21,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// notesGrid is the option sets of the notes' own form: every network with every
-// ending, with Notify messages and without.
+// notesGrid are the option sets of the notes' own form: every network with
+// every ending, with and without Notify messages.
 var (
 	notesNetworks = []string{
 		"",
@@ -36,7 +36,7 @@ var (
 		"--burst 2%,20% --event-clock --messages 40",
 		"--loss 2%/15% --delay 10ms --messages 60",
 	}
-	// the last: by timeout
+	// the last one: by timeout
 	notesEndings = []string{"--end leave", "--end kick", "--end stop", "--end none", "--end none --outage 3s,20s"}
 	notesMixes   = []string{"50/30/20", "70/30/0"}
 )
@@ -45,18 +45,18 @@ var (
 type notesRun struct {
 	args   []string
 	stream bool
-	quiet  bool // a network that neither loses nor reorders
-	stood  bool // the connection came about
+	quiet  bool // the network neither loses nor reorders
+	stood  bool // the connection was established
 	paths  [taps]string
 	truth  []map[string]any
 	pings  [taps]map[uint8]bool // ids of the client's heartbeats that passed a tap
-	pongs  [taps]map[uint8]bool // and of them, those whose answer did
+	pongs  [taps]map[uint8]bool // ids of those whose answer passed
 }
 
-// notesTaps are the taps of a run, as --tap and --vantage have them.
+// notesTaps are the taps of a run, as values of --tap and --vantage.
 var notesTaps = [taps]string{"a", "between", "b"}
 
-// runNotes simulates one option set in process.
+// runNotes simulates one option set in this process.
 func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	t.Helper()
 	r := &notesRun{stream: strings.HasSuffix(protocol, ":tcp")}
@@ -106,7 +106,7 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	return r
 }
 
-// sees counts heartbeats by who sent them, which the simulation knows.
+// sees counts heartbeats by their sender, which the simulation knows.
 func (r *notesRun) sees(at int, client bool, b []byte) {
 	var m wire.Message
 	if (wire.Codec{Dialect: wire.Notes}).Parse(b, len(b), &m) != nil || m.Type != wire.Heartbeat {
@@ -122,7 +122,7 @@ func (r *notesRun) sees(at int, client bool, b []byte) {
 
 func (r *notesRun) String() string { return "simulate " + strings.Join(r.args, " ") }
 
-// asks runs a command of the program on a capture, and gives its lines.
+// asks runs a command of the program on a capture, and returns its lines.
 func (r *notesRun) asks(t *testing.T, args ...string) []map[string]any {
 	t.Helper()
 	var out, trouble bytes.Buffer
@@ -160,17 +160,18 @@ func (n *notesCounts) count(near bool, verdict string) {
 	}
 }
 
-// judge replays what each tap saw: told where it stands, and left to find out.
+// judge replays the capture of each tap twice: with the known position of the
+// tap, and without.
 func (r *notesRun) judge(t *testing.T, n *notesCounts) {
 	t.Helper()
 	n.runs++
 	for at, vantage := range notesTaps {
-		for _, told := range []bool{true, false} {
-			if !told && at == tapBetween {
-				continue // half way, with an even delay, either side is as likely: no dialect tells
+		for _, placed := range []bool{true, false} {
+			if !placed && at == tapBetween {
+				continue // half way, with an even delay, both sides look alike: no dialect is found
 			}
 			args := []string{"replay", "--json", "-q", r.paths[at]}
-			if told {
+			if placed {
 				args = append(args, "--vantage", vantage)
 			}
 			sides := r.asks(t, args...)
@@ -179,17 +180,18 @@ func (r *notesRun) judge(t *testing.T, n *notesCounts) {
 			}
 			for _, o := range sides {
 				verdict, side := o["verdict"].(string), o["side"].(string)
-				// Of a connection that never came about, nothing tells the notes from dialect 2.1-dev-n.
+				// A connection that was never established does not distinguish the
+				// notes' form from dialect 2.1-dev-n.
 				if r.stood && o["behaviour"] != "riptide@notes" {
 					t.Errorf("%s: tap %s: side %s is held against %v", r, vantage, side, o["behaviour"])
 				}
 				near := side == vantage
-				if told {
+				if placed {
 					n.count(near, verdict)
 				}
-				if verdict == "diverges" || told && near && verdict != "conforms" {
-					t.Errorf("%s: tap %s (told %v): side %s %s: %v at frame %v: %v expected %v, got %v: %v",
-						r, vantage, told, side, verdict, o["rule"], o["first_frame"], o["field"], o["expected"], o["got"], o["why"])
+				if verdict == "diverges" || placed && near && verdict != "conforms" {
+					t.Errorf("%s: tap %s (placed %v): side %s %s: %v at frame %v: %v expected %v, got %v: %v",
+						r, vantage, placed, side, verdict, o["rule"], o["first_frame"], o["field"], o["expected"], o["got"], o["why"])
 				}
 			}
 		}
@@ -198,7 +200,8 @@ func (r *notesRun) judge(t *testing.T, n *notesCounts) {
 
 var heartbeatsRow = regexp.MustCompile(`heartbeats +(\d+), answered (\d+)`)
 
-// hold holds the state, the findings and the connection's life against the truth.
+// hold compares the state, the findings and the events of the connection with
+// the truth.
 func (r *notesRun) hold(t *testing.T) {
 	t.Helper()
 	if !r.stood {
@@ -239,7 +242,7 @@ func (r *notesRun) hold(t *testing.T) {
 	}
 }
 
-// happened reports whether an endpoint told its application of an event.
+// happened reports whether an endpoint reported an event to its application.
 func (r *notesRun) happened(host, word string, number float64) bool {
 	for _, o := range r.truth {
 		if o["endpoint"] == host && o["event"] == word && (word != "disconnected" || o["reason_code"] == number) {
@@ -249,15 +252,16 @@ func (r *notesRun) happened(host, word string, number float64) bool {
 	return false
 }
 
-// notesPage has the table of the whole grid.
+// notesPage contains the table of all runs.
 const notesPage = "../docs/replay.md"
 
-// TestNotesForm: what the reference sends in the notes' own form, over UDP and
-// TCP, replay finds to conform at the tap and to be consistent away from it; and
-// state, findings and events agree with what the endpoints did. Every run is a
-// different option set. ACKSCOPE_NOTES=1 (make notes) runs all of them
-// and holds the table in docs/replay.md against the runs.
-// ACKSCOPE_NOTES=update writes it.
+// TestNotesForm runs the reference in the notes' own form, over UDP and TCP.
+// Replay finds that it conforms at the tap, and is consistent away from it.
+// State, findings and events agree with what the endpoints did. Every run has
+// another option set.
+//
+// ACKSCOPE_NOTES=1 (make notes) runs all option sets and compares the table in
+// docs/replay.md with the results. ACKSCOPE_NOTES=update writes the table.
 func TestNotesForm(t *testing.T) {
 	testenv.Grid(t, "networks, endings and taps by the dozen")
 	full := os.Getenv("ACKSCOPE_NOTES") != ""

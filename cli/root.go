@@ -22,14 +22,14 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Main runs one command line, without the name of the program, on the process's
-// standard streams, and gives the exit code.
+// Main runs one command line, without the name of the program, on the standard
+// streams of the process. It returns the exit code.
 func Main(r protocol.Registry, args []string) int {
 	ignoreSizeSignal()
 	return run(r, args, app.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
-// run runs one command line and gives the exit code.
+// run runs one command line and returns the exit code.
 func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -40,12 +40,12 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 		}
 	}()
 	a := &app.App{Streams: s, Registry: r.Descriptors(), NewEndings: r.Endings, Restore: func() {}}
-	defer a.Abandon() // after a fault too
+	defer a.Abandon() // also after a panic
 	root := command(r, a)
 	root.SetArgs(args)
 	defer func() { a.Restore() }()
 	err := root.Execute()
-	a.TellLetGo()
+	a.WarnLetGo()
 	if flushErr := a.Flush(); err == nil {
 		err = flushErr
 	}
@@ -54,7 +54,7 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	case err == nil:
 		return app.ExitDone
 	case errors.Is(err, syscall.EPIPE):
-		// The reader (head, less) has seen enough.
+		// The reader of the output (head, less) has ended.
 		return app.ExitDone
 	case errors.As(err, &gate):
 		s.Say("", err)
@@ -65,7 +65,7 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	}
 }
 
-// command builds the command tree.
+// command builds the tree of commands.
 func command(r protocol.Registry, a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ackscope",

@@ -18,7 +18,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// bigBlock makes a pcapng block, high byte first.
+// bigBlock returns a big-endian pcapng block.
 func bigBlock(kind uint32, parts ...[]byte) (b []byte) {
 	body := slices.Concat(parts...)
 	order, total := binary.BigEndian, uint32(len(body)+12)
@@ -33,7 +33,7 @@ func bigOption(code uint16, value string) (b []byte) {
 	return append(append(b, value...), make([]byte, -len(value)&3)...)
 }
 
-// bigNumbers writes 32-bit numbers.
+// bigNumbers returns 32-bit numbers, big-endian.
 func bigNumbers(list ...uint32) (b []byte) {
 	for _, n := range list {
 		b = binary.BigEndian.AppendUint32(b, n)
@@ -41,7 +41,7 @@ func bigNumbers(list ...uint32) (b []byte) {
 	return b
 }
 
-// spoken is a capture of two big-endian sections that says much of itself: two
+// spoken writes a capture of two big-endian sections with much metadata: two
 // interfaces of different link types and clocks, comments, names, counts.
 func spoken(t *testing.T) string {
 	packet, err := capture.AppendUDP(nil,
@@ -87,7 +87,7 @@ func spoken(t *testing.T) string {
 	return path
 }
 
-// contents is all that a capture says: frames, sections, interfaces, names.
+// contents is everything in a capture: frames, sections, interfaces, names.
 type contents struct {
 	Frames     []string
 	Times      []int64
@@ -119,7 +119,7 @@ func contentsOf(t *testing.T, path string) (c contents) {
 	return c
 }
 
-// Packets that are written keep all that their capture said of them and of itself.
+// Saved packets keep all metadata of their capture.
 func TestWriteKeeps(t *testing.T) {
 	from := spoken(t)
 	to := filepath.Join(t.TempDir(), "out.pcapng")
@@ -132,7 +132,7 @@ func TestWriteKeeps(t *testing.T) {
 		len(want.Interfaces) != 3 || want.Interfaces[0].Statistics == nil || !strings.Contains(want.Names, "alice") {
 		t.Errorf("the capture itself reads as %+v", want)
 	}
-	// Of several files the sections become one.
+	// The sections of several files become one.
 	both := filepath.Join(t.TempDir(), "both.pcapng")
 	output(t, "packets", "--join", "-w", both, from, testenv.Capture(t, "reliable-loss40.client.pcapng.gz"))
 	if s := contentsOf(t, both).Sections; len(s) != 1 || !strings.HasPrefix(s[0].Application, "a program; Dumpcap") ||
@@ -141,8 +141,8 @@ func TestWriteKeeps(t *testing.T) {
 	}
 }
 
-// As Wireshark reads them, the frames that are written are the same; of a capture
-// of one link type in a classic file too.
+// Wireshark reads the same frames from the saved file. A capture of one link
+// type can also be saved as a classic file.
 func TestWriteForWireshark(t *testing.T) {
 	testenv.Grid(t, "tshark over what every format holds")
 	tshark, capinfos := testenv.Need(t, "tshark"), testenv.Need(t, "capinfos")
@@ -178,7 +178,7 @@ func TestWriteForWireshark(t *testing.T) {
 			for _, want := range []string{"a machine", "an OS 1.0", "a program", "of the first section", "eth7", "the seventh",
 				"udp port 4000", "Time precision = microseconds (6)", "Time precision = nanoseconds (9)"} {
 				if !strings.Contains(what, want) {
-					t.Errorf("capinfos tells nothing of %q:\n%s", want, what)
+					t.Errorf("capinfos does not show %q:\n%s", want, what)
 				}
 			}
 			continue
@@ -194,7 +194,8 @@ func TestWriteForWireshark(t *testing.T) {
 	}
 }
 
-// What cannot be written is refused, and comments that are left out are told of.
+// Captures that a format cannot hold are refused, and a warning counts omitted
+// comments.
 func TestWriteRefused(t *testing.T) {
 	dir := t.TempDir()
 	loss := testenv.Capture(t, "reliable-loss10.client.pcap.gz")
@@ -223,8 +224,9 @@ func TestWriteRefused(t *testing.T) {
 	}
 }
 
-// Nothing that a capture says of itself, of its interfaces and of the names of hosts is
-// left in one that was anonymised, and no address or word of its packets.
+// An anonymised capture contains nothing that the original says of itself, its
+// interfaces or the names of hosts. It contains no address and no word of its
+// packets.
 func TestAnonymisedSaysNothing(t *testing.T) {
 	from := spoken(t)
 	original, err := os.ReadFile(from)

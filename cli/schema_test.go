@@ -21,8 +21,9 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// validate holds a value against the part of JSON Schema that ackscope's schemas
-// use; a keyword that it does not know is an error, so that nothing goes unchecked.
+// validate checks a value against the part of JSON Schema that ackscope's
+// schemas use. An unknown keyword is an error, so that nothing remains
+// unchecked.
 func validate(schema map[string]any, v any) error {
 	for key := range schema {
 		if !slices.Contains([]string{"$schema", "$id", "title", "description", "type", "properties", "required",
@@ -106,7 +107,7 @@ func isOf(word string, v any) bool {
 	return word == "object"
 }
 
-// What the commands print is what their schemas say.
+// The tables that commands print follow their schemas.
 func TestSchemas(t *testing.T) {
 	schemas := decodeJSON(t, []byte(output(t, "schema"))).(map[string]any)
 	sets := exported
@@ -138,15 +139,15 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// outcome runs a command line, whatever comes of it.
+// outcome runs a command line and returns its outputs and exit code.
 func outcome(args ...string) (out, errs string, code int) {
 	var o, e bytes.Buffer
 	code = runKnown(args, app.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return o.String(), e.String(), code
 }
 
-// What commands print that is no table is what their schemas say, and no kind of
-// line goes untried. A command without a schema refuses --json.
+// Outputs that are not tables follow their schemas, and the test sees every
+// kind of line. A command without a schema refuses --json.
 func TestObjectSchemas(t *testing.T) {
 	schemas := decodeJSON(t, []byte(output(t, "schema"))).(map[string]any)
 	capt := func(name string) string { return testenv.Capture(t, name) }
@@ -196,14 +197,14 @@ func TestObjectSchemas(t *testing.T) {
 		}
 		kinds, _ := schemas[name].(map[string]any)["oneOf"].([]any)
 		for _, kind := range kinds {
-			// those take a capture: testdata/script/live.txtar
+			// a live capture is needed: testdata/script/live.txtar has it
 			if title := kind.(map[string]any)["title"].(string); !seen[title] && title != "totals" {
 				t.Errorf("%s: no line was of kind %q", name, title)
 			}
 		}
 		delete(schemas, name)
 	}
-	for _, name := range files.TableNames { // TestSchemas has them
+	for _, name := range files.TableNames { // TestSchemas checks them
 		delete(schemas, name)
 	}
 	for name := range schemas {
@@ -220,7 +221,7 @@ func TestObjectSchemas(t *testing.T) {
 	}
 }
 
-// Every command has its manual page, and the same ones each time.
+// Every command has its manual page, which is the same each time.
 func TestManualPages(t *testing.T) {
 	folder := t.TempDir()
 	output(t, "man", folder)
@@ -256,7 +257,8 @@ func TestManualPages(t *testing.T) {
 	}
 }
 
-// The completion of a shell is one that the shell takes, and it knows our words.
+// The shell accepts the script of completions, and the completions contain our
+// words.
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		text := output(t, "completion", shell)

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"ackscope": func() { os.Exit(Main(known, os.Args[1:])) }})
 }
 
-// TestScripts runs testdata/script: each is a story told to the real command.
-// $PCAPS is the folder of the repository's captures.
+// TestScripts runs the scripts of testdata/script with the real command. $PCAPS
+// is the folder of the repository's captures.
 func TestScripts(t *testing.T) {
 	pcaps := filepath.Dir(testenv.Capture(t, "README.md"))
 	testscript.Run(t, testscript.Params{
@@ -79,7 +79,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// jsonl [KEY...] holds that standard output is JSON Lines, one object a line,
+// jsonl [KEY...] checks that standard output is JSON Lines: one object a line,
 // each with the keys.
 func jsonLines(ts *testscript.TestScript, neg bool, keys []string) {
 	out := ts.ReadFile("stdout")
@@ -101,7 +101,7 @@ func jsonLines(ts *testscript.TestScript, neg bool, keys []string) {
 	}
 }
 
-// lines N holds that standard output has so many lines.
+// lines N checks that standard output has so many lines.
 func countLines(ts *testscript.TestScript, neg bool, args []string) {
 	n := strings.Count(ts.ReadFile("stdout"), "\n")
 	if len(args) != 1 || neg != (strconv.Itoa(n) != args[0]) {
@@ -119,7 +119,7 @@ func gunzipCapture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
 }
 
-// cut FILE BYTES OUT keeps the start of a file.
+// cut FILE BYTES OUT copies the start of a file.
 func cutFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: cut FILE BYTES OUT")
@@ -133,13 +133,14 @@ func cutFile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:n], 0o600))
 }
 
-// listens waits until a capture has its socket bound.
+// listens waits until a capture has bound its socket.
 func listens(ts *testscript.TestScript) {
 	for range 200 {
 		sockets, err := os.ReadFile("/proc/net/packet")
 		ts.Check(err)
 		for line := range strings.Lines(string(sockets)) {
-			// … protocol, interface, running: a socket counts once it is bound to all protocols.
+			// Columns 4 to 6 are protocol, interface and running: a bound socket has
+			// all protocols.
 			if f := strings.Fields(line); len(f) > 5 && f[3] == "0003" && f[5] == "1" {
 				time.Sleep(50 * time.Millisecond)
 				return
@@ -147,18 +148,18 @@ func listens(ts *testscript.TestScript) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	ts.Fatalf("nobody captures after 10 s")
+	ts.Fatalf("no capture has begun after 10 s")
 }
 
-// send N sends so many datagrams to a closed port of this host, the first when
-// a capture has begun.
+// send N sends so many datagrams to a closed port of this host. It sends the
+// first when a capture has begun.
 func sendDatagrams(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: send N")
 	}
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	// Not connected: the port's refusals stay out of the way.
+	// The socket is not connected, so the port's ICMP errors do not reach it.
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	ts.Check(err)
 	defer conn.Close()

@@ -22,14 +22,14 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 )
 
-// givenByMistake is a file that somebody may give by mistake, and what of it must not
-// be in any output.
+// givenByMistake is a file that a user may pass by mistake, and the parts that
+// no output may contain.
 type givenByMistake struct {
 	name, text string
 	secrets    []string
 }
 
-// secretFiles makes one of each kind anew.
+// secretFiles writes one file of each kind.
 func secretFiles(t *testing.T) []givenByMistake {
 	t.Helper()
 	random := func(n int) []byte {
@@ -50,7 +50,8 @@ func secretFiles(t *testing.T) []givenByMistake {
 			}
 		}
 		add(name, text, body...)
-		// Without its first line, as after a careless copy; and indented, as in YAML.
+		// Without its first line, as after a careless copy; and indented, as in
+		// YAML.
 		_, rest, _ := strings.Cut(text, "\n")
 		add(name+"-cut", rest, body...)
 		add(name+"-yaml", "key: |\n  "+strings.ReplaceAll(text, "\n", "\n  ")+"\n", body...)
@@ -128,9 +129,9 @@ func secretFiles(t *testing.T) []givenByMistake {
 	return list
 }
 
-// shows returns a stretch of a secret that an output has; empty where it has none.
+// shows returns a part of a secret that an output contains, or "".
 func shows(output, secret string) string {
-	const most = 8 // characters of a secret that an output may share with it by chance
+	const most = 8 // characters that an output and a secret may share by chance
 	for i := 0; i+most <= len(secret); i++ {
 		if strings.Contains(output, secret[i:i+most]) {
 			return secret[i : i+most]
@@ -139,8 +140,8 @@ func shows(output, secret string) string {
 	return ""
 }
 
-// TestSecretsStay gives files of keys and passwords to every flag, as a capture, a
-// baseline and on standard input: no output has a piece of one.
+// TestSecretsStay passes files of keys and passwords to every flag, as captures
+// and baselines, and on standard input. No output contains a part of one.
 func TestSecretsStay(t *testing.T) {
 	a := &app.App{Registry: protocols()}
 	sound := filepath.Join(repository(t), "testdata", "hostile", "inj.pcapng")
@@ -150,8 +151,8 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Every flag and command is given some of the files, what reads configuration is
-	// given all. FILE stands for the file.
+	// Every flag and command gets some of the files; flags that read
+	// configuration get all. FILE is the path.
 	var every, lines [][]string
 	var walk func(c *cobra.Command, path []string)
 	walk = func(c *cobra.Command, path []string) {

@@ -2,5 +2,5 @@
 
 package cli
 
-// ignoreSizeSignal does nothing: the system has no such signal.
+// ignoreSizeSignal does nothing: this system has no such signal.
 func ignoreSizeSignal() {}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ignoreSizeSignal makes a write beyond the file size that the shell allows
-// (ulimit -f) fail as one to a full disk does, rather than end the program at once:
-// unfinished files are removed then.
+// ignoreSizeSignal ignores SIGXFSZ. A write beyond the shell's file size limit
+// (ulimit -f) then fails like one to a full disk. Otherwise the signal would
+// end the program before it removes unfinished files.
 func ignoreSizeSignal() { signal.Ignore(syscall.SIGXFSZ) }

@@ -15,10 +15,12 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// relayLoss is what the relay between the endpoints logged that it dropped.
+// relayLoss counts the datagrams that reached the relay between the endpoints,
+// and those that it dropped, as it logged them.
 type relayLoss struct{ in, dropped [2]float64 } // client to server, server to client
 
-// share returns the greater share of the two directions, 0..1, and its datagrams.
+// share returns the greater share of loss of the two directions, 0 to 1, and
+// the datagrams of that direction.
 func (l *relayLoss) share() (worst, in float64) {
 	for i := range l.in {
 		if l.in[i] > 0 && l.dropped[i]/l.in[i] >= worst {
@@ -28,7 +30,8 @@ func (l *relayLoss) share() (worst, in float64) {
 	return worst, in
 }
 
-// relayLossOf reads the totals from a log; false where the log has none.
+// relayLossOf reads the totals from a log. It returns false if the log has
+// none.
 func relayLossOf(t *testing.T, path string) (l relayLoss, ok bool) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -72,7 +75,8 @@ func relayLossOf(t *testing.T, path string) (l relayLoss, ok bool) {
 	return l, ok
 }
 
-// Captures whose relay dropped 3 % and that do not show it as steady loss, and why.
+// lossUnseen lists captures whose relay dropped 3 % but that show no steady
+// loss, and why.
 var lossUnseen = map[string]string{
 	"reliable-burst.client":           "outages only: loss-burst tells them",
 	"reliable-burst.server":           "outages only: loss-burst tells them",
@@ -83,13 +87,13 @@ var lossUnseen = map[string]string{
 	"upy_cs221_server.client":         "one side is Pytide: too few of its messages can be judged",
 }
 
-// Captures of a lossless relay that look like loss where they were taken, and why.
+// lossSeen lists captures of a lossless relay that show steady loss, and why.
 var lossSeen = map[string]string{
 	"reliable-stale.server": "3 % of the client's acks speak of packets that come 1.6 s later: to their sender those are lost",
 }
 
-// Every capture whose relay dropped 3 % or more has the rule, and none whose
-// relay dropped nothing.
+// The rule fires in every capture whose relay dropped 3 % or more, and in none
+// whose relay dropped nothing.
 func TestSteadyLoss(t *testing.T) {
 	testenv.Grid(t, "every capture that has a log")
 	folder := filepath.Dir(testenv.Capture(t, "README.md"))
@@ -131,8 +135,8 @@ func TestSteadyLoss(t *testing.T) {
 	}
 }
 
-// In simulated runs of each protocol the rule says what the simulation was told
-// to lose: nothing where nothing was, however late and doubled packets come.
+// In simulated runs the rule fires if the simulation loses packets. It does not
+// fire in a lossless run, however late and duplicated packets are.
 func TestSteadyLossSimulated(t *testing.T) {
 	for _, protocol := range []string{"gaffer:reliable", "gaffer:article", "riptide:2.1", "riptide:2.0", "srdp"} {
 		for _, tap := range []string{"a", "b"} {

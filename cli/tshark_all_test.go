@@ -17,7 +17,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// headerFilters ask for what stands in frames and headers, each in another way.
+// headerFilters name fields of frames and headers, each in another way.
 var headerFilters = append([]string{
 	"frame.len > 60 and frame.cap_len == frame.len",
 	"frame.len in {40..60, 100, 1400..1600} || frame.cap_len < 40",
@@ -58,8 +58,8 @@ var headerFilters = append([]string{
 	"frame.time_relative < 1.5", "frame.time_delta >= 0.001 && frame.time_delta < 0.005", "frame.time_epoch > 1795238643",
 }, tsharkFilters...)
 
-// Over the begin of every capture that is shipped (over all of it where
-// ACKSCOPE_SOAK is set) each filter passes as many frames and bytes as tshark's.
+// For the beginning of every shipped capture, each filter passes as many frames
+// and bytes as in tshark. ACKSCOPE_SOAK extends this to whole captures.
 func TestAsTsharkEverywhere(t *testing.T) {
 	testenv.Grid(t, "tshark over all captures")
 	tshark := testenv.Need(t, "tshark")
@@ -88,7 +88,7 @@ func TestAsTsharkEverywhere(t *testing.T) {
 	}
 }
 
-// begins writes the first frames of every capture that is shipped to one file.
+// begins writes the first frames of every shipped capture to one file.
 func begins(t *testing.T, most int) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", "*.pcap*"))
@@ -117,7 +117,7 @@ func begins(t *testing.T, most int) string {
 			t.Fatal(err)
 		}
 		if decoder.Decode(&f, &p); f.Ref.Frame() > uint64(most) || icmp(&f, &p) {
-			continue // tshark takes the headers that an ICMP error quotes for the packet's own
+			continue // tshark decodes the headers that an ICMP error quotes as the packet's own
 		}
 		if err := s.Write(&f); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func begins(t *testing.T, most int) string {
 	return out
 }
 
-// icmp reports whether a frame holds a packet of ICMP.
+// icmp reports whether a frame contains an ICMP packet.
 func icmp(f *capture.Frame, p *capture.Packet) bool {
 	for _, l := range p.Layers {
 		if l.Kind == capture.LayerIPv4 && f.Data[l.Offset+9] == 1 || l.Kind == capture.LayerIPv6 && f.Data[l.Offset+6] == 58 {
@@ -139,7 +139,7 @@ func icmp(f *capture.Frame, p *capture.Packet) bool {
 	return false
 }
 
-// passing counts what passes each filter, in one reading.
+// passing counts the frames that pass each filter, in one reading.
 func passing(t *testing.T, path string, filters []string) map[string]sum {
 	t.Helper()
 	table := (&app.App{Registry: protocols()}).Table()

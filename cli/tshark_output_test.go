@@ -19,9 +19,9 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// sampler writes the first frames of every capture of the repository into one:
-// all link types, oddities and protocols that they have. Every frame keeps what its
-// own file says of it, but for the number.
+// sampler writes the first frames of every capture to one file: all their link
+// types, oddities and protocols. Every frame keeps the metadata of its own
+// file, except its number.
 func sampler(t *testing.T, each int) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(testenv.Capture(t, "README.md")), "*.pcap*"))
@@ -53,7 +53,7 @@ func sampler(t *testing.T, each int) string {
 			} else if err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
-			// tshark also takes apart what ICMP quotes.
+			// tshark also decodes what ICMP quotes.
 			decoder.Decode(&f, &packet)
 			if packet.Transport == capture.NoTransport &&
 				slices.ContainsFunc(packet.Layers, func(l capture.Layer) bool {
@@ -85,7 +85,8 @@ func sampler(t *testing.T, each int) string {
 	return path
 }
 
-// both returns the fields of frames and headers that tshark knows by the same names.
+// both returns the fields of frames and headers that both programs know under
+// the same names.
 func both(t *testing.T, tshark string) (names []string) {
 	t.Helper()
 	theirs := map[string]bool{}
@@ -96,8 +97,8 @@ func both(t *testing.T, tshark string) (names []string) {
 	}
 	header := regexp.MustCompile(`^(frame|eth|vlan|ieee8021ad|ip|ipv6|udp|tcp)\.`)
 	for _, f := range (&app.App{Registry: protocols()}).Table().Fields() {
-		// The number of a conversation takes an analysis, which tells TCP message by
-		// message: TestAsTshark holds it.
+		// The number of a conversation needs analysis, which counts TCP by
+		// messages. TestAsTshark checks it.
 		if header.MatchString(f.Name) && f.Name != "frame.file" && !strings.HasSuffix(f.Name, ".stream") {
 			if !theirs[f.Name] {
 				t.Errorf("tshark knows no field %s", f.Name)
@@ -108,7 +109,8 @@ func both(t *testing.T, tshark string) (names []string) {
 	return names
 }
 
-// Every field that both know reads as tshark's, over all captures that are shipped.
+// Every field that both programs know has tshark's text, in all shipped
+// captures.
 func TestFieldsAsTsharkEverywhere(t *testing.T) {
 	testenv.Grid(t, "tshark over all captures")
 	tshark := testenv.Need(t, "tshark")
@@ -126,7 +128,7 @@ func TestFieldsAsTsharkEverywhere(t *testing.T) {
 	}
 }
 
-// The options of -E do what tshark's do.
+// The options of -E have the effect of tshark's.
 func TestFieldOptionsAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark for every option")
 	tshark := testenv.Need(t, "tshark")
@@ -153,7 +155,8 @@ func TestFieldOptionsAsTshark(t *testing.T) {
 	}
 }
 
-// The time column reads as tshark's, whatever the file's clock ticks in.
+// The time column has tshark's text, whatever the resolution of the file's
+// clock.
 func TestTimesAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark for every format of times")
 	tshark := testenv.Need(t, "tshark")
@@ -184,7 +187,7 @@ func TestTimesAsTshark(t *testing.T) {
 	}
 }
 
-// The bytes of -x are tshark's, but for its line between packets.
+// The bytes of -x are tshark's, except for its line between packets.
 func TestHexAsTshark(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	path := testenv.Capture(t, "reliable-loss10.client.pcap.gz")
@@ -196,7 +199,8 @@ func TestHexAsTshark(t *testing.T) {
 	}
 }
 
-// -T json and -T ek have tshark's shape, and every key that both have its value.
+// -T json and -T ek have tshark's structure, and every common key has tshark's
+// value.
 func TestJSONAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark over a sample of all captures")
 	tshark := testenv.Need(t, "tshark")
@@ -243,11 +247,11 @@ func TestJSONAsTshark(t *testing.T) {
 	}
 }
 
-// frameKey is where documents puts the number of an object's frame.
+// frameKey is the key of a frame's number in the objects of documents.
 const frameKey = "frame"
 
-// documents reads JSON or JSON Lines and flattens each object: a key is the way to
-// its value, without the trees that tshark hangs the bits of a field into.
+// documents reads JSON or JSON Lines and flattens each object. A key is the
+// path to its value, without the trees in which tshark puts single bits.
 func documents(t *testing.T, text []byte) (list []map[string]string) {
 	t.Helper()
 	var whole []any
@@ -289,7 +293,7 @@ func documents(t *testing.T, text []byte) (list []map[string]string) {
 		walk("", v)
 		flat := map[string]string{}
 		for way, l := range values {
-			slices.Sort(l) // what hangs in several trees has no order
+			slices.Sort(l) // values from several trees have no order
 			flat[way] = strings.Join(l, " ")
 		}
 		for way, value := range flat {

@@ -12,8 +12,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// tsharkFilters use what both know: frames and their headers. Each tests a
-// point of the language.
+// tsharkFilters use fields that both programs know: frames and their headers.
+// Each tests a point of the language.
 var tsharkFilters = []string{
 	"udp.port == 40000 && frame.len > 100",
 	"ip.addr != 10.77.1.1",
@@ -37,11 +37,11 @@ var tsharkFilters = []string{
 	`eth.src[0:3] == 2a:13:78 || vlan.id == 42 && ieee8021ad.id == 7 && eth.dst contains 4e`,
 }
 
-// flowFilters take an analysis, or what Wireshark knows of few captures only.
+// flowFilters need analysis, or fields that Wireshark knows in few captures.
 var flowFilters = []string{"udp.stream == 0", "udp.stream > 0", "udp.stream % 2 == 0 && udp.length > 30",
 	"data.data contains 01:00 && data.len > 20 && !(ip.flags.mf == 1)"}
 
-// The filters pass as many frames and bytes as tshark's, and columns have the
+// The filters pass as many frames and bytes as in tshark, and columns have the
 // same text.
 func TestAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark for every filter")
@@ -97,8 +97,8 @@ func TestAsTshark(t *testing.T) {
 
 type sum struct{ frames, bytes int }
 
-// phsSums reads tshark's protocol hierarchies, by their filters: the lines that
-// are not indented hold whole frames.
+// phsSums parses tshark's protocol hierarchies, by their filters. The lines
+// without indentation count whole frames.
 func phsSums(text string) map[string]sum {
 	sums := map[string]sum{}
 	filter := ""
@@ -133,7 +133,7 @@ func output(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// diffLines tells the first lines that differ.
+// diffLines reports the first lines that differ.
 func diffLines(t *testing.T, what, want, got string) {
 	t.Helper()
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")

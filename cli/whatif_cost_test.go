@@ -35,7 +35,7 @@ func (r *playedGame) Next(f *capture.Frame) error {
 func (r *playedGame) Rewind() error { r.next = 0; return nil }
 func (r *playedGame) Close() error  { return nil }
 
-// newPlayedGame reads a capture, with the times that twist makes of its own.
+// newPlayedGame reads a capture and changes its times by twist.
 func newPlayedGame(t *testing.T, path string, twist func(n int, at machine.Instant) machine.Instant) *playedGame {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})
@@ -56,9 +56,9 @@ func newPlayedGame(t *testing.T, path string, twist func(n int, at machine.Insta
 	}
 }
 
-// TestWhatIfCostsByEvents holds what an estimate costs, in inputs of references
-// and in bytes that were allocated, against the number of packets, whatever their
-// times say.
+// TestWhatIfCostsByEvents limits the cost of an estimate by the number of
+// packets, whatever their times. The cost is the number of the references'
+// inputs and the allocated bytes.
 func TestWhatIfCostsByEvents(t *testing.T) {
 	const base = "--seed 7 --loss 5% --delay 40ms --jitter 5ms --duration 4s --rate 30 --payload 16-100 --mix 1/0/0 " +
 		"--end none --no-limits"
@@ -92,9 +92,10 @@ func TestWhatIfCostsByEvents(t *testing.T) {
 		most             int // steps for each packet
 	}{
 		{"gaffer:game", "resend=50ms", 20},
-		// Each side sends 600 packets, and reads as many, in the ten seconds that remain of a silence.
+		// In the ten seconds that remain of a silence, each side sends and reads
+		// 600 packets.
 		{"gaffer:game", "rate=60", 4000},
-		// Each side sends ten heartbeats in them.
+		// In that time each side sends ten heartbeats.
 		{"riptide:2.2.1", "resend=50ms", 100},
 		{"riptide:2.2.1", "rate=120", 100},
 		{"srdp", "resend=50ms", 20},

@@ -37,8 +37,8 @@ settings:
       1: {name: Chat, fields: [{name: text, type: string, max: 24}]}
 `
 
-// whatIfGames are that game, and others like it: one with a smaller window, one with
-// fewer acks in its headers.
+// whatIfGames are that game and variants of it: one with a smaller window, one
+// with fewer acks in its headers.
 var whatIfGames = map[string]string{
 	"gaffer:game": whatIfGame,
 	"gaffer:narrow": strings.NewReplacer("name: game", "name: narrow", "receive_queue: 256",
@@ -48,8 +48,8 @@ var whatIfGames = map[string]string{
 		whatIfGame),
 }
 
-// whatIfRun is a simulated run that is captured, with the truth of it: how long
-// each reliable message took, by its sender's host.
+// whatIfRun is a captured simulation with its truth: how long each reliable
+// message took, by the sender's host.
 type whatIfRun struct {
 	path    string
 	truth   map[string][]time.Duration
@@ -57,8 +57,8 @@ type whatIfRun struct {
 	sent    map[string]int // bytes
 }
 
-// simulateMessages runs a simulation and takes down when each message was
-// submitted and when it was handed over.
+// simulateMessages runs a simulation and records when each message was
+// submitted and delivered.
 func simulateMessages(t *testing.T, dir, flags string) whatIfRun {
 	t.Helper()
 	f := simulationFlags(t, strings.Fields(flags)...)
@@ -128,7 +128,7 @@ func simulateMessages(t *testing.T, dir, flags string) whatIfRun {
 	return x
 }
 
-// whatIfObject is what the test reads of replay --what-if --json.
+// whatIfObject is the part of replay --what-if --json that the test reads.
 type whatIfObject struct {
 	Addr      string         `json:"addr"`
 	Original  whatIfFigures  `json:"original"`
@@ -154,7 +154,7 @@ type whatIfFigures struct {
 	P95       float64 `json:"latency_ms_p95"`
 }
 
-// whatIfOf runs the command and gives what it says by host.
+// whatIfOf runs the command and returns its results by host.
 func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject {
 	t.Helper()
 	profile := filepath.Join(filepath.Dir(x.path), "game.yaml")
@@ -175,13 +175,14 @@ func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject 
 	return hosts
 }
 
-// TestWhatIf simulates the same network twice, with two resend times, and holds
-// what --what-if makes of the first capture against what really happened in the
-// second run; and the run with the capture's own settings against the first.
+// TestWhatIf simulates the same network twice, with two resend times. It
+// compares --what-if on the first capture with what really happened in the
+// second run. It also compares a run with the capture's own settings with the
+// first run.
 //
-// The tolerances are the method's: a frame, since a one-way delay is taken for half
-// a round trip that has waited for frames; and a share, since half of what nobody
-// answered is taken for lost.
+// The tolerances are those of the method. One is a frame: a one-way delay is
+// estimated as half of a round trip, which has waited for frames. The other is
+// a share: half of the unanswered packets are assumed lost.
 func TestWhatIf(t *testing.T) {
 	testenv.Grid(t, "networks and settings of every protocol, each simulated and run again")
 	const (
@@ -217,8 +218,8 @@ func TestWhatIf(t *testing.T) {
 		name          string
 		first, second string
 		change        string
-		resend        float64 // that is found in the first, in ms; 0: not looked at
-		near, far     float64 // tolerance, as a share: of what the side at the tap sends, and the other
+		resend        float64 // found in the first run, in ms; 0 means unchecked
+		near, far     float64 // tolerances, as shares: of what the side at the tap sends, and of the other side's
 	}{
 		{"gaffer 100 to 50", slow, quick, "resend=50ms", 100, 0.05, 0.2},
 		{"gaffer 50 to 100", quick, slow, "resend=100ms", 50, 0.05, 0.2},
@@ -238,25 +239,25 @@ func TestWhatIf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first, second := simulated(t, c.first), simulated(t, c.second)
-			told := whatIfOf(t, first, c.change)
-			if len(told) != 2 {
-				t.Fatalf("%d sides, expected 2", len(told))
+			estimates := whatIfOf(t, first, c.change)
+			if len(estimates) != 2 {
+				t.Fatalf("%d sides, expected 2", len(estimates))
 			}
 			near := simulate.Addrs[0].Addr().String()
 			if strings.Contains(c.first, atB) {
 				near = simulate.Addrs[1].Addr().String()
 			}
-			// How the frames of two games at another rate lie to each other nobody knows.
+			// It is unknown how the frames of two games at another rate are aligned.
 			frame := 0.0
 			if rate, err := strconv.ParseFloat(strings.TrimPrefix(c.change, "rate="), 64); err == nil {
 				frame = 1000 / rate
 			}
-			for host, o := range told {
+			for host, o := range estimates {
 				tolerance, share := c.far, 0.15
 				if host == near {
 					tolerance, share = c.near, 0.08
 				} else if o.Certainty == machine.Unknown.String() {
-					continue // it says itself that it cannot tell
+					continue // it reports that it cannot say
 				}
 				tell := fmt.Sprintf("%s (near: %t)", host, host == near)
 				hold(t, tell+": rehearsal", o.Rehearsal, first.truth[host], tolerance, 0)
@@ -269,7 +270,7 @@ func TestWhatIf(t *testing.T) {
 				}
 				was, is := float64(first.resends[host]), float64(second.resends[host])
 				if math.Abs(is-was) > 0.3*was && (is > was) != (o.Estimate.Resends > o.Rehearsal.Resends) {
-					t.Errorf("%s: sent again %v, with the change %v; truly %v and %v", tell, o.Rehearsal.Resends,
+					t.Errorf("%s: resends %v, with the change %v; truly %v and %v", tell, o.Rehearsal.Resends,
 						o.Estimate.Resends, was, is)
 				}
 			}
@@ -296,7 +297,7 @@ func hold(t *testing.T, what string, got whatIfFigures, truth []time.Duration, t
 	}
 }
 
-// holdBytes compares what a side sent with what it truly did.
+// holdBytes compares the estimated bytes of a side with the true ones.
 func holdBytes(t *testing.T, what string, got *whatIfFigures, truth int, tolerance float64) {
 	t.Helper()
 	t.Logf("%s: %.0f bytes, truly %d", what, got.Bytes, truth)

@@ -14,8 +14,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// told are captures of three protocols, one of them over TCP.
-func told(t *testing.T) []string {
+// threeProtocols returns captures of three protocols, one of them over TCP.
+func threeProtocols(t *testing.T) []string {
 	t.Helper()
 	srdp := filepath.Join(t.TempDir(), "srdp.pcapng")
 	output(t, "simulate", "--protocol", "srdp", "--seed", "4", "--loss", "15%", "--duration", "2s", "--tap",
@@ -34,12 +34,12 @@ func told(t *testing.T) []string {
 	return paths
 }
 
-// many stands among the findings of a frame for a rule that has more of them than
-// it names.
+// many marks a rule among the findings of a frame when it has more findings
+// than it names.
 const many = "many "
 
-// factsOf gathers what events and findings tell of each frame: the keys are those
-// that the script's fields have.
+// factsOf collects what events and findings say of each frame. The keys are the
+// fields of the script.
 func factsOf(t *testing.T, path string) map[string]map[uint64][]string {
 	t.Helper()
 	facts := map[string]map[uint64][]string{"acked_in": {}, "resend_of": {}, "finding": {}}
@@ -50,8 +50,8 @@ func factsOf(t *testing.T, path string) map[string]map[uint64][]string {
 	}
 	var e struct {
 		Event              string
-		Frame, About_frame uint64 //nolint:revive // as the contract has it
-		By_frame           uint64 //nolint:revive // as the contract has it
+		Frame, About_frame uint64 //nolint:revive // the key of events --json
+		By_frame           uint64 //nolint:revive // the key of events --json
 	}
 	for line := range strings.Lines(output(t, "events", "--json", path)) {
 		e.About_frame, e.By_frame = 0, 0
@@ -90,12 +90,12 @@ func factsOf(t *testing.T, path string) map[string]map[uint64][]string {
 	return facts
 }
 
-// tshark shows by the script the fields that ackscope shows, and the facts that
-// events and packets tell.
+// With the script, tshark shows the fields that ackscope shows, and the facts
+// of events and packets.
 func TestWiresharkScript(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	seen := 0
-	for _, path := range told(t) {
+	for _, path := range threeProtocols(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "it.lua")
 			output(t, "export", "wireshark", "-o", script, path)
@@ -160,14 +160,15 @@ func TestWiresharkScript(t *testing.T) {
 	}
 }
 
-// sameNumber compares values that may be written in hexadecimal of any width.
+// sameNumber compares values that may be hexadecimal of any width.
 func sameNumber(a, b string) bool {
 	x, errX := strconv.ParseUint(a, 0, 64)
 	y, errY := strconv.ParseUint(b, 0, 64)
 	return a == b || errX == nil && errY == nil && x == y
 }
 
-// A script that is used on another capture says so, and shows nothing of its own.
+// A script that is used with another capture says so, and shows nothing of its
+// own.
 func TestWiresharkScriptOfAnotherCapture(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	script := filepath.Join(t.TempDir(), "it.lua")
@@ -190,7 +191,7 @@ func TestWiresharkScriptOfAnotherCapture(t *testing.T) {
 	}
 }
 
-// Whatever a text holds, Lua reads it as that text.
+// Lua reads every text back unchanged.
 func TestLuaStrings(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	hostile := []string{
@@ -216,12 +217,12 @@ func TestLuaStrings(t *testing.T) {
 	}
 }
 
-// tshark sees the facts as comments, and the frames are what they were.
+// tshark shows the facts as comments, and the frames are unchanged.
 func TestPcapngComments(t *testing.T) {
 	testenv.Grid(t, "tshark over every capture that has findings")
 	tshark := testenv.Need(t, "tshark")
 	seen := 0
-	for _, path := range told(t) {
+	for _, path := range threeProtocols(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "told.pcapng")
 			output(t, "export", "pcapng", "-o", out, path)
@@ -248,7 +249,7 @@ func TestPcapngComments(t *testing.T) {
 				}
 				if n := strings.Count(comments, "was acked in"); n < len(facts["acked_in"][frame]) ||
 					n > 0 && len(facts["acked_in"][frame]) == 0 {
-					t.Fatalf("frame %d: %d comments tell of acks, expected %d: %s", frame, n, len(facts["acked_in"][frame]), comments)
+					t.Fatalf("frame %d: %d comments name acks, expected %d: %s", frame, n, len(facts["acked_in"][frame]), comments)
 				}
 			}
 		})

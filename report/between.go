@@ -13,50 +13,50 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Between is what two captures tell of the path between their taps. The report's
-// flows are those of tap A.
+// Between is what two captures show of the path between their taps. The flows
+// of the report are those of tap A.
 type Between struct {
 	Merged *merge.Merged
-	Names  [2]string // of the captures
+	Names  [2]string // names of the captures
 
 	pairs []*betweenPair
-	graph int // columns that are drawn beforehand, and for zooming; 0 for no graphs
+	graph int // columns of a drawn and of a zoomed graph; 0 for no graphs
 	fine  int
 }
 
-// mostPairs bounds the flows that are told in full, mostDeaths the packets of one
-// direction that are listed.
+// mostPairs limits the flows shown in full. mostDeaths limits the listed
+// packets of one direction.
 const (
 	mostPairs  = 8
 	mostDeaths = 400
 )
 
-// betweenPair is one flow that both taps saw.
+// betweenPair is a flow that both taps saw.
 type betweenPair struct {
 	Pair  *merge.Pair
 	Ways  [2]betweenWay
 	Group htmlGroup
 }
 
-// betweenWay is one direction of it.
+// betweenWay is one direction of a betweenPair.
 type betweenWay struct {
 	Title  string // "A → B"
 	Way    *merge.Way
-	Places []Row   // where packets died, and what else became of them
-	Deaths []Death // the packets that died between the taps
-	More   int     // that are not listed
+	Places []Row   // where packets died, and what happened to others
+	Deaths []Death // packets that died between the taps
+	More   int     // packets that are not listed
 	delays *graph.Delays
 }
 
 // Death is a packet that died between the taps.
 type Death struct {
-	At    machine.Instant // by A's clock
+	At    machine.Instant // time by A's clock
 	Way   string          // "A → B"
-	Tap   string          // that saw it
-	Frame machine.Ref     // there
+	Tap   string          // the tap that saw it
+	Frame machine.Ref     // its frame at that tap
 }
 
-// Exact formats a duration between two taps: microseconds tell there.
+// Exact formats a duration between two taps, with microseconds.
 func Exact(d time.Duration) string {
 	if d.Abs() >= 10*time.Second {
 		return fmt.Sprintf("%.6f s", d.Seconds())
@@ -64,7 +64,7 @@ func Exact(d time.Duration) string {
 	return fmt.Sprintf("%.3f ms", float64(d)/1e6)
 }
 
-// ClockText formats what is known of B's clock.
+// ClockText describes what is known of B's clock.
 func ClockText(c *merge.Clock) string {
 	if !c.Known {
 		return "packets went one way only: the offset of the clocks is not known, and delays are above the least"
@@ -114,7 +114,7 @@ func (b *Between) Verdict() string {
 	return "Lost between the taps: " + strings.Join(parts, "; ") + "."
 }
 
-// lost counts what died between the taps.
+// lost returns the number of packets that died between the taps.
 func (b *Between) lost() (n uint64) {
 	for _, p := range b.Merged.Pairs {
 		n += p.Ways[0].Lost + p.Ways[1].Lost
@@ -122,10 +122,10 @@ func (b *Between) lost() (n uint64) {
 	return n
 }
 
-// Clock formats what is known of B's clock.
+// Clock describes what is known of B's clock.
 func (b *Between) Clock() string { return ClockText(&b.Merged.Clock) }
 
-// Taps says what each capture is.
+// Taps describes each capture.
 func (b *Between) Taps() (rows []Row) {
 	for i, t := range b.Merged.Taps {
 		first, last := t.Session.Span()
@@ -146,10 +146,10 @@ func wayTitle(s machine.Side) string {
 	return strings.ToUpper(s.String()) + " → " + strings.ToUpper(s.Other().String())
 }
 
-// More is how many flows are not told in full.
+// More returns how many flows are not shown in full.
 func (b *Between) More() int { return max(len(b.Merged.Pairs)-mostPairs, 0) }
 
-// Pairs works out what is told of each flow.
+// Pairs returns what the report shows of each flow.
 func (b *Between) Pairs() []*betweenPair {
 	if b.pairs != nil {
 		return b.pairs
@@ -202,7 +202,7 @@ func (w *betweenWay) take(q *merge.Passage) {
 	}
 }
 
-// places tells where packets of a direction died, and what else became of them.
+// places lists where packets of a direction died, and what happened to others.
 func places(p *merge.Pair, s machine.Side) (rows []Row) {
 	x := &p.Ways[s]
 	up, down := tapName(p.First[s]), tapName(1-p.First[s])
@@ -236,7 +236,7 @@ func places(p *merge.Pair, s machine.Side) (rows []Row) {
 	return rows
 }
 
-// Delays are the one-way delays of both directions, a row each.
+// Delays returns the one-way delays, one row for each direction.
 func (x *betweenPair) Delays() (rows []Row) {
 	for s := range x.Ways {
 		d := &x.Ways[s].Way.Delay
@@ -263,13 +263,13 @@ func (x *betweenPair) Ends() string {
 	return text
 }
 
-// Name is the flow's protocol.
+// Name returns the protocol of the flow.
 func (x *betweenPair) Name() string { return show.FlowName(x.Pair.Flows[0].Flow) }
 
-// ID is the number of the flow at tap A.
+// ID returns the number of the flow at tap A.
 func (x *betweenPair) ID() int { return x.Pair.Flows[0].ID }
 
-// Deaths lists the packets of both directions that died, in the order of time.
+// Deaths lists the packets of both directions that died, ordered by time.
 func (x *betweenPair) Deaths() (rows []Row) {
 	var list []Death
 	for s := range x.Ways {
@@ -283,7 +283,7 @@ func (x *betweenPair) Deaths() (rows []Row) {
 	return rows
 }
 
-// Unlisted is how many more died.
+// Unlisted returns how many packets died that are not listed.
 func (x *betweenPair) Unlisted() int { return x.Ways[0].More + x.Ways[1].More }
 
 // markdown writes the section.

@@ -42,13 +42,14 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	},
 }).Parse(pageText))
 
-// html returns what the page shows of the report: it is one of so many.
+// html returns the contents of the page. reports is how many reports the page
+// has.
 func (r *Report) html(reports int) *htmlReport {
 	x := &htmlReport{Report: r, Anchors: r.anchors}
 	x.Points, x.More = r.Points()
 	graphs := len(r.Flows)
 	if r.Between != nil {
-		graphs += 1 + min(len(r.Between.Merged.Pairs), mostPairs)/4 // two graphs each, not ten
+		graphs += 1 + min(len(r.Between.Merged.Pairs), mostPairs)/4 // two graphs each instead of ten
 	}
 	static, fine := columnsFor(graphs * reports)
 	if r.Between != nil {
@@ -68,8 +69,8 @@ func (r *Report) html(reports int) *htmlReport {
 	return x
 }
 
-// columnsFor says how many columns graphs get, drawn beforehand and for zooming:
-// the more flows, the fewer, so that the page stays small.
+// columnsFor returns the columns of drawn graphs and of zoomed ones. More flows
+// get fewer columns, so that the page stays small.
 func columnsFor(flows int) (static, fine int) {
 	return min(max(2400/max(flows, 1), 200), 560), min(max(8000/max(flows, 1), 400), 2048)
 }
@@ -91,7 +92,7 @@ type htmlFlow struct {
 	Tap      string
 	Figures  []Row
 	Groups   []htmlGroup
-	Types    []*Type // that are shown at once, and the rest
+	Types    []*Type // types shown at once, and the rest
 	Further  []*Type
 	Waits    bool // some message had to wait
 	Held     []Held
@@ -101,15 +102,15 @@ type htmlFlow struct {
 	Replay   []htmlReplay
 }
 
-// htmlGroup is the graphs of one kind: beside each other where there is room.
+// htmlGroup is the graphs of one kind. They are beside each other if there is
+// room.
 type htmlGroup struct {
 	Title, Doc string
 	Plots      []htmlPlot
-	Fine       string // what a column stands for
+	Fine       string // the time of one column
 }
 
-// add puts a plot into the group: with the columns that it is zoomed into by, and as
-// it is drawn beforehand.
+// add adds a plot to the group: p for zooming, coarse for the drawn graph.
 func (g *htmlGroup) add(id string, p, coarse *graph.Plot, columns int, zero bool) {
 	g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: template.HTML(coarse.Inline(id)), Data: dataOf(p, columns, zero)}) //nolint:gosec // graph escapes what it writes
 	g.Doc = p.Doc
@@ -125,8 +126,8 @@ type htmlPlot struct {
 	ID   string
 }
 
-// plotData is a plot for the page's script: numbers only, columns as steps from
-// the one before.
+// plotData is a plot for the script of the page. It contains only numbers. A
+// column is stored as its distance from the previous one.
 type plotData struct {
 	Title   string      `json:"title"`
 	Unit    string      `json:"unit"`
@@ -143,14 +144,14 @@ type traceData struct {
 	Sign  string   `json:"sign,omitempty"`
 	Bare  bool     `json:"bare,omitempty"`
 	X     []int    `json:"x"`
-	Low   []number `json:"low,omitempty"`  // below High; absent where always equal
+	Low   []number `json:"low,omitempty"`  // below High; absent if always equal
 	High  []number `json:"high"`           //
 	Last  []number `json:"last,omitempty"` // of levels
-	N     []uint32 `json:"n,omitempty"`    // absent where always 1
+	N     []uint32 `json:"n,omitempty"`    // absent if always 1
 	Frame []int64  `json:"frame,omitempty"`
 }
 
-// number is written with as many digits as a graph has use for.
+// number is a number with only the digits that a graph needs.
 type number float64
 
 func (n number) MarshalJSON() ([]byte, error) {
@@ -166,7 +167,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 var shapeWords = map[graph.Shape]string{graph.Bars: "bars", graph.Steps: "steps", graph.Levels: "levels",
 	graph.Line: "line", graph.Marks: "marks", graph.Area: "area"}
 
-// dataOf packs a plot for the script.
+// dataOf encodes a plot for the script.
 func dataOf(p *graph.Plot, columns int, zero bool) plotData {
 	d := plotData{Title: p.Title, Unit: p.Unit, Span: p.Span, Columns: columns, Zero: zero}
 	for i := range p.Traces {
@@ -251,11 +252,11 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 	return x
 }
 
-// mostMessages is how many types of messages a side has that are shown at once.
+// mostMessages is how many types of messages of a side are shown at once.
 const mostMessages = 10
 
-// divide splits the types, which come by side and count, into those that each
-// side sent most of, and the rest.
+// divide splits the types, which are ordered by side and count. first has the
+// most frequent of each side.
 func divide(all []*Type) (first, rest []*Type) {
 	var n [2]int
 	for _, t := range all {
@@ -298,13 +299,13 @@ type htmlCost struct {
 	More  int
 }
 
-// htmlPart is one stretch of the bar that shows what bytes were for.
+// htmlPart is a part of the bar that shows what bytes were spent on.
 type htmlPart struct {
 	Name, Class, Share string
 	Percent            float64
 }
 
-// mostCosts bounds the types that a side's ledger lists.
+// mostCosts limits the types in a side's ledger.
 const mostCosts = 16
 
 func costOf(f *Flow, side machine.Side) htmlCost {
@@ -371,7 +372,7 @@ func replayOf(x *replay.Result) htmlReplay {
 	return h
 }
 
-// restOf is the line of a flow that is not told in full.
+// restOf returns the line of a flow that is not shown in full.
 func restOf(f *analyze.Flow) Row {
 	note := f.Verdict.Reason
 	if f.Protocol != nil {
@@ -397,10 +398,10 @@ func (f *htmlFlow) Frames(x *analyze.Finding) string { return show.FrameList(x) 
 // Whose names the side of a finding.
 func (f *htmlFlow) Whose(s machine.Side) string { return who(f.Flow.Flow, s) }
 
-// Loudest is the class of the flow's gravest finding.
+// Loudest returns the class of the flow's gravest finding.
 func (f *htmlFlow) Loudest() string {
 	for _, x := range f.Findings {
-		return x.Rule.Severity.String() // they come by severity
+		return x.Rule.Severity.String() // findings are ordered by severity
 	}
 	return "good"
 }

@@ -136,7 +136,7 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 	}
 }
 
-// table writes a table; its texts are made plain.
+// table writes a table. It escapes the texts.
 func table(b *strings.Builder, heads []string, rows int, row func(i int) []string) {
 	line := func(cells []string) {
 		for _, c := range cells {
@@ -151,7 +151,8 @@ func table(b *strings.Builder, heads []string, rows int, row func(i int) []strin
 	}
 }
 
-// plain makes text of a capture harmless in Markdown: no markup, no line of its own.
+// plain escapes Markdown in the text of a capture, so that it makes no markup
+// and no new line.
 func plain(s string) string {
 	var out []byte
 	for _, c := range show.AppendClean(nil, s) {

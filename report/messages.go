@@ -12,15 +12,15 @@ import (
 	"github.com/ackscope/ackscope/scale"
 )
 
-// Messages gathers the lives of messages, by flow, side and type. It is fed as a
-// session's sink.
+// Messages collects the lives of messages, by flow, side and type. Its method
+// Take is the sink of a session.
 type Messages struct {
 	byFlow map[int]*flowMessages
 }
 
 type flowMessages struct {
 	types map[typeKey]*Type
-	worst []Held // by wait, the longest first
+	worst []Held // the longest waits first
 }
 
 type typeKey struct {
@@ -29,7 +29,7 @@ type typeKey struct {
 	name string
 }
 
-// Type is what became of the messages of one type that one side sent.
+// Type is what happened to the messages of one type from one side.
 type Type struct {
 	Side      machine.Side
 	Mode      machine.Mode
@@ -40,7 +40,7 @@ type Type struct {
 	Missed    uint64 // not delivered
 	Unknown   uint64
 	Latency   Spread // from the first packet to the delivery
-	Wait      Spread // lying complete while an earlier one was missing; of those that had to
+	Wait      Spread // complete while an earlier message was missing; only messages that waited
 }
 
 // Held is a message that had to wait for an earlier one.
@@ -48,22 +48,22 @@ type Held struct {
 	Side    machine.Side
 	Name    string
 	ID      int64
-	Frame   machine.Ref // that carried it first
+	Frame   machine.Ref // carried it first
 	Wait    time.Duration
 	Latency time.Duration
-	Blocker int64 // -1 where it is not known
+	Blocker int64 // -1 if unknown
 }
 
-// How much is kept: types of a flow, and of its messages those that waited longest.
+// Limits: types of a flow, and those of its messages that waited longest.
 const (
 	maxTypes = 256
 	keepHeld = 10
 )
 
-// Forget lets go of what was gathered of a flow.
+// Forget drops a flow.
 func (m *Messages) Forget(flow int) { delete(m.byFlow, flow) }
 
-// Take takes the session's next record.
+// Take adds the session's next record.
 func (m *Messages) Take(r *analyze.Record) {
 	for i := range r.Messages {
 		m.message(r.Flow, &r.Messages[i])
@@ -109,7 +109,7 @@ func (m *Messages) message(f *analyze.Flow, x *machine.Message) {
 	}
 }
 
-// nameOf names a message's type.
+// nameOf returns the name of a message's type.
 func nameOf(f *analyze.Flow, x *machine.Message) string {
 	if x.Name != "" {
 		return x.Name
@@ -132,7 +132,7 @@ func (f *flowMessages) held(h Held) {
 	f.worst = f.worst[:min(len(f.worst), keepHeld)]
 }
 
-// Types returns what was gathered of a flow: by side, the most messages first.
+// Types returns the types of a flow, ordered by side and then by count.
 func (m *Messages) Types(flow int) []*Type {
 	f := m.byFlow[flow]
 	if f == nil {
@@ -157,18 +157,18 @@ func (m *Messages) Held(flow int) []Held {
 	return nil
 }
 
-// Spread is how durations are spread: exact at its ends, in between within 3 %.
-// It takes the same memory however many there are.
+// Spread is the distribution of durations. It is exact at both ends, and within
+// 3 % between. Its memory does not depend on their number.
 type Spread struct {
 	N        uint64
 	Min, Max time.Duration
 	cells    []uint32
 }
 
-// octave is how many cells a doubling takes.
+// octave is the number of cells for a doubling of the duration.
 const octave = 32
 
-// cell numbers durations from a microsecond on.
+// cell returns the cell of a duration. Cell 0 begins at a microsecond.
 func cell(d time.Duration) int {
 	us := float64(d) / 1e3
 	if us < 1 {
@@ -177,7 +177,7 @@ func cell(d time.Duration) int {
 	return 1 + int(math.Log2(us)*octave)
 }
 
-// Add adds a duration; one below 0 counts as 0.
+// Add adds a duration. A negative one counts as 0.
 func (s *Spread) Add(d time.Duration) {
 	d = max(d, 0)
 	if s.N == 0 {
@@ -192,7 +192,7 @@ func (s *Spread) Add(d time.Duration) {
 	s.cells[i]++
 }
 
-// At returns the duration below which a share q of all lies.
+// At returns the duration below which a share q of all durations lies.
 func (s *Spread) At(q float64) time.Duration {
 	rank := uint64(math.Ceil(q * float64(s.N)))
 	switch {

@@ -10,16 +10,17 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Page is a page of several reports, one after the other: each is written when
-// it is added, and need not be kept.
+// Page is a page of several reports. Add writes each report at once, so that
+// the caller need not keep it.
 type Page struct {
 	w        io.Writer
 	markdown bool
-	reports  int // that the page gets in all
+	reports  int // number of reports that the page will have
 	added    int
 }
 
-// NewPage begins a page of so many reports: HTML, or Markdown. name is its title.
+// NewPage begins a page of so many reports, in HTML or Markdown. name is its
+// title.
 func NewPage(w io.Writer, name string, markdown bool, reports int) (*Page, error) {
 	p := &Page{w: printable.DocumentWriter(w), markdown: markdown, reports: reports}
 	if markdown {
@@ -31,8 +32,8 @@ func NewPage(w io.Writer, name string, markdown bool, reports int) (*Page, error
 	}{name, template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle)}) //nolint:gosec // our own files
 }
 
-// Add writes a report. Where the page has several, those from the second on get
-// anchors of their own.
+// Add writes a report. The second and later reports of a page have anchors of
+// their own.
 func (p *Page) Add(r *Report) error {
 	if p.added++; p.added > 1 {
 		r.anchors = fmt.Sprintf("c%d-", p.added)
@@ -56,14 +57,14 @@ func (p *Page) Close() error {
 	return page.ExecuteTemplate(p.w, "foot", template.JS(pageScript)) //nolint:gosec // our own file
 }
 
-// HTML writes the report as one page that needs nothing else.
+// HTML writes the report as one self-contained page.
 func (r *Report) HTML(w io.Writer) error { return r.alone(w, false) }
 
-// Markdown writes the report for issues and wikis: the same as the page, without
-// its graphs.
+// Markdown writes the report for issues and wikis: the HTML page without its
+// graphs.
 func (r *Report) Markdown(w io.Writer) error { return r.alone(w, true) }
 
-// alone writes a page of this report.
+// alone writes a page of this report only.
 func (r *Report) alone(w io.Writer, markdown bool) error {
 	p, err := NewPage(w, r.Name, markdown, 1)
 	if err != nil {
@@ -75,7 +76,7 @@ func (r *Report) alone(w io.Writer, markdown bool) error {
 	return p.Close()
 }
 
-// anchor is the name of a flow's section in the page.
+// anchor returns the name of a flow's section in the page.
 func (r *Report) anchor(flow int) string { return fmt.Sprintf("%sflow-%d", r.anchors, flow) }
 
 // markdown writes the report's part of a page.

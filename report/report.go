@@ -1,15 +1,14 @@
-// Package report writes what was found in a capture for somebody who was not
-// there: one self-contained HTML file, or Markdown.
+// Package report writes the results of an analysis for a reader who has not
+// seen the capture: one self-contained HTML file, or Markdown.
 //
 //	analyze (flows, findings) ─┐
 //	graph (series)             ├─> Report ─> HTML, Markdown
 //	ledger, messages, replay  ─┘
 //
-// The verdict comes first, then each flow with its graphs, messages, findings,
-// costs, how it ended and what replay says. A page of HTML asks the network for
-// nothing; all text of the capture in it is escaped.
-//
-// Ring 5 of the house.
+// The verdict comes first. Each flow follows with its graphs, messages,
+// findings, costs, the end of its connection, and the result of replay. The
+// HTML page requests nothing from the network. All text of the capture is
+// escaped.
 package report
 
 import (
@@ -24,27 +23,27 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Report is what there is to tell.
+// Report is the contents of a report.
 type Report struct {
-	Name     string // of the capture
+	Name     string // name of the capture
 	Session  *analyze.Session
-	Flows    []*Flow         // those told in full, by number
-	Others   []*analyze.Flow // those told in a line, by number: see Worst
-	More     int             // further flows, which are counted only
+	Flows    []*Flow         // flows shown in full, by number
+	Others   []*analyze.Flow // flows shown in a line, by number: see Worst
+	More     int             // number of flows that are only counted
 	LetGo    LetGo
 	Ledger   *ledger.Ledger
-	Replay   *replay.File // nil where no replay was asked for
-	Problem  string       // how reading ended, where that was not the capture's end
+	Replay   *replay.File // nil without replay
+	Problem  string       // the error that ended reading; empty at the end of the capture
 	Messages *Messages
-	Ends     map[int]End // by the flow's number: how its connection ended
-	Between  *Between    // nil where there is one capture
-	anchors  string      // what the names of anchors begin with, where a page has several reports
+	Ends     map[int]End // by flow number: how its connection ended
+	Between  *Between    // nil for a single capture
+	anchors  string      // prefix of anchors if a page has several reports
 }
 
-// LetGo sums the flows that ended early for want of memory.
+// LetGo sums the flows that ended early for lack of memory.
 type LetGo struct {
 	Flows, Known int
-	Findings     [machine.Error + 1]uint64 // by severity
+	Findings     [machine.Error + 1]uint64 // number of findings by severity
 }
 
 // Add adds a flow.
@@ -60,19 +59,20 @@ func (l *LetGo) Add(f *analyze.Flow) {
 
 // End is how a connection ended.
 type End struct {
-	Silent bool     // without a goodbye
-	Story  []string // in sentences
+	Silent bool     // no packet announced the end
+	Story  []string // the sentences that describe it
 }
 
-// Flow is one flow that is told in full.
+// Flow is a flow that is shown in full.
 type Flow struct {
 	*analyze.Flow
 	Series *graph.Flow
-	Cost   *ledger.Flow // nil where it sent nothing that is in the ledger
+	Cost   *ledger.Flow // nil if the ledger has nothing that it sent
 }
 
-// Choose picks the flows to be told in full, at most so many: the gravest
-// findings first, then the most packets; and gives the rest. Both come by number.
+// Choose selects the flows to show in full, at most so many: the gravest
+// findings first, then the most packets. rest has the others. Both are ordered
+// by number.
 func Choose(flows []*analyze.Flow, most int) (full, rest []*analyze.Flow) {
 	order := slices.Clone(flows)
 	slices.SortStableFunc(order, func(x, y *analyze.Flow) int {
@@ -90,14 +90,18 @@ func Choose(flows []*analyze.Flow, most int) (full, rest []*analyze.Flow) {
 	return full, rest
 }
 
-// OthersMost is how many flows are told in a line each: a page of more is read by
-// nobody, and takes a browser long.
+// OthersMost limits the flows that are shown in a line each. More lines would
+// make the page slow in a browser.
 const OthersMost = 1000
 
-// Worst picks the flows to be told in a line each, at most so many, and counts the
-// rest. First come those of a protocol that is known, of these those with the
-// gravest findings, then those that lost the largest share of what a side sent,
-// then those with the most packets. They are given by number.
+// Worst selects the flows to show in a line each, at most so many. more is the
+// number of the others. The list is ordered by number. Flows are selected in
+// this order:
+//
+//  1. flows of a known protocol
+//  2. the gravest findings
+//  3. the largest share of a side's packets lost
+//  4. the most packets
 func Worst(flows []*analyze.Flow, most int) (list []*analyze.Flow, more int) {
 	if len(flows) <= most {
 		return flows, 0
@@ -114,14 +118,14 @@ func Worst(flows []*analyze.Flow, most int) (list []*analyze.Flow, more int) {
 	return list, len(flows) - most
 }
 
-// MoreText says which flows are counted only.
+// MoreText describes the flows that are only counted.
 func (r *Report) MoreText() string {
 	return "And " + show.Plural(r.More, "further flow") +
 		": listed are those with the gravest findings, then with the most loss, then with the most packets."
 }
 
-// loss returns the larger share that a side lost of what it sent; negative where
-// neither is known.
+// loss returns the larger loss of the two sides, as a share. It is negative if
+// both are unknown.
 func loss(f *analyze.Flow) float64 { return max(f.Loss(machine.A), f.Loss(machine.B)) }
 
 func boolCompare(x, y bool) int {

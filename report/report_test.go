@@ -15,7 +15,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// A spread's percentiles lie within 3 % of those of the sorted list, and its
+// The percentiles of a spread are within 3 % of those of the sorted list. Its
 // ends are exact.
 func TestSpread(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -48,7 +48,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// What the page's script unpacks is the plot.
+// The script of the page decodes the plot that was encoded.
 func TestDataRoundTrip(t *testing.T) {
 	p := &graph.Plot{Span: 10, Unit: "ms", Traces: []graph.Trace{
 		{Name: "a", Class: "raw", Shape: graph.Bars,
@@ -70,7 +70,7 @@ func TestDataRoundTrip(t *testing.T) {
 	}
 }
 
-// Text of a capture stays text, whatever is in it.
+// Text of a capture remains text, whatever it contains.
 func TestHostileText(t *testing.T) {
 	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>` + "\x1b[31m\u202e|*_`"
 	f := &analyze.Flow{ID: 1}
@@ -108,8 +108,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// The flows with the gravest findings are told in full, those of no protocol
-// never are.
+// The flows with the gravest findings are shown in full. Flows without a
+// protocol never are.
 func TestChoose(t *testing.T) {
 	flows := []*analyze.Flow{{ID: 1, Packets: [2]uint64{5, 5}}, {ID: 2, Packets: [2]uint64{500, 5}}, {ID: 3}}
 	full, rest := Choose(flows, 2)
@@ -125,7 +125,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestWorst picks flows by what they are, and counts the rest.
+// TestWorst checks which flows get a line, and the number of the others.
 func TestWorst(t *testing.T) {
 	var flows []*analyze.Flow
 	for i := range 5000 {
@@ -142,7 +142,7 @@ func TestWorst(t *testing.T) {
 	known, least := 0, uint64(5000)
 	for i, f := range list {
 		if i > 0 && list[i-1].ID >= f.ID {
-			t.Fatalf("flow %d stands before flow %d", list[i-1].ID, f.ID)
+			t.Fatalf("flow %d is before flow %d", list[i-1].ID, f.ID)
 		}
 		if f.Protocol != nil {
 			known++

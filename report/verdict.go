@@ -21,7 +21,7 @@ func (r *Report) counts() (n [machine.Error + 1]uint64) {
 	return n
 }
 
-// Grade is the verdict in one word, for colours: error, warn, good, unknown.
+// Grade returns the verdict as a word, for colours: error, warn, good, unknown.
 func (r *Report) Grade() string {
 	grade := r.grade()
 	if r.Between != nil && r.Between.lost() > 0 && grade != "error" {
@@ -30,7 +30,7 @@ func (r *Report) Grade() string {
 	return grade
 }
 
-// grade is that of the flows.
+// grade returns the verdict of the flows.
 func (r *Report) grade() string {
 	n := r.counts()
 	switch {
@@ -57,7 +57,7 @@ func (r *Report) diverges() (n int) {
 	return n
 }
 
-// silent counts the connections that ended without a goodbye.
+// silent returns the number of connections that ended without an announcement.
 func (r *Report) silent() (n int) {
 	for _, e := range r.Ends {
 		if e.Silent {
@@ -67,7 +67,7 @@ func (r *Report) silent() (n int) {
 	return n
 }
 
-// Verdict is the first sentence.
+// Verdict returns the first sentence.
 func (r *Report) Verdict() string {
 	n := r.counts()
 	var parts []string
@@ -86,7 +86,7 @@ func (r *Report) Verdict() string {
 	case "unknown":
 		return "No flow of a protocol that ackscope knows."
 	case "good":
-		// No rule is broken: it does not follow that nothing is wrong.
+		// No rule fired, but something may still be wrong.
 		if n[machine.Note] > 0 {
 			return "No rule of severity warn or error fired; " + show.Plural(n[machine.Note], "note") + ". " + r.health() + "."
 		}
@@ -95,7 +95,7 @@ func (r *Report) Verdict() string {
 	return strings.Join(parts, ", ") + "."
 }
 
-// health formats what the flows show of the network.
+// health describes what the flows show of the network.
 func (r *Report) health() string {
 	var h show.Health
 	for _, f := range r.Session.Flows() {
@@ -104,7 +104,7 @@ func (r *Report) health() string {
 	return h.String()
 }
 
-// Facts is what the capture is, in short pieces.
+// Facts describes the capture in short phrases.
 func (r *Report) Facts() []string {
 	first, last := r.Session.Span()
 	known := r.LetGo.Known
@@ -127,24 +127,24 @@ func (r *Report) Facts() []string {
 	return facts
 }
 
-// Point is something that stands out: one rule, wherever it was broken.
+// Point is something that stands out: one rule, and all places where it fired.
 type Point struct {
 	Grade string // error, warn, note
 	Text  string
 	Where []Place
-	More  int // places that are not listed
+	More  int // number of places that are not listed
 }
 
-// Place is one flow and side that a point is about.
+// Place is a flow and side that a point is about.
 type Place struct {
 	Flow int
-	Link string // of the page; empty where the flow is not told in full
+	Link string // in the page; empty if the flow is not shown in full
 	Who  string
-	Text string // what was seen there; empty where the point says it all
-	Sure string // how surely the capture proves it
+	Text string // what happened there; empty if the point says it all
+	Sure string // how certain the capture makes it
 }
 
-// What is said before the flows, at most: points, and places of each.
+// Limits of the part before the flows: points, and places of each.
 const (
 	mostPoints = 12
 	mostPlaces = 4
@@ -190,7 +190,7 @@ func (p *Point) at(x Place) {
 	p.Where = append(p.Where, x)
 }
 
-// contradicted adds the sides that the reference contradicts.
+// contradicted appends the sides that the reference contradicts.
 func (r *Report) contradicted(points []Point) []Point {
 	if r.diverges() == 0 {
 		return points
@@ -208,7 +208,7 @@ func (r *Report) contradicted(points []Point) []Point {
 	return append(points, p)
 }
 
-// silenced adds the connections that ended without a word.
+// silenced appends the connections that ended without an announcement.
 func (r *Report) silenced(points []Point) []Point {
 	p := Point{Grade: machine.Warn.String(), Text: "a connection ended without a goodbye"}
 	for _, f := range r.Session.Flows() {
@@ -222,7 +222,7 @@ func (r *Report) silenced(points []Point) []Point {
 	return points
 }
 
-// waited adds the longest head-of-line waits.
+// waited appends the longest head-of-line waits.
 func (r *Report) waited(points []Point) []Point {
 	p := Point{Grade: machine.Note.String(), Text: "the longest head-of-line waits"}
 	for _, f := range r.Flows {
@@ -241,7 +241,8 @@ func (r *Report) waited(points []Point) []Point {
 	return points
 }
 
-// link returns where a flow is told in full; empty where it is not.
+// link returns the link to a flow's section. It returns "" if the flow is not
+// shown in full.
 func (r *Report) link(flow int) string {
 	for _, f := range r.Flows {
 		if f.ID == flow {
@@ -255,14 +256,14 @@ func who(f *analyze.Flow, s machine.Side) string {
 	return strings.ToUpper(s.String()) + " " + f.Addr(s).String()
 }
 
-// Row is one line of a table: what it is about, and a cell for each column.
+// Row is one line of a table: its subject, and a cell for each column.
 type Row struct {
 	Name  string
 	Cells []string
-	Grade string // of the line; empty for none
+	Grade string // severity of the line; empty for none
 }
 
-// figures are the lines of a flow's table of both sides: those that are known.
+// figures returns the known lines of a flow's table of both sides.
 func figures(f *analyze.Flow) []Row {
 	rows := []Row{
 		{"packets", []string{show.Grouped(f.Packets[0]), show.Grouped(f.Packets[1])}, ""},

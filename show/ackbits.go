@@ -12,19 +12,21 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// AckBits expands the ack bits of headers. It keeps what the headers of one kind of a flow
-// have shown of them so far: how many there are, and what bit 0 stands for.
+// AckBits explains the ack bits of a flow's headers. It remembers what the
+// flow's headers have shown so far: how many bits there are, and what bit 0
+// means.
 type AckBits struct {
 	flow  int
-	kind  string // what a field of the header says that the message is; empty where none does
-	width int    // as far as headers have shown
-	below int64  // 0 where bit 0 stands for the newest itself, 1 where for the one below
-	told  bool   // below is known
+	kind  string // kind of message that a field of the header names; empty if none does
+	width int    // bits, as far as headers have shown
+	below int64  // 0 if bit 0 is the newest packet, 1 if it is the one below
+	known bool   // whether below is known
 }
 
-// Lines expands what a packet's header claims: each bit with the sequence number that it
-// stands for, by what the header's sender is known to have received. nil where the header
-// has no such bits.
+// Lines explains the ack bits of a packet's header. It lists the sequence
+// numbers that the bits stand for, and those that are missing. sender is the
+// state of the header's sender. Lines returns nil if the header has no ack
+// bits.
 func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View, width int) []string {
 	var d dissect.Dissection
 	if f.Transport != r.Packet.Transport || len(r.Datagram.Bytes) == 0 {
@@ -41,9 +43,10 @@ func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View
 			ack = int64(d.Fields[i].Uint)
 		case strings.HasSuffix(name, ".ack_bits") && count == 0:
 			if ack < 0 && i > 0 {
-				ack = int64(d.Fields[i-1].Uint) // under a name of the protocol's own
+				ack = int64(d.Fields[i-1].Uint) // the ack has a name of the protocol's own
 			}
-			// Not all of them need be on the wire: the widest of the flow's headers tells.
+			// A header may omit some of the bits. The width is that of the flow's
+			// widest header.
 			bits = d.Fields[i].Uint
 			if x.flow != f.ID || x.kind != kind {
 				*x = AckBits{flow: f.ID, kind: kind}
@@ -66,12 +69,12 @@ func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View
 		}
 	}
 	out := []string{string(strip) + " \x1b[2m(the newest stands last)\x1b[0m"}
-	// What bit 0 stands for differs between protocols: it is told once the flow has
-	// shown which of the two readings fits what its sender had received.
+	// Protocols differ in the meaning of bit 0. It is shown once the flow's
+	// headers fit only one of the two meanings.
 	if below, ok := x.readBits(sender, ack, bits, count); ok {
-		x.below, x.told = below, true
+		x.below, x.known = below, true
 	}
-	if !x.told {
+	if !x.known {
 		return out
 	}
 	first := ack - x.below
@@ -92,9 +95,10 @@ func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View
 	return append(out, strings.Split(Wrap(line, "", width), "\n")...)
 }
 
-// readBits reports whether bit 0 of a header's ack bits stands for the packet that it
-// names as newest (0) or for the one below that (1), by what its sender is known
-// to have received; false where both readings fit alike.
+// readBits finds out what bit 0 of a header's ack bits means. It returns 0 for
+// the packet that the header names as newest, and 1 for the one below. It
+// compares both meanings with what the sender is known to have received. It
+// returns false if both fit equally well.
 func (x *AckBits) readBits(v *machine.View, ack int64, bits uint64, count int) (below int64, ok bool) {
 	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return w.Name == x.kind+" received" })
 	if w < 0 {

@@ -8,16 +8,16 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Change is one cell that is not what it was.
+// Change is a cell of a window that has changed.
 type Change struct {
 	Window   string
 	Sequence int64
 	From, To machine.Cell
-	Was, Is  bool // inside the window before, after
+	Was, Is  bool // whether the cell was and is inside the window
 	Slot     *machine.Slot
 }
 
-// ChangesOf compares the windows of one side, by name.
+// ChangesOf compares the windows of one side, which it matches by name.
 func ChangesOf(before, after *machine.View) []Change {
 	var names []string
 	for _, v := range []*machine.View{before, after} {
@@ -44,7 +44,7 @@ func ChangesOf(before, after *machine.View) []Change {
 			c.From, c.Was = CellAt(x, s)
 			c.To, c.Is = CellAt(y, s)
 			if c.Was && !c.Is || c.Was == c.Is && c.From == c.To {
-				continue // what slid out of the window is no news
+				continue // the cell has left the window
 			}
 			if y != nil {
 				if i := slices.IndexFunc(y.Slots, func(slot machine.Slot) bool { return slot.Sequence64 == s }); i >= 0 {
@@ -57,7 +57,7 @@ func ChangesOf(before, after *machine.View) []Change {
 	return out
 }
 
-// Words names what a cell was or is.
+// Words describes the old and the new state of the cell.
 func (c *Change) Words() string {
 	from := "new"
 	if c.Was {
@@ -66,7 +66,8 @@ func (c *Change) Words() string {
 	return from + " → " + CellWords[c.To]
 }
 
-// Settled says which frame and bit made the change, where that is known.
+// Settled names the frame and the bit that made the change. It returns "" if
+// they are unknown.
 func (c *Change) Settled() string {
 	if c.Slot == nil || c.Slot.SettledBy == 0 {
 		return ""
@@ -74,7 +75,7 @@ func (c *Change) Settled() string {
 	return fmt.Sprintf("  by frame %d bit %d", c.Slot.SettledBy.Frame(), c.Slot.Bit)
 }
 
-// GaugeChange is a figure that moved.
+// GaugeChange is a figure that has changed.
 type GaugeChange struct {
 	Name, Unit string
 	From, To   float64
@@ -116,14 +117,15 @@ func GaugesOf(before, after *machine.View) []GaugeChange {
 	return out
 }
 
-// Changes says what of one side is not what it was; nothing for nothing.
+// Changes describes what has changed on one side. It returns nil if nothing
+// has.
 func (p *State) Changes(before, after *machine.View) (lines []string) {
 	cells := ChangesOf(before, after)
 	names := len("received ")
 	for i := range cells {
 		names = max(names, len(cells[i].Window))
 	}
-	// Neighbours that changed alike stand together.
+	// Neighbours with the same change share a line.
 	for i := 0; i < len(cells); {
 		j := i
 		for j+1 < len(cells) && cells[j+1].Window == cells[i].Window && cells[j+1].Sequence == cells[j].Sequence+1 &&

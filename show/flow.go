@@ -12,7 +12,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// FlowName returns the protocol and dialect for eyes; – where nothing explains the flow.
+// FlowName returns the protocol and dialect of a flow, or "–" if no protocol
+// explains it.
 func FlowName(f *analyze.Flow) string {
 	if f.Protocol == nil {
 		return "–"
@@ -20,7 +21,7 @@ func FlowName(f *analyze.Flow) string {
 	return f.Protocol.Name + "/" + f.Config().Dialect
 }
 
-// Severities counts a flow's findings.
+// Severities counts a flow's findings by severity.
 func Severities(f *analyze.Flow) (n [machine.Error + 1]uint64) {
 	for _, x := range f.Findings() {
 		n[x.Rule.Severity]++
@@ -28,7 +29,7 @@ func Severities(f *analyze.Flow) (n [machine.Error + 1]uint64) {
 	return n
 }
 
-// TapText says where the tap stood, as a table has room for it.
+// TapText names the position of the tap, in a few letters.
 func TapText(f *analyze.Flow) string {
 	switch v := f.Facts().Vantage; v {
 	case machine.VantageA, machine.VantageB:
@@ -42,7 +43,7 @@ func TapText(f *analyze.Flow) string {
 	}
 }
 
-// SpanText writes a length of time as people say it.
+// SpanText formats a duration for a sentence.
 func SpanText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -53,6 +54,8 @@ func SpanText(d time.Duration) string {
 	return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// Percent formats a share from 0 to 1 as a percentage: "2.5%". A negative share
+// is unknown: "–".
 func Percent(v float64) string {
 	if v < 0 {
 		return "–"
@@ -60,6 +63,8 @@ func Percent(v float64) string {
 	return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
 }
 
+// Millis formats a duration in milliseconds: "41.3". A negative duration is
+// unknown: "–".
 func Millis(d time.Duration) string {
 	if d < 0 {
 		return "–"
@@ -67,8 +72,8 @@ func Millis(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64)
 }
 
-// FrameList names the frames that show a finding, each once; each stands for as
-// many occurrences as it has.
+// FrameList names the frames that show a finding, each once. A frame can have
+// several occurrences of the finding.
 func FrameList(x *analyze.Finding) string {
 	var b strings.Builder
 	last := machine.Ref(0)
@@ -88,7 +93,7 @@ func FrameList(x *analyze.Finding) string {
 	return b.String()
 }
 
-// SeverityNoun is what is counted in tables and verdicts.
+// SeverityNoun returns the noun for findings of a severity.
 func SeverityNoun(s machine.Severity) string {
 	if s == machine.Warn {
 		return "warning"
@@ -96,8 +101,8 @@ func SeverityNoun(s machine.Severity) string {
 	return s.String()
 }
 
-// EventNote returns what the number of an event stands for, such as the name of a
-// reason; empty for nothing.
+// EventNote explains the number of an event, such as the name of a reason. It
+// returns "" if there is nothing to explain.
 func EventNote(f *analyze.Flow, e *machine.Event) string {
 	if f.Protocol.EventNote == nil {
 		return ""
@@ -105,6 +110,7 @@ func EventNote(f *analyze.Flow, e *machine.Event) string {
 	return f.Protocol.EventNote(f.Config(), e)
 }
 
+// EventName returns the protocol's name of an event, or the general name.
 func EventName(f *analyze.Flow, k machine.EventKind) string {
 	if name, ok := f.Protocol.EventNames[k]; ok {
 		return name

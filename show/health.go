@@ -9,13 +9,13 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Health sums what flows show of the network, where no rule has more to say: loss
-// by direction, round trips, what was sent again. What is not known is told as
-// unknown.
+// Health summarises the network of several flows: loss by direction, round
+// trips, resends. It is shown where no rule found anything. Unknown figures are
+// shown as unknown.
 type Health struct {
-	flows   int // of a protocol that is known
+	flows   int // flows of a known protocol
 	ways    [2]way
-	least   time.Duration // the shortest and the longest RTT of a flow
+	least   time.Duration // shortest and longest RTT of a flow
 	most    time.Duration
 	timed   bool
 	resends uint64
@@ -23,11 +23,11 @@ type Health struct {
 
 // way is the loss of one direction.
 type way struct {
-	judged, lost uint64
-	open         bool // some of it counts the way back, too
+	settled, lost uint64
+	open          bool // some figures include the way back
 }
 
-// Add takes a flow in.
+// Add adds a flow.
 func (h *Health) Add(f *analyze.Flow) {
 	if f.Protocol == nil {
 		return
@@ -42,7 +42,7 @@ func (h *Health) Add(f *analyze.Flow) {
 		h.resends += s.Resends
 		if s.PathKnown != machine.Unknown && s.Path.Settled > 0 {
 			w := &h.ways[side]
-			w.judged, w.lost, w.open = w.judged+s.Path.Settled, w.lost+s.Path.Lost, w.open || s.PathBoth
+			w.settled, w.lost, w.open = w.settled+s.Path.Settled, w.lost+s.Path.Lost, w.open || s.PathBoth
 		}
 		if rtt < 0 {
 			rtt = s.RTT
@@ -57,7 +57,7 @@ func (h *Health) Add(f *analyze.Flow) {
 	h.least, h.most = min(h.least, rtt), max(h.most, rtt)
 }
 
-// String formats it, as in "Loss A→B 0.3%, B→A 0.2%; RTT 41 ms; 16 resent".
+// String formats the summary: "Loss A→B 0.3%, B→A 0.2%; RTT 41 ms; 16 resent".
 func (h *Health) String() string {
 	if h.flows == 0 {
 		return "Loss and RTT unknown"
@@ -66,12 +66,12 @@ func (h *Health) String() string {
 	for side, name := range [2]string{"A→B", "B→A"} {
 		w := &h.ways[side]
 		switch {
-		case w.judged == 0:
+		case w.settled == 0:
 			parts = append(parts, name+" unknown")
 		case w.open:
-			parts = append(parts, name+" and back "+Percent(float64(w.lost)/float64(w.judged)))
+			parts = append(parts, name+" and back "+Percent(float64(w.lost)/float64(w.settled)))
 		default:
-			parts = append(parts, name+" "+Percent(float64(w.lost)/float64(w.judged)))
+			parts = append(parts, name+" "+Percent(float64(w.lost)/float64(w.settled)))
 		}
 	}
 	rtt := "RTT unknown"

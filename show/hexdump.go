@@ -2,7 +2,8 @@ package show
 
 import "strconv"
 
-// AppendHexDump writes bytes as tshark's -x does: offset, 16 bytes, text.
+// AppendHexDump appends bytes in the form of tshark's -x: offset, 16 bytes,
+// text.
 func AppendHexDump(to, data []byte) []byte {
 	for at := 0; at < len(data); at += 16 {
 		for digits := len(strconv.FormatInt(int64(at), 16)); digits < 4; digits++ {

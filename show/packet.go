@@ -10,7 +10,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// AppendEndpoint writes an address, with its port where the packet has ports.
+// AppendEndpoint appends an address, with its port if the packet has ports.
 func AppendEndpoint(to []byte, a netip.AddrPort, t capture.Transport) []byte {
 	if t == capture.UDP || t == capture.TCP {
 		return a.AppendTo(to)
@@ -18,6 +18,7 @@ func AppendEndpoint(to []byte, a netip.AddrPort, t capture.Transport) []byte {
 	return a.Addr().AppendTo(to)
 }
 
+// SeverityStyle returns the colour of a severity.
 func SeverityStyle(s machine.Severity) Style {
 	switch s {
 	case machine.Error:
@@ -29,11 +30,11 @@ func SeverityStyle(s machine.Severity) Style {
 	}
 }
 
-// AppendSeconds writes nanoseconds as seconds with so many decimals.
+// AppendSeconds appends nanoseconds as seconds with so many decimals.
 func AppendSeconds(to []byte, ns int64, decimals int) []byte {
 	left := uint64(ns)
 	if ns < 0 {
-		to, left = append(to, '-'), -left // of the least int64 too
+		to, left = append(to, '-'), -left // uint64 holds the negated minimum too
 	}
 	to = strconv.AppendUint(to, left/1e9, 10)
 	to = append(to, '.')
@@ -45,7 +46,7 @@ func AppendSeconds(to []byte, ns int64, decimals int) []byte {
 	return to
 }
 
-// AppendProtocol names the protocol of the line: the outermost that is known.
+// AppendProtocol appends the name of the highest known protocol of a packet.
 func AppendProtocol(to []byte, r *filter.Record) []byte {
 	switch {
 	case r.Protocol != nil:
@@ -65,7 +66,7 @@ func AppendProtocol(to []byte, r *filter.Record) []byte {
 	return append(to, carried(r)...)
 }
 
-// Protocols that frames carry instead of what we read, by EtherType and by IP protocol.
+// Names of other protocols, by EtherType and by IP protocol.
 var (
 	etherNames = map[uint16]string{0x0806: "ARP", 0x8035: "RARP", 0x88cc: "LLDP", 0x888e: "EAPOL",
 		0x8863: "PPPoE discovery", 0x8847: "MPLS", 0x86dd: "IPv6", 0x0800: "IPv4"}
@@ -73,7 +74,7 @@ var (
 		58: "ICMPv6", 89: "OSPF", 132: "SCTP"}
 )
 
-// carried names what a frame holds that is neither UDP nor TCP.
+// carried returns the protocol of a frame that is neither UDP nor TCP.
 func carried(r *filter.Record) string {
 	if r.Packet == nil || len(r.Packet.Layers) == 0 {
 		return "?"
@@ -118,7 +119,7 @@ func nameOr(name, format string, n int) string {
 	return fmt.Sprintf(format, n)
 }
 
-// AppendInfo says in a few words what the packet is.
+// AppendInfo appends a summary of a packet.
 func AppendInfo(to []byte, l *filter.Reading) []byte {
 	r := &l.Record
 	switch {
@@ -144,6 +145,7 @@ func AppendInfo(to []byte, l *filter.Reading) []byte {
 	return to
 }
 
+// AppendBytesCount appends a number of bytes: "1 byte", "2 bytes".
 func AppendBytesCount(to []byte, n int) []byte {
 	to = strconv.AppendInt(to, int64(n), 10)
 	if n == 1 {
@@ -154,6 +156,7 @@ func AppendBytesCount(to []byte, n int) []byte {
 
 var tcpFlagNames = [...]string{"FIN", "SYN", "RST", "PSH", "ACK", "URG"}
 
+// AppendTCP appends the flags, the sequence number and the length of a TCP segment.
 func AppendTCP(to []byte, r *filter.Record) []byte {
 	if p := r.Packet; p != nil {
 		to = append(to, '[')

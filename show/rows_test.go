@@ -8,8 +8,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Of more rows than there is room for the newest are drawn; where the receiver is
-// farther behind, the row with its newest is among them, on both sides alike.
+// The newest rows are drawn if there is no room for all. If the receiver is
+// further behind, one row shows its newest packet. Both sides draw the same
+// rows.
 func TestRowsOf(t *testing.T) {
 	window := func(name string, first, next int64, cells int) *machine.Window {
 		return &machine.Window{Name: name, First: first, Next: next, Cells: make([]machine.Cell, cells)}
@@ -44,7 +45,8 @@ func TestRowsOf(t *testing.T) {
 	}
 }
 
-// A figure that does not fit loses of its grade, then of its name, never of its value.
+// A figure that does not fit loses its grade first, then its name, and never
+// its value.
 func TestGaugeFits(t *testing.T) {
 	g := machine.Gauge{Name: "packet to acknowledgement, longest", Value: 81.56, Unit: "ms", Grade: machine.Likely}
 	for width := 0; width < 80; width++ {

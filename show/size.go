@@ -6,7 +6,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Octets writes bits as bytes, with the eighths where there are some.
+// Octets formats bits as bytes, with eighths if needed.
 func Octets(bits uint64) string {
 	if bits == 0 {
 		return ""
@@ -18,10 +18,10 @@ func Octets(bits uint64) string {
 	return s
 }
 
-// Bytes writes bits as an amount of bytes for eyes: "118 kB".
+// Bytes formats bits as an amount of bytes: "118 kB".
 func Bytes(bits uint64) string { return humanize.Bytes(bits / 8) }
 
-// Share writes a part of a whole in percent.
+// Share formats a part of a whole in percent.
 func Share(part, whole uint64) string {
 	if whole == 0 {
 		return ""

@@ -13,7 +13,7 @@ import (
 
 const groupCells = 8
 
-// perRow returns the cells in a row.
+// perRow returns the number of cells in a row.
 func (p *State) perRow() int64 {
 	if p.Cells > 0 {
 		return int64(p.Cells)
@@ -21,18 +21,18 @@ func (p *State) perRow() int64 {
 	return 32
 }
 
-// State draws what both sides of a flow knew, as text.
+// State formats what both sides of a flow knew.
 type State struct {
 	Paint Painter
 	Flow  *analyze.Flow
 	Sides []machine.Side
-	Rows  int // of each window, the newest; 0 for all
-	Cells int // in a row: 32 if 0
-	Width int // that figures take at most, by names that are cut; 0 for any
+	Rows  int // newest rows of each window; 0 for all
+	Cells int // cells in a row; 0 for 32
+	Width int // greatest width of a figure, whose name is cut; 0 for any
 }
 
-// Block is text of known width, a side's column of the picture. Lines may carry
-// colours, so each has its width beside it.
+// Block is the column of one side in the picture. Lines may contain colours, so
+// Widths has the visible width of each line.
 type Block struct {
 	Lines  []string
 	Widths []int
@@ -44,12 +44,11 @@ func (b *Block) add(width int, line string) {
 
 func (b *Block) text(s string) { b.add(utf8.RuneCountInString(s), s) }
 
-// Width returns the columns that the block takes.
+// Width returns the columns of the widest line.
 func (b *Block) Width() int { return slices.Max(append(b.Widths, 0)) }
 
-// Block draws one side; peer is nil where the other side is not drawn. The windows stand in the order in
-// which they face the
-// other side's, and have the same rows.
+// Block formats one side. peer is the other side, or nil if it is not drawn.
+// The windows of both sides are in matching order and have the same rows.
 func (p *State) Block(side machine.Side, v, peer *machine.View) *Block {
 	b := &Block{}
 	facts := p.Flow.Facts()
@@ -72,7 +71,8 @@ func (p *State) Block(side machine.Side, v, peer *machine.View) *Block {
 	return b
 }
 
-// FacingName is the peer's window that tells of the same packets.
+// FacingName returns the name of the peer's window of the same packets: "sent"
+// for "received", and the reverse.
 func FacingName(name string) string {
 	switch {
 	case strings.Contains(name, "sent"):
@@ -83,8 +83,8 @@ func FacingName(name string) string {
 	return ""
 }
 
-// windowOrder lists the names of the windows to draw: side A's own order, and
-// for B the order of those that face A's.
+// windowOrder returns the names of the windows in drawing order. Side A has its
+// own order. Side B follows the order of the windows of A that face its own.
 func windowOrder(side machine.Side, v, peer *machine.View) []string {
 	var names []string
 	add := func(name string) {
@@ -114,7 +114,7 @@ func windowOrder(side machine.Side, v, peer *machine.View) []string {
 	return names
 }
 
-// FindWindow returns a side's window by its name; nil for none.
+// FindWindow returns a side's window by its name, or nil.
 func FindWindow(v *machine.View, name string) *machine.Window {
 	if v == nil {
 		return nil
@@ -127,9 +127,10 @@ func FindWindow(v *machine.View, name string) *machine.Window {
 	return nil
 }
 
-// rowsOf returns the sequences at which the rows to draw of a window and the one that
-// faces it begin: the newest ones. Where the receiver is farther behind than those
-// reach, the first of them gives way to the one with its newest.
+// rowsOf returns the first sequences of the rows to draw, for a window and the
+// one that faces it. They are the newest rows. If the receiver is further
+// behind, the first row is replaced by the one with the receiver's newest
+// packet.
 func (p *State) rowsOf(w, facing *machine.Window) (rows []int64) {
 	var first, last int64
 	newest := int64(-1)
@@ -162,8 +163,8 @@ func (p *State) rowsOf(w, facing *machine.Window) (rows []int64) {
 	return rows
 }
 
-// window draws rows of cells: s, a, r, ... as machine.Glyphs has them. ⋮ stands
-// before a row that does not follow the one above it.
+// window draws rows of cells, with the letters of machine.Glyphs: s, a, r, … A
+// row that does not follow the one above begins with ⋮.
 func (p *State) window(b *Block, name string, w *machine.Window, rows []int64) {
 	b.text("")
 	head := name
@@ -210,7 +211,7 @@ func (p *State) window(b *Block, name string, w *machine.Window, rows []int64) {
 	}
 }
 
-// CellAt returns the cell of a sequence; false outside of the window.
+// CellAt returns the cell of a sequence. It returns false outside the window.
 func CellAt(w *machine.Window, sequence int64) (machine.Cell, bool) {
 	if w == nil || sequence < w.First || sequence >= w.First+int64(len(w.Cells)) {
 		return machine.CellUnknown, false
@@ -218,7 +219,7 @@ func CellAt(w *machine.Window, sequence int64) (machine.Cell, bool) {
 	return w.Cells[sequence-w.First], true
 }
 
-// CellStyle returns the style of a slot.
+// CellStyle returns the style of a cell.
 func CellStyle(c machine.Cell) Style {
 	switch c {
 	case machine.CellUnknown, machine.CellEmpty:
@@ -234,8 +235,8 @@ func CellStyle(c machine.Cell) Style {
 	return ""
 }
 
-// gauge writes a figure so that how much it is fits, and that more follows where its
-// grade does: what it is of is cut.
+// gauge formats a figure so that its value fits into the width. It cuts the
+// name. The grade follows the value as far as there is room.
 func (p *State) gauge(g *machine.Gauge) string {
 	const leastName = 8
 	text, name := GaugeText(g), []rune(g.Name)
@@ -250,7 +251,7 @@ func (p *State) gauge(g *machine.Gauge) string {
 	return string(name[:len(name)-over-1]) + "…" + strings.TrimPrefix(text, g.Name)
 }
 
-// GaugeText writes a figure with what is known of it.
+// GaugeText formats a figure with its grade.
 func GaugeText(g *machine.Gauge) string {
 	s := fmt.Sprintf("%s %s", g.Name, GaugeValue(g.Value, g.Unit))
 	if g.Grade != machine.Certain {
@@ -259,7 +260,7 @@ func GaugeText(g *machine.Gauge) string {
 	return s
 }
 
-// GaugeValue writes a figure with its unit.
+// GaugeValue formats a value with its unit.
 func GaugeValue(v float64, unit string) string {
 	number := strconv.FormatFloat(v, 'f', 2, 64)
 	if v == float64(int64(v)) {
@@ -278,13 +279,15 @@ func GaugeValue(v float64, unit string) string {
 	return number + " " + unit
 }
 
-// Pair is a window of what a side sent and its peer's of what that received.
+// Pair is a window of what one side sent, and the peer's window of what it
+// received.
 type Pair struct {
-	Of             string // what they are of: "reliable"; empty where there is only one
+	Of             string // channel of the windows: "reliable"; empty if there is only one
 	Sent, Received *machine.Window
 }
 
-// Pairs lists the windows of what side sent that face one of its peer's.
+// Pairs returns the windows of what side sent, each with the peer's window of
+// the same packets.
 func Pairs(views *[2]machine.View, side machine.Side) (pairs []Pair) {
 	v := &views[side]
 	for i := range v.Windows {
@@ -299,9 +302,9 @@ func Pairs(views *[2]machine.View, side machine.Side) (pairs []Pair) {
 	return pairs
 }
 
-// Gaps lists the sequences of which what the sender knows and what the receiver
-// has differ: those that arrived without the sender knowing, and those that the
-// sender counts as arrived though they did not.
+// Gaps lists the sequences about which sender and receiver disagree. The
+// receiver has those of unknown, but the sender does not know it. The sender
+// counts those of lacking as arrived, but the receiver does not have them.
 func (x *Pair) Gaps() (unknown, lacking []int64) {
 	for i, c := range x.Received.Cells {
 		sequence := x.Received.First + int64(i)
@@ -317,7 +320,8 @@ func (x *Pair) Gaps() (unknown, lacking []int64) {
 	return unknown, lacking
 }
 
-// Beliefs says what each side believes the other has beside what it really has.
+// Beliefs compares what each side believes the other has with what that side
+// has.
 func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
 	for _, side := range p.Sides {
 		x, y := strings.ToUpper(side.String()), strings.ToUpper(side.Other().String())
@@ -344,7 +348,7 @@ func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
 	return lines
 }
 
-// newestOf finds the last cell of a kind.
+// newestOf returns the sequence of the last cell of a kind.
 func newestOf(w *machine.Window, c machine.Cell) (int64, bool) {
 	for i := len(w.Cells) - 1; i >= 0; i-- {
 		if w.Cells[i] == c {
@@ -354,7 +358,7 @@ func newestOf(w *machine.Window, c machine.Cell) (int64, bool) {
 	return -1, false
 }
 
-// sequenceRanges writes rising numbers with runs drawn together, at most so many parts.
+// sequenceRanges formats rising numbers as ranges, at most so many.
 func sequenceRanges(list []int64, most int) string {
 	var parts []string
 	for i := 0; i < len(list); {
@@ -375,7 +379,7 @@ func sequenceRanges(list []int64, most int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Tables writes what is neither a window nor a figure; a blank line ends each.
+// Tables formats the tables of a side. A blank line ends each table.
 func (p *State) Tables(side machine.Side, v *machine.View) (lines []string) {
 	for i := range v.Tables {
 		t := &v.Tables[i]
@@ -409,14 +413,14 @@ func (p *State) Tables(side machine.Side, v *machine.View) (lines []string) {
 	return lines
 }
 
-// CellWords names the kinds of slots.
+// CellWords names the kinds of cells.
 var CellWords = [...]string{
 	machine.CellUnknown: "unknown", machine.CellEmpty: "empty", machine.CellSent: "sent", machine.CellAcked: "acked",
 	machine.CellReceived: "received",
 	machine.CellClaimed:  "claimed, not seen", machine.CellLost: "lost", machine.CellPartial: "some fragments",
 }
 
-// Legend names the glyphs that the picture has.
+// Legend explains the letters that occur in the picture.
 func (p *State) Legend(views *[2]machine.View) string {
 	var seen [len(CellWords)]bool
 	for _, side := range p.Sides {

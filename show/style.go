@@ -1,16 +1,16 @@
-// Package show writes packets, decode trees, states and flows as text for eyes:
-// what the commands print and what the terminal UI draws is one and the same.
+// Package show formats packets, decode trees, states and flows as text for
+// people. Both the commands and the terminal UI print its texts: for example,
+// show.SpanText(90*time.Second) returns "1m 30s".
 //
-// Ring 4 of the house. Text carries its styles as SGR sequences (Painter), so
-// that a consumer can print it as it stands or turn them into its own colours.
+// The text contains SGR sequences for its styles (see Painter). A caller can
+// print it unchanged, or translate the styles to colours of its own.
 package show
 
 import (
 	"github.com/dustin/go-humanize"
 )
 
-// Style is a way to write that terminals know (an SGR parameter); meaning never
-// hangs on it alone.
+// Style is an SGR parameter of terminals. A style alone never carries meaning.
 type Style string
 
 const (
@@ -23,7 +23,7 @@ const (
 	Purple Style = "35"
 )
 
-// Painter writes in colours, or without.
+// Painter formats text with colours if it is true.
 type Painter bool
 
 // Begin starts text in a style.
@@ -36,7 +36,7 @@ func (p Painter) Begin(to []byte, s Style) []byte {
 	return append(to, 'm')
 }
 
-// End ends it.
+// End ends a style.
 func (p Painter) End(to []byte, s Style) []byte {
 	if !p || s == "" {
 		return to
@@ -44,7 +44,7 @@ func (p Painter) End(to []byte, s Style) []byte {
 	return append(to, "\x1b[0m"...)
 }
 
-// Text adds text in a style.
+// Text appends text in a style.
 func (p Painter) Text(to []byte, s Style, text string) []byte {
 	return p.End(append(p.Begin(to, s), text...), s)
 }
@@ -52,10 +52,10 @@ func (p Painter) Text(to []byte, s Style, text string) []byte {
 // String returns text in a style.
 func (p Painter) String(s Style, text string) string { return string(p.Text(nil, s, text)) }
 
-// Grouped writes a count with separators between thousands.
+// Grouped formats a count with separators of thousands.
 func Grouped[T int | uint64](n T) string { return humanize.Comma(int64(n)) }
 
-// Plural returns the count with its noun: "1 packet", "2 packets".
+// Plural formats a count with its noun: "1 packet", "2 packets".
 func Plural[T int | uint64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -10,11 +10,11 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// AppendClean adds text from a capture so that a terminal shows it and does
-// not obey it: it is printable.Append.
+// AppendClean appends text from a capture and escapes what would control a
+// terminal: it is printable.Append.
 func AppendClean[T string | []byte](to []byte, s T) []byte { return printable.Append(to, s) }
 
-// Pad adds blanks until the text since from is width characters wide.
+// Pad appends blanks until the text since from is width characters wide.
 func Pad(to []byte, from, width int) []byte {
 	for n := utf8.RuneCount(to[from:]); n < width; n++ {
 		to = append(to, ' ')
@@ -22,7 +22,7 @@ func Pad(to []byte, from, width int) []byte {
 	return to
 }
 
-// PadLeft adds s, right-aligned in width characters.
+// PadLeft appends s, right-aligned in width characters.
 func PadLeft(to []byte, s []byte, width int) []byte {
 	for n := utf8.RuneCount(s); n < width; n++ {
 		to = append(to, ' ')
@@ -30,8 +30,8 @@ func PadLeft(to []byte, s []byte, width int) []byte {
 	return append(to, s...)
 }
 
-// Fit cuts a line for a terminal so that it does not wrap: what does not fit
-// becomes …. Colours take no room. No width cuts nothing.
+// Fit cuts a line to a width, so that it does not wrap on a terminal. The last
+// character is then "…". Colours have no width. A width of 0 cuts nothing.
 func Fit(line []byte, width int) []byte {
 	if width <= 0 || len(line) <= width {
 		return line
@@ -69,8 +69,8 @@ func Fit(line []byte, width int) []byte {
 	return line
 }
 
-// Wrap breaks text between words into lines of at most width, each behind the
-// indent. No width breaks nothing.
+// Wrap breaks text between words into lines of at most width, each after the
+// indent. A width of 0 breaks nothing.
 func Wrap(text, indent string, width int) string {
 	if width <= 0 {
 		return indent + text
@@ -98,8 +98,8 @@ func Wrap(text, indent string, width int) string {
 
 const hexDigits = "0123456789abcdef"
 
-// Wait writes a length of time for a narrow column. One wrong timestamp makes
-// it years long, or negative.
+// Wait formats a duration for a narrow column. One wrong timestamp can make it
+// years long, or negative.
 func Wait(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch long := max(d, -max(d, -math.MaxInt64)); {

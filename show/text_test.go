@@ -55,7 +55,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A time that one wrong timestamp made long or negative fits its column.
+// A duration that a wrong timestamp made long or negative fits its column.
 func TestWait(t *testing.T) {
 	for _, c := range []struct {
 		d    time.Duration

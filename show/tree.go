@@ -15,42 +15,43 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Tree is a packet with every header and field, a line each. Fields that are on
-// the wire say where: bytes, or bits where they are not whole bytes.
+// Tree is a packet with every header and field, one line each. A field that is
+// on the wire shows its position: in bytes, or in bits.
 type Tree struct {
 	Paint   Painter
 	Several bool // the capture has several files
-	Width   int  // column at which places stand; 0 for 52
+	Width   int  // column of the positions; 0 for 52
 
-	Buf   []byte // the lines, each ended by a newline
+	Buf   []byte // the lines, each ending in a newline
 	Lines []TreeLine
 
 	reading *filter.Reading
 	record  *analyze.Record
-	line    TreeLine // what the next line gets
+	line    TreeLine // for the next line
 	cell    []byte
 }
 
-// TreeLine is one line of a tree and the bytes that it tells of.
+// TreeLine is one line of a tree and the bytes that it shows.
 type TreeLine struct {
 	From, To int // in Tree.Buf, without the newline
 	Heading  bool
 	Place    Place
-	Bit      int // where in those bytes it begins, in bits; low bit of a byte first
-	Bits     int // how many; 0 for a line of no bytes
+	Bit      int // first bit in those bytes; bit 0 is the low bit of byte 0
+	Bits     int // number of bits; 0 for a line without bytes
 	Field    *dissect.FieldSpec
 }
 
-// Place says in which bytes a line's own lie.
+// Place says which bytes a line's position refers to.
 type Place uint8
 
 const (
-	InFrame    Place = iota // the frame as captured
-	InDatagram              // a payload that came in several frames
-	InWhole                 // a packet that was joined of several datagrams
+	InFrame    Place = iota // the captured frame
+	InDatagram              // a payload that arrived in several frames
+	InWhole                 // a packet that was joined from several datagrams
 )
 
-// Fill writes the tree of what l has taken; x is the same record of the analysis.
+// Fill fills the tree with the record that l has taken. x is the same record of
+// the analysis.
 func (s *Tree) Fill(l *filter.Reading, x *analyze.Record) {
 	s.Buf, s.Lines, s.reading, s.record, s.line = s.Buf[:0], s.Lines[:0], l, x, TreeLine{}
 	r := &l.Record
@@ -101,8 +102,8 @@ func (s *Tree) Fill(l *filter.Reading, x *analyze.Record) {
 	s.eventTree(x)
 }
 
-// payload says where the datagram's bytes lie: in the frame, from a byte on, or
-// by themselves where they came in several.
+// payload returns which bytes contain the datagram, and its offset there. The
+// datagram is in the frame, or separate if it arrived in several frames.
 func (s *Tree) payload() (Place, int) {
 	spans := s.record.Spans
 	if p := s.reading.Record.Packet; p != nil && !s.record.Message {
@@ -114,7 +115,7 @@ func (s *Tree) payload() (Place, int) {
 	return InDatagram, 0
 }
 
-// end finishes a line: the text since from.
+// end finishes a line, which began at from.
 func (s *Tree) end(from int) {
 	s.line.From, s.line.To = from, len(s.Buf)
 	s.Lines = append(s.Lines, s.line)
@@ -170,7 +171,7 @@ func (s *Tree) frameTree(r *filter.Record) {
 	}
 }
 
-// headerTree writes the headers between frame and payload.
+// headerTree adds the headers between frame and payload.
 func (s *Tree) headerTree(r *filter.Record) {
 	data := r.Frame.Data
 	for _, l := range r.Packet.Layers {
@@ -240,7 +241,7 @@ func (s *Tree) messageTree(x *analyze.Record) {
 		AppendBytesCount(nil, x.Datagram.Length), strings.Join(slices.Compact(frames), ", "))
 }
 
-// eventTree writes what was settled at this packet.
+// eventTree adds what this packet settled.
 func (s *Tree) eventTree(x *analyze.Record) {
 	if len(x.Events)+len(x.Anomalies) == 0 {
 		return
@@ -265,7 +266,7 @@ func (s *Tree) eventTree(x *analyze.Record) {
 	}
 }
 
-// treeWidth is where the places of fields usually stand.
+// treeWidth is the default column of positions.
 const treeWidth = 52
 
 func (s *Tree) width() int {
@@ -275,7 +276,7 @@ func (s *Tree) width() int {
 	return treeWidth
 }
 
-// field writes one decoded field.
+// field adds one decoded field.
 func (s *Tree) field(d *dissect.Field, payload []byte, place Place, base int) {
 	from := len(s.Buf)
 	top := d.Depth == 0
@@ -319,8 +320,8 @@ func (s *Tree) field(d *dissect.Field, payload []byte, place Place, base int) {
 	s.end(from)
 }
 
-// AppendFieldValue writes a value for eyes: words of enumerations, hexadecimal
-// where the field is shown so, a few of many bytes.
+// AppendFieldValue appends a value: the word of an enumeration, a hexadecimal
+// number, or the first of many bytes.
 func AppendFieldValue(to []byte, d *dissect.Field) []byte {
 	switch d.Spec.Kind {
 	case dissect.KindUint:
@@ -345,7 +346,8 @@ func AppendFieldValue(to []byte, d *dissect.Field) []byte {
 	return filter.AppendValue(to, d)
 }
 
-// AppendShortBytes writes bytes in hexadecimal, the first 24 of many.
+// AppendShortBytes appends bytes in hexadecimal. It appends only the first 24
+// of many.
 func AppendShortBytes(to, b []byte) []byte {
 	const most = 24
 	for _, c := range b[:min(len(b), most)] {
@@ -358,8 +360,8 @@ func AppendShortBytes(to, b []byte) []byte {
 	return append(AppendBytesCount(to, len(b)), ')')
 }
 
-// appendBitPattern shows where in its byte a field of a few bits stands, the
-// high bit first as people write bytes.
+// appendBitPattern shows the position of a field of a few bits in its byte. The
+// high bit is first, as people write bytes.
 func appendBitPattern(to []byte, b byte, low, n uint32) []byte {
 	for i := 7; i >= 0; i-- {
 		c := byte('.')
@@ -374,7 +376,7 @@ func appendBitPattern(to []byte, b byte, low, n uint32) []byte {
 	return to
 }
 
-// appendPlace says where in the datagram a field is.
+// appendPlace appends the position of a field in the datagram.
 func appendPlace(to []byte, d *dissect.Field) []byte {
 	what, from, to2 := "bit", uint64(d.Bit), uint64(d.Bit)+uint64(d.Bits)-1
 	if d.Bit%8 == 0 && d.Bits%8 == 0 {

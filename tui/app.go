@@ -31,13 +31,12 @@ type App struct {
 	once   sync.Once
 }
 
-// redrawEvery bounds how often a screen is drawn while a capture is read: more
-// would only cost.
+// redrawEvery is the least time between two drawings while a capture is read.
 const redrawEvery = 100 * time.Millisecond
 
-// Run shows the screens until the user leaves or a signal ends the program. The
-// terminal is then as it was before, whatever happened. Where the user leaves for
-// another capture, next is which of Options.Files; else it is Options.File.
+// Run shows the screens until the user leaves or a signal ends the program. It
+// always restores the terminal. The result next is the index in Options.Files of
+// the capture to open next, or Options.File if the user leaves the program.
 func Run(s *store.Store, o Options) (next int, err error) {
 	screen, err := tcell.NewScreen()
 	if err != nil {
@@ -69,27 +68,28 @@ func Run(s *store.Store, o Options) (next int, err error) {
 	return a.model.next, err
 }
 
-// plainRunes stand for what terminals without Unicode cannot show: as many columns,
-// and no two glyphs of a meaning alike.
+// plainRunes are the substitutes of runes for terminals without Unicode. A
+// substitute has as many columns as its rune, and glyphs of different meanings
+// stay different.
 var plainRunes = map[rune]string{
 	'▶': ">", '▸': ">", '▾': "v", '▴': "^", '⇄': "=", '↔': "=", '✓': "+", '✗': "x", '…': "~", '–': "-", '·': ".", 'Δ': "d",
 	'⋮': ":", '▒': "#", '▲': "^",
 	'▁': "_", '▂': "_", '▃': "-", '▄': "-", '▅': "=", '▆': "=", '▇': "#", '█': "#", '≥': ">", '≤': "<", '×': "x", '⚠': "!",
 }
 
-// initialised is a screen whose Init was called, and whose error was looked at:
-// tview calls it again and looks away. Once it is given back, by whichever
-// goroutine, nothing is drawn any more: tcell would draw over what comes after.
+// initialised is a screen whose Init was called and its error checked. tview
+// calls Init again and ignores the error. After Fini, whichever goroutine calls
+// it, nothing is drawn: tcell would draw over the shell's output.
 type initialised struct {
 	tcell.Screen
 	mu   sync.Mutex
 	over bool
 }
 
-// Init does nothing.
+// Init does nothing: NewApp's caller has initialised the screen.
 func (*initialised) Init() error { return nil }
 
-// Fini gives the terminal back.
+// Fini restores the terminal.
 func (s *initialised) Fini() {
 	s.mu.Lock()
 	s.over = true
@@ -97,7 +97,7 @@ func (s *initialised) Fini() {
 	s.Screen.Fini()
 }
 
-// Show draws what has changed.
+// Show draws the cells that have changed.
 func (s *initialised) Show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *initialised) Show() {
 	}
 }
 
-// Sync draws everything.
+// Sync draws all cells.
 func (s *initialised) Sync() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *initialised) Sync() {
 	}
 }
 
-// NewApp makes the UI on a screen that is initialised.
+// NewApp returns the UI on an initialised screen.
 func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
 	a := &App{Box: tview.NewBox(), app: tview.NewApplication(), store: s, model: NewModel(s, o), screen: screen,
 		colors: screen.Colors(), quit: make(chan struct{})}
@@ -126,7 +126,7 @@ func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
 		a.model.Layout.Theme = draw.TerminalTheme()
 	}
 	a.app.SetScreen(screen).SetRoot(a, true).EnableMouse(true).EnablePaste(true)
-	// Otherwise tview takes it as the end of the program.
+	// A nil event keeps tview from ending the program on this key.
 	a.app.SetInputCapture(func(e *tcell.EventKey) *tcell.EventKey {
 		if e.Key() == tcell.KeyCtrlC {
 			a.key("Ctrl-C")
@@ -137,12 +137,12 @@ func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
 	return a
 }
 
-// Run draws and takes keys until Stop.
+// Run draws and handles keys until Stop.
 func (a *App) Run() error {
 	a.store.Start()
 	go a.watch()
 	defer a.once.Do(func() { close(a.quit) })
-	err := a.app.Run() // restores the terminal, after a panic too
+	err := a.app.Run() // it restores the terminal, also after a panic
 	return errors.Join(err, a.err)
 }
 
@@ -152,7 +152,7 @@ func (a *App) Stop() {
 	a.app.Stop()
 }
 
-// watch draws anew while the capture is read, but not too often.
+// watch redraws while the capture is read, at most every redrawEvery.
 func (a *App) watch() {
 	for {
 		select {
@@ -192,7 +192,7 @@ func (a *App) Draw(screen tcell.Screen) {
 	a.model.drawAny(draw.NewCanvas(screen, a.theme))
 }
 
-// InputHandler returns keys to the model.
+// InputHandler passes keys to the model.
 func (a *App) InputHandler() func(*tcell.EventKey, func(tview.Primitive)) {
 	return func(e *tcell.EventKey, _ func(tview.Primitive)) { a.key(keyName(e)) }
 }
@@ -221,10 +221,11 @@ func (a *App) key(k string) {
 	}
 }
 
-// copyMost bounds what is put on the clipboard: terminals take no more.
+// copyMost limits the bytes for the clipboard: terminals take no more.
 const copyMost = 74_000
 
-// copyOut puts text on the clipboard of the terminal, which may be far away.
+// copyOut copies text to the clipboard of the terminal, which may be on another
+// machine.
 func (a *App) copyOut(text string) {
 	if len(text) > copyMost {
 		text = text[:copyMost]
@@ -234,7 +235,7 @@ func (a *App) copyOut(text string) {
 	}
 }
 
-// PasteHandler returns pasted text to the model.
+// PasteHandler passes pasted text to the model.
 func (a *App) PasteHandler() func(string, func(tview.Primitive)) {
 	return func(s string, _ func(tview.Primitive)) {
 		a.store.Lock()
@@ -243,7 +244,7 @@ func (a *App) PasteHandler() func(string, func(tview.Primitive)) {
 	}
 }
 
-// MouseHandler returns clicks and the wheel to the model.
+// MouseHandler passes clicks and the wheel to the model.
 func (a *App) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive) {
 	return func(action tview.MouseAction, e *tcell.EventMouse, setFocus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()
@@ -266,7 +267,7 @@ func (a *App) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tvi
 	}
 }
 
-// keyNames are the keys that have names of their own.
+// keyNames are the names of keys that type no character.
 var keyNames = map[tcell.Key]string{
 	tcell.KeyEnter: "Enter", tcell.KeyEscape: "Esc", tcell.KeyTab: "Tab", tcell.KeyBacktab: "Backtab",
 	tcell.KeyBackspace: "Backspace", tcell.KeyBackspace2: "Backspace",
@@ -275,7 +276,7 @@ var keyNames = map[tcell.Key]string{
 	tcell.KeyPgUp: "PgUp", tcell.KeyPgDn: "PgDn", tcell.KeyF1: "F1",
 }
 
-// keyName names a key as the table of bindings does.
+// keyName returns the name of a key as in the table of bindings.
 func keyName(e *tcell.EventKey) string {
 	if name, ok := keyNames[e.Key()]; ok {
 		return name

@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// finiScreen notes that it was given back, and panics once while drawing.
+// finiScreen records the call of Fini, and panics at its second Show.
 type finiScreen struct {
 	tcell.SimulationScreen
 	ended bool
@@ -23,12 +23,12 @@ func (s *finiScreen) Show() {
 	s.SimulationScreen.Show()
 }
 
-// A fault while drawing gives the terminal back before it is told.
+// A panic while drawing restores the terminal before the message is printed.
 func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screen := &finiScreen{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
 	a := NewApp(m.Store, m.o, screen)
-	told := func() (fault any) {
+	recovered := func() (fault any) {
 		defer func() { fault = recover() }()
 		go func() {
 			for range 50 {
@@ -39,7 +39,7 @@ func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 		_ = a.app.Run()
 		return nil
 	}()
-	if told != "on purpose" || !screen.ended {
-		t.Errorf("the fault was told as %v, the terminal given back: %v", told, screen.ended)
+	if recovered != "on purpose" || !screen.ended {
+		t.Errorf("the panic was printed as %v, the terminal restored: %v", recovered, screen.ended)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// drawAny paints a screen of any size. It wants the store's lock held.
+// drawAny draws a screen of any size. It requires the store's lock.
 func (m *Model) drawAny(c draw.Canvas) {
 	if c.W < 20 || c.H < 6 {
 		c.Text(0, 0, draw.Text, "too small")
@@ -18,17 +18,17 @@ func (m *Model) drawAny(c draw.Canvas) {
 	m.draw(c)
 }
 
-// draw paints the whole screen. It wants the store's lock held.
+// draw draws the whole screen. It requires the store's lock.
 func (m *Model) draw(c draw.Canvas) {
 	m.W, m.H = c.W, c.H
 	m.Store.Turn()
 	for y := range c.H {
 		c.Fill(y, draw.Text)
 	}
-	m.settleHunt()
+	m.settleUntil()
 	m.settleSaving()
 	if m.View != browser.Flows {
-		m.Settle() // the bars tell where the selection is
+		m.Settle() // the bars show the position of the selection
 	}
 	m.drawTop(c.Part(0, 0, c.W, 2))
 	body := c.Part(0, 2, c.W, c.H-3)
@@ -41,7 +41,7 @@ func (m *Model) draw(c draw.Canvas) {
 	m.drawPrompt(c)
 }
 
-// drawTop draws where one is, and the filter.
+// drawTop draws the user's position and the filter.
 func (m *Model) drawTop(c draw.Canvas) {
 	c.Fill(0, draw.Bar)
 	x := c.Text(0, 0, draw.Bar, " ")
@@ -83,7 +83,7 @@ func (m *Model) drawTop(c draw.Canvas) {
 	if err := m.Refusal(m.View); err != nil {
 		c.Right(c.W-1, 1, draw.Warn, fmt.Sprintf("  not asked about %s: all are shown", m.View.String()))
 	}
-	if s := m.Sieve; s != nil && m.View != browser.Flows && m.View != browser.Findings && m.View != browser.Messages {
+	if s := m.FilterJob; s != nil && m.View != browser.Flows && m.View != browser.Findings && m.View != browser.Messages {
 		text := fmt.Sprintf("%s of %s", show.Grouped(s.Rows()), show.Plural(m.Store.Len(), "packet"))
 		if s.Err() != nil {
 			text = s.Err().Error()
@@ -94,7 +94,7 @@ func (m *Model) drawTop(c draw.Canvas) {
 	}
 }
 
-// drawBottom draws what was told last, or the keys that matter here.
+// drawBottom draws the last notice, or the keys of the view.
 func (m *Model) drawBottom(c draw.Canvas) {
 	if m.Note != "" {
 		r := draw.Note
@@ -129,8 +129,8 @@ func (m *Model) drawBottom(c draw.Canvas) {
 	}
 }
 
-// drawPrompt draws the line being edited, over the last line of the screen, and
-// what could complete it above.
+// drawPrompt draws the line being edited over the last line of the screen, and
+// its completions above.
 func (m *Model) drawPrompt(c draw.Canvas) {
 	p := &m.prompt
 	if p.kind == promptNone {

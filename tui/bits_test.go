@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// The ack bits of a header stand for what its protocol's document says: bit 0 for
-// ack itself in reliable's, for the id below it in Riptide's.
+// Ack bits mean what the protocol's document says. In reliable's header bit 0
+// is the ack itself; in Riptide's it is the ID below.
 func TestAckBits(t *testing.T) {
-	// 0xf7fbffff lacks the bits 18 and 27; 0xe03f those from 6 to 12.
+	// 0xf7fbffff lacks bits 18 and 27; 0xe03f lacks bits 6 to 12.
 	for _, c := range []struct{ capture, keys, want string }{
 		{"reliable-loss10.client.pcap.gz", "<Enter>300GS", "they stand for 154 down to 123; missing 136 127"},
 		{"u210_falseack.server.pcapng.gz", "<Enter>2387GS",

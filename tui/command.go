@@ -13,7 +13,7 @@ import (
 	"github.com/ackscope/ackscope/tui/screens"
 )
 
-// command carries out a line of the command line.
+// command runs a line of the command line.
 func (m *Model) command(text string) {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
@@ -51,7 +51,7 @@ func (m *Model) command(text string) {
 		case name == "filter":
 			m.filterBy(f)
 		default:
-			m.breakWhen(f, 1)
+			m.runUntil(f, 1)
 		}
 	case "flow":
 		n, err := strconv.Atoi(rest)
@@ -107,7 +107,7 @@ func (m *Model) command(text string) {
 	}
 }
 
-// jumpFrame goes to a frame that was asked for.
+// jumpFrame selects a frame by its number.
 func (m *Model) jumpFrame(frame machine.Ref) {
 	if _, ok := m.Store.Find(frame); !ok {
 		m.Fail("no frame %s: the capture has %s", m.Store.Frame(frame), show.Plural(m.Store.Len(), "frame"))
@@ -116,7 +116,7 @@ func (m *Model) jumpFrame(frame machine.Ref) {
 	m.JumpRef(frame)
 }
 
-// parseFrame reads FRAME or FILE:FRAME.
+// parseFrame parses FRAME or FILE:FRAME.
 func parseFrame(s string) (machine.Ref, error) {
 	file, frame, ok := strings.Cut(s, ":")
 	if !ok {
@@ -180,7 +180,7 @@ func (m *Model) keepLayout(word string) {
 	}
 }
 
-// copySelection puts what is at the cursor on the clipboard.
+// copySelection copies the item at the cursor to the clipboard.
 func (m *Model) copySelection() {
 	text := strings.TrimSpace(m.screen().Copy(m.Browser))
 	if text == "" {

@@ -28,8 +28,8 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// countingScreen counts the cells that are set on a simulated screen. A hollow one
-// keeps none of them: most of a run's time would go into that.
+// countingScreen counts the cells that are set on a simulated screen. A hollow
+// one does not store them, which saves most of a run's time.
 type countingScreen struct {
 	tcell.SimulationScreen
 	cells  int
@@ -42,18 +42,18 @@ func (s *countingScreen) SetContent(x, y int, r rune, more []rune, style tcell.S
 	}
 }
 
-// driver runs the terminal UI over a capture without a goroutine: what would run
-// in the background runs when settle is called. So a run depends on its input alone.
+// driver runs the terminal UI over a capture without goroutines. Background
+// work runs when settle is called, so a run depends only on its input.
 type driver struct {
 	model  *Model
 	store  *store.Store
 	screen *countingScreen
 	theme  *draw.Theme
 	later  []func()
-	begun  int // of later, in all
+	begun  int // number of background jobs started
 }
 
-// driven is what all drivers share: to make it takes longer than a run.
+// driven is shared by all drivers: making it takes longer than a run.
 var driven = sync.OnceValue(func() (x struct {
 	registry *dissect.Registry
 	table    *filter.Table
@@ -71,7 +71,8 @@ var driven = sync.OnceValue(func() (x struct {
 			}
 		}
 	}
-	// What is typed as one: lines, counts, marks and keys that mean nothing.
+	// Sequences that are typed as one: lines, counts, marks, and keys without a
+	// meaning.
 	x.keys = append(x.keys,
 		"f f l o w . r t t > 1 Enter", "f r e l . l o s t Enter", "f g a f f e r . s e q > 3 Enter", "f Ctrl-U Enter",
 		"f u d p Enter", "f e v e n t Tab Tab Enter",
@@ -83,12 +84,13 @@ var driven = sync.OnceValue(func() (x struct {
 		"B f r a m e < 9 Enter", "m a", "' a", "9 9 9 9 9 9 9 9 9 9 9 9 9 ]", "9 9 9 9 9 9 9 9 9 9 9 }",
 		"8 8 8 8 8 8 8 8 8 [", "7 j", "9 9 9 9 9 9 9 9 9 9 k", "9 9 9 9 9 9 9 G", "0", "é", "世", "Backspace", "Delete",
 		"z", "u",
-		// Opening is worth more than one share.
+		// Repeated, so that views are opened more often.
 		"Enter", "Enter", "Enter", "j", "k", "P", "S", "L", "L", "T", "T", "M", "M", "F", "A", "R")
 	return x
 })
 
-// newDriver opens a capture and reads it through; nil for a file that is none.
+// newDriver opens a capture and reads all of it. It returns nil if the file is
+// no capture.
 func newDriver(t testing.TB, path string) *driver {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepAll})
@@ -115,7 +117,7 @@ func newDriver(t testing.TB, path string) *driver {
 	return d
 }
 
-// discarded saves nowhere.
+// discarded is Options.Save for tests: it discards the packets.
 func discarded(path string, _ *capture.Input) (store.Saver, error) {
 	if path == "" {
 		return nil, errors.New("expected a path")
@@ -136,7 +138,7 @@ func (d *driver) close(t testing.TB) {
 	}
 }
 
-// settle runs what waits to run in the background.
+// settle runs the waiting background work.
 func (d *driver) settle() {
 	for len(d.later) > 0 {
 		f := d.later[0]
@@ -145,7 +147,7 @@ func (d *driver) settle() {
 	}
 }
 
-// key gives a key, or several that are parted by blanks.
+// key presses a key, or several that are separated by blanks.
 func (d *driver) key(keys string) {
 	for k := range strings.SplitSeq(keys, " ") {
 		d.store.Lock()
@@ -161,8 +163,8 @@ func (d *driver) draw() {
 	d.model.drawAny(draw.NewCanvas(d.screen, d.theme))
 }
 
-// play gives so many keys with drawings, clicks and other sizes between them, as
-// next chooses: a number from 0 on, below its argument.
+// play presses keys, with drawings, clicks and changes of size between them.
+// next(n) chooses a number below n.
 func (d *driver) play(keys int, next func(int) int) {
 	d.screen.SetSize(size(next))
 	d.store.Start()
@@ -203,7 +205,7 @@ func (d *driver) play(keys int, next func(int) int) {
 	d.draw()
 }
 
-// size chooses the size of a screen: usual ones, and some that no terminal has.
+// size chooses the size of a screen: a usual one, or one that no terminal has.
 func size(next func(int) int) (w, h int) {
 	switch next(12) {
 	case 0:
@@ -228,7 +230,8 @@ type sample struct {
 	frames   []capture.Frame
 }
 
-// samples are the beginnings of captures of every protocol and of the hostile ones.
+// samples are the first frames of captures of every protocol, and of the
+// hostile ones.
 var samples = sync.OnceValues(func() (out []sample, err error) {
 	root := filepath.Join("..", "testdata")
 	for _, name := range []string{
@@ -251,7 +254,8 @@ var samples = sync.OnceValues(func() (out []sample, err error) {
 	return out, nil
 })
 
-// readSample reads the first frames of a capture, which may be cut or damaged behind them.
+// readSample reads the first frames of a capture. The rest may be cut or
+// damaged.
 func readSample(path string, most int) (x sample, err error) {
 	in, err := capture.Open([]string{path}, capture.Options{})
 	if err != nil {
@@ -273,7 +277,7 @@ func readSample(path string, most int) (x sample, err error) {
 	return x, nil
 }
 
-// file writes a sample as pcapng with nanoseconds, which has room for any time.
+// file returns a sample as pcapng with nanoseconds, which can hold any time.
 func (x *sample) file() []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, 0x0a0d0d0a)
@@ -286,7 +290,7 @@ func (x *sample) file() []byte {
 	b = le.AppendUint32(b, 32)
 	b = le.AppendUint32(b, x.linkType)
 	b = le.AppendUint32(b, 0)
-	b = append(b, 9, 0, 1, 0, 9, 0, 0, 0) // if_tsresol 10^-9
+	b = append(b, 9, 0, 1, 0, 9, 0, 0, 0) // if_tsresol: 10^-9 s
 	b = append(b, 0, 0, 0, 0)
 	b = le.AppendUint32(b, 32)
 	for i := range x.frames {
@@ -305,8 +309,9 @@ func (x *sample) file() []byte {
 	return b
 }
 
-// mutate returns the file of a part of a sample with some faults: wrong times,
-// flipped bits, records cut, doubled, swapped or dropped, and a cut file.
+// mutate returns the file of a part of a sample with some faults. The faults
+// are wrong times, flipped bits, a cut file, and records that are cut, doubled,
+// swapped or dropped.
 func (x *sample) mutate(rng *rand.Rand) []byte {
 	n := min(len(x.frames), 2+rng.IntN(60))
 	from := rng.IntN(len(x.frames) - n + 1)
@@ -347,7 +352,7 @@ func (x *sample) mutate(rng *rand.Rand) []byte {
 			}
 		case 11:
 			slow := machine.Instant(1) << rng.IntN(34)
-			for j := range y.frames { // all of it slower, up to centuries
+			for j := range y.frames { // slow all frames down, up to centuries
 				y.frames[j].At = y.frames[0].At + (y.frames[j].At-y.frames[0].At)*slow
 			}
 		}
@@ -364,7 +369,7 @@ func (x *sample) mutate(rng *rand.Rand) []byte {
 	return b
 }
 
-// FuzzTUI opens a file and plays keys, each chosen by a byte.
+// FuzzTUI opens a file and plays keys, one for each byte of the input.
 func FuzzTUI(f *testing.F) {
 	list, err := samples()
 	if err != nil {
@@ -389,7 +394,7 @@ func FuzzTUI(f *testing.F) {
 			return
 		}
 		defer d.close(t)
-		const most = 20 // keys: an input is to take milliseconds
+		const most = 20 // keys: an input should take milliseconds
 		d.screen.hollow = true
 		at := 0
 		d.play(min(len(keys)/4, most), func(n int) int {
@@ -398,7 +403,7 @@ func FuzzTUI(f *testing.F) {
 			}
 			b := keys[at%len(keys)]
 			at++
-			return int(b) * 13 % n // 13, since there are more keys than 256 / 2 and bytes are few
+			return int(b) * 13 % n // 13 spreads the bytes over the keys, of which there are more than 128
 		})
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// A packet far behind the last checkpoint is stepped to in the background; its
-// state is then the one that is told at once elsewhere.
+// A packet far behind the last checkpoint is stepped to in the background. Its
+// state is then the same as the state computed at once.
 func TestFarStatesAreTold(t *testing.T) {
 	for _, name := range []string{"reliable-loss10.client.pcap.gz", "t210_rechunk.client.pcap.gz",
 		"u210_falseack.server.pcapng.gz"} {
@@ -51,7 +51,7 @@ func TestFarStatesAreTold(t *testing.T) {
 					}
 				}
 			}
-			// The tree and the differences come the same way.
+			// The tree and the differences are computed in the same way.
 			d.key("d 3 0 ]")
 			for range 3 {
 				d.draw()

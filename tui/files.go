@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// goFile leaves for another capture, as vim's :next does for another file.
+// goFile leaves for another capture, like :next in vim.
 func (m *Model) goFile(n int) {
 	switch {
 	case len(m.o.Files) < 2:
@@ -24,7 +24,8 @@ func (m *Model) goFile(n int) {
 	}
 }
 
-// goFileNamed goes to a capture by its position from 1, its path or its base name.
+// goFileNamed leaves for a capture, which text names by its position from 1,
+// its path or its base name.
 func (m *Model) goFileNamed(text string) {
 	if n, err := strconv.Atoi(text); err == nil && n > 0 {
 		m.goFile(n - 1)
@@ -47,7 +48,8 @@ func (m *Model) goFileNamed(text string) {
 	m.goFile(found)
 }
 
-// fileTitle says which of the captures this is; empty where there is one alone.
+// fileTitle says which of several captures is open. It returns "" if there is
+// only one.
 func (m *Model) fileTitle() string {
 	if len(m.o.Files) < 2 {
 		return ""

@@ -7,14 +7,14 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// :n, :N and :file leave for another capture; where there is none the screens
-// stay and say so.
+// :n, :N and :file leave for another capture. If there is none, the UI stays
+// and says so.
 func TestGoFile(t *testing.T) {
 	files := []string{"a/x.pcap", "b/x.pcap", "c/y.pcap"}
 	for _, c := range []struct {
 		from    int
 		command string
-		to      int // from: stays
+		to      int // equal to from: stays
 	}{
 		{0, "n", 1},
 		{0, "next", 1},
@@ -45,6 +45,6 @@ func TestGoFile(t *testing.T) {
 	}
 	m.saving.Done = true
 	if m.command("q"); !m.quit || m.next != 1 {
-		t.Error(":q after it goes on to the other capture")
+		t.Error(":q after it opens the other capture")
 	}
 }

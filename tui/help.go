@@ -15,7 +15,7 @@ func (m *Model) drawHelp(c draw.Canvas) {
 	m.Text.Draw(c.Part(1, 1, c.W-1, c.H-1))
 }
 
-// helpLines formats the table.
+// helpLines formats the table of keys.
 func helpLines() (lines []string) {
 	lines = append(lines, "\x1b[1mackscope tui\x1b[0m  a number before a key repeats it", "")
 	group := ""
@@ -51,7 +51,7 @@ func helpLines() (lines []string) {
 	return lines
 }
 
-// where says in which views a key means what it says.
+// where names the views in which a key has its meaning.
 func where(b *binding) string {
 	if len(b.views) == 0 {
 		return ""

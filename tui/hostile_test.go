@@ -13,7 +13,7 @@ func hostile(t testing.TB, name string) *Model {
 	return openPath(t, filepath.Join(testenv.Module(t), "testdata", "hostile", name))
 }
 
-// Two packets 15 years apart: the small graph of the flow's traffic has both.
+// Two packets are 15 years apart: the graph of the flow's traffic shows both.
 func TestHostileTui15y(t *testing.T) {
 	m := hostile(t, "tui15y.pcapng")
 	text := textOf(screenOf(t, m, 160, 50))
@@ -23,7 +23,7 @@ func TestHostileTui15y(t *testing.T) {
 	everyView(t, m)
 }
 
-// A message whose life spans years has a line of its life, and bars.
+// A message whose life spans years is drawn as a line, and with bars.
 func TestHostileTui30185(t *testing.T) {
 	m := hostile(t, "tui-301-85.cap")
 	screenOf(t, m, 160, 50)
@@ -35,8 +35,8 @@ func TestHostileTui30185(t *testing.T) {
 	everyView(t, m)
 }
 
-// A ladder whose lines end years off the screen takes no more steps than the
-// screen has dots for each packet drawn.
+// Lines of a ladder may end years off the screen. Drawing takes at most as many
+// steps as the screen has dots for each packet.
 func TestHostileLadderFreeze(t *testing.T) {
 	m := hostile(t, "ladder-freeze.cap")
 	screenOf(t, m, 160, 50)

@@ -14,7 +14,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// at presses keys and asks which frame is selected then.
+// at presses keys and checks which frame is then selected.
 func at(t *testing.T, m *Model, keys, want string) {
 	t.Helper()
 	press(m, keys)
@@ -24,8 +24,8 @@ func at(t *testing.T, m *Model, keys, want string) {
 	}
 }
 
-// Jumps between packets, as the listing of the same capture tells them: 300 names
-// 153 and 154 for the first time, which frames 292 and 294 carried.
+// Jumps between packets agree with the listing of the same capture: frame 300
+// acks 153 and 154 first, which frames 292 and 294 carried.
 func TestJumps(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screenOf(t, m, 160, 50)
@@ -40,7 +40,8 @@ func TestJumps(t *testing.T) {
 	at(t, m, "ma1G'a", "42")
 	at(t, m, "''", "1")
 	at(t, m, ":300<Enter>", "300")
-	// Searching: text as the rows have it, bytes, an expression; on and back.
+	// Searches: text of the rows, bytes, a regular expression; forwards and
+	// backwards.
 	at(t, m, "1G/seq 154 ack 154<Enter>", "300")
 	at(t, m, "1G/0xdfbfe256158bac<Enter>", "300")
 	at(t, m, "1G/~seq 15[45] ack 15[45]<Enter>", "300")
@@ -50,7 +51,7 @@ func TestJumps(t *testing.T) {
 	if !m.Bad {
 		t.Error("an expression that is none was searched")
 	}
-	// Until something holds: of the packet, and of what a side knew then.
+	// Run until a filter holds: for the packet, and for what a side knew then.
 	at(t, m, "1Gbgaffer.sequence == 154 && flow.side == \"b\"<Enter>", "300")
 	press(m, "1Gbflow.loss_a > 2%<Enter>")
 	screenOf(t, m, 160, 50)
@@ -78,7 +79,7 @@ func TestJumps(t *testing.T) {
 	}
 }
 
-// A resent message leads back to its first packet.
+// A jump from a resend goes to the first packet of the message.
 func TestJumpToWhatIsResent(t *testing.T) {
 	m := openModel(t, "u210_falseack.server.pcapng.gz")
 	screenOf(t, m, 160, 50)
@@ -90,8 +91,8 @@ func TestJumpToWhatIsResent(t *testing.T) {
 	}
 }
 
-// Messages sorted by the worst wait, as the command lists them, and from the worst
-// to the message that held it back.
+// Messages are sorted by the longest wait, as the command lists them. A jump
+// goes from the first to the message that held it back.
 func TestTUIMessages(t *testing.T) {
 	session(t)
 	program, dir := testenv.Ackscope(t), t.TempDir()
@@ -162,7 +163,7 @@ settings:
           - {name: items, type: array, min: 0, max: 8, item: {type: bits, bits: 10}}
 `
 
-// The page of how a connection ended is the command's.
+// The autopsy of the view is that of the command.
 func TestTUIAutopsy(t *testing.T) {
 	session(t)
 	program := testenv.Ackscope(t)

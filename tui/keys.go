@@ -5,18 +5,18 @@ import (
 	"github.com/ackscope/ackscope/tui/browser"
 )
 
-// binding is one key, or a sequence of two, and what it does. Help, hints and
-// what happens all come from this table.
+// binding is a key, or a sequence of two keys, and its action. Help, hints and
+// actions all come from this table.
 type binding struct {
-	keys  []string       // any of them; "g g" is a sequence
-	views []browser.View // where it means this; all of them if empty
+	keys  []string       // alternatives; "g g" is a sequence
+	views []browser.View // where the binding applies; empty for all
 	group string
 	help  string
 	hint  string // for the bottom line; empty for none
 	do    func(m *Model, n int)
 }
 
-// in reports whether the binding holds in a view.
+// in reports whether the binding applies in a view.
 func (b *binding) in(v browser.View) bool {
 	for _, x := range b.views {
 		if x == v {
@@ -26,7 +26,7 @@ func (b *binding) in(v browser.View) bool {
 	return len(b.views) == 0
 }
 
-// keyState is what has been typed of a command so far.
+// keyState is the part of a command typed so far.
 type keyState struct {
 	count   int
 	pending string // first key of a sequence
@@ -37,7 +37,8 @@ var (
 	inTables  = []browser.View{browser.Flows, browser.Messages, browser.Findings}
 )
 
-// bindingTable is the table. A function, since help, which a key shows, reads it.
+// bindingTable returns the table. It is a function because the action of the
+// help key reads the table.
 func bindingTable() []binding {
 	return []binding{
 		{keys: []string{"j", "Down"}, group: "moving", help: "down; 10j ten rows",
@@ -183,7 +184,7 @@ func bindingTable() []binding {
 	}
 }
 
-// commands are what the command line takes, for help and completion.
+// commands are the commands of the command line, for help and completion.
 var commands = []struct{ name, args, help string }{
 	{"q", "", "quit, once what :w writes is whole (also :quit); :q! at once; :wq FILE saves first"},
 	{"n", "", "the next capture, where several were given (also :next)"},

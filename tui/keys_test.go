@@ -10,7 +10,7 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Every bound key and every command is in the help, under what it does.
+// The help lists every bound key and every command with its description.
 func TestHelpListsEveryKey(t *testing.T) {
 	var lines []string
 	for _, l := range helpLines() {
@@ -43,7 +43,7 @@ func TestHelpListsEveryKey(t *testing.T) {
 	}
 }
 
-// No key means two things in one view.
+// No key has two meanings in one view.
 func TestKeysMeanOneThing(t *testing.T) {
 	table := bindingTable()
 	for v := browser.Flows; v <= browser.Replay; v++ {
@@ -69,7 +69,7 @@ func TestKeysMeanOneThing(t *testing.T) {
 	}
 }
 
-// What the command line takes, it lists.
+// The list of commands is complete.
 func TestCommandsAreListed(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	for _, c := range commands {

@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/tui/browser"
 )
 
-// loadLayout reads what was kept; what cannot be read is as if it were not there.
+// loadLayout reads the saved layout. It ignores a file that cannot be read.
 func loadLayout(l *browser.Layout, path string) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func loadLayout(l *browser.Layout, path string) {
 	*l = kept
 }
 
-// saveLayout keeps the layout.
+// saveLayout saves the layout.
 func saveLayout(l *browser.Layout, path string) error {
 	if path == "" {
 		return fmt.Errorf("no place to keep the layout: the home folder is not known")
@@ -38,7 +38,7 @@ func saveLayout(l *browser.Layout, path string) error {
 		return err
 	}
 	var outputs outfile.Outputs
-	f, err := outputs.Whole(path, outfile.Payload) // which flows somebody looks at is nobody else's business
+	f, err := outputs.Whole(path, outfile.Payload) // readable by its owner only: it shows which flows a user looks at
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,12 @@ package tui
 
 import "unicode/utf8"
 
-// line is a line of text being edited, with what was entered before.
+// line is a line of text being edited, with the history of entered lines.
 type line struct {
 	text    []rune
 	cursor  int
 	history []string
-	at      int // place in the history; len(history) for the new line
+	at      int // index in history; len(history) for the new line
 	draft   string
 }
 
@@ -17,7 +17,7 @@ func (l *line) set(s string) {
 
 func (l *line) String() string { return string(l.text) }
 
-// remember adds the text to the history, once.
+// remember adds the text to the history, without duplicates.
 func (l *line) remember() {
 	s := l.String()
 	if s == "" || len(l.history) > 0 && l.history[len(l.history)-1] == s {
@@ -34,7 +34,7 @@ func (l *line) insert(s string) {
 	l.cursor += len(r)
 }
 
-// key edits; a key that means nothing to it does nothing.
+// key edits the line. It ignores keys that mean nothing to it.
 func (l *line) key(k string) {
 	switch k {
 	case "Left", "Ctrl-B":
@@ -96,7 +96,7 @@ func (l *line) recall(by int) {
 	l.text, l.cursor, l.at = []rune(s), utf8.RuneCountInString(s), to
 }
 
-// word returns the word that ends at the cursor and where it begins.
+// word returns the word that ends at the cursor, and its start.
 func (l *line) word() (string, int) {
 	from := l.cursor
 	for from > 0 && wordRune(l.text[from-1]) {
@@ -115,7 +115,7 @@ func (l *line) complete(word string) {
 	l.replace(from, word)
 }
 
-// replace puts text in place of what stands between a column and the cursor.
+// replace replaces the text between a column and the cursor.
 func (l *line) replace(from int, text string) {
 	l.text = append(l.text[:from], l.text[l.cursor:]...)
 	l.cursor = from

@@ -10,28 +10,29 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Options are what the program gives the screens.
+// Options configure the UI.
 type Options struct {
 	Table *filter.Table // the fields that filters know
-	Theme string        // dark, light or mono; empty to guess
-	// Filter is in force from the start; empty for none.
+	Theme string        // dark, light or mono; empty to choose by the terminal
+	// Filter is the display filter at the start; empty for none.
 	Filter string
-	// Config is where layout and columns are kept; empty to keep nothing.
+	// Config is the file of layout and columns; empty to save nothing.
 	Config string
-	// Autopsy words how a connection ended; nil where no protocol has such pages.
-	Autopsy screens.WordAutopsy
-	// Files names the captures that can be looked at, and File is which of them this
-	// is. One capture alone needs no name.
+	// Autopsy describes how a connection ended. It is nil if no protocol has
+	// autopsies.
+	Autopsy screens.AutopsyFunc
+	// Files names the captures that the user can go to. File is the index of the
+	// open one. Files may be empty for a single capture.
 	Files []string
 	File  int
-	// Save begins a capture file for frames of the input.
+	// Save creates a capture file for frames of the input.
 	Save func(path string, in *capture.Input) (store.Saver, error)
 }
 
-// Model is the screens and how keys change them. It knows no terminal: app.go draws it.
-// Its methods want the store's lock held.
+// Model holds the screens, and how keys change them. It does not use the
+// terminal: app.go draws it. Its methods require the store's lock.
 type Model struct {
-	*browser.Browser // where the user is
+	*browser.Browser // the user's position
 	screens          *screens.Set
 	o                Options
 
@@ -39,18 +40,18 @@ type Model struct {
 	prompt prompt
 	keys   keyState
 	search screens.Search
-	hunt   *hunt
+	until  *untilRun
 	saving *saving
 
 	quit    bool
-	next    int    // the capture to go to when it quits; Options.File for none
-	leaving bool   // once what is being saved is
-	copied  string // to be put on the clipboard
+	next    int    // index of the capture to open after quitting; Options.File for none
+	leaving bool   // quit when the file is saved
+	copied  string // text for the clipboard
 	redraw  bool
-	suspend bool // it asks for the shell, until that goes on with the program
+	suspend bool // the user asked for the shell (Ctrl-Z)
 }
 
-// NewModel makes the model of a store.
+// NewModel returns the model of a store.
 func NewModel(s *store.Store, o Options) *Model {
 	layout := &browser.Layout{}
 	if o.Config != "" {
@@ -69,10 +70,10 @@ func NewModel(s *store.Store, o Options) *Model {
 	return m
 }
 
-// screen is the one that is shown.
+// screen returns the screen of the current view.
 func (m *Model) screen() screens.Screen { return m.screens.Screen(m.View) }
 
-// countText writes a count that comes before a key.
+// countText formats the count typed before a key.
 func countText(n int) string {
 	if n == 0 {
 		return ""

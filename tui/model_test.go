@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// The state that the screens show equals that of a tracker which was stepped
-// from the flow's first packet, at random packets.
+// At random packets, the state on screen equals that of a tracker which was
+// stepped from the flow's first packet.
 func TestStateEqualsAFoldFromTheStart(t *testing.T) {
 	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_falseack.server.pcapng.gz",
 		"reliable-two-clients.server.pcap.gz"} {
@@ -63,7 +63,7 @@ func TestStateEqualsAFoldFromTheStart(t *testing.T) {
 	}
 }
 
-// What became of a packet, as the list shows it, is what the events say.
+// The fates of packets in the list agree with the events.
 func TestFatesEqualEvents(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	m.Store.Lock()
@@ -108,8 +108,7 @@ func TestFatesEqualEvents(t *testing.T) {
 	}
 }
 
-// Every key of the table does something sensible in every view, and none panics,
-// whatever was pressed before.
+// In every view every key works, and none panics, whatever was pressed before.
 func TestAnyKeys(t *testing.T) {
 	var keys []string
 	for _, b := range bindingTable() {
@@ -145,7 +144,8 @@ func TestAnyKeys(t *testing.T) {
 	}
 }
 
-// A story: to a finding, from there to the packet that settled a fate, and back.
+// A story: open a finding, go from there to the packet that settled a fate, and
+// return.
 func TestStory(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screenOf(t, m, 160, 50)
@@ -165,8 +165,8 @@ func TestStory(t *testing.T) {
 	}
 	press(m, "brel.lost<Enter>")
 	screenOf(t, m, 160, 50)
-	if m.hunt.running() || m.hunt.found < 0 {
-		t.Fatal("the hunt for a lost packet found none")
+	if m.until.running() || m.until.found < 0 {
+		t.Fatal("the run until a lost packet found none")
 	}
 	if !m.Store.Entry(m.Selected).Marks.Has(machine.EventLost) {
 		t.Errorf("break-when stopped at %s, where nothing was lost", m.SelectedFrame())

@@ -5,8 +5,8 @@ import (
 	"github.com/ackscope/ackscope/tui/screens"
 )
 
-// rowAt returns how far below the cursor of the view's table a place of the screen is;
-// false for none, such as what stands beside or below the rows.
+// rowAt returns the distance of a screen position from the cursor of the view's
+// table, in rows. It returns false for a position outside the rows.
 func (m *Model) rowAt(x, y int) (by int, ok bool) {
 	t, ok := m.screen().(screens.Table)
 	if !ok {
@@ -25,8 +25,8 @@ func (m *Model) isTable() bool {
 	return ok
 }
 
-// click selects what is at a place of the screen; the head of a column of the
-// flows sorts by it, and turns the order around.
+// click selects the item at a position of the screen. A click on the head of a
+// column of the flows sorts by it.
 func (m *Model) click(x, y int) {
 	m.Note = ""
 	m.Store.Turn()
@@ -45,7 +45,7 @@ func (m *Model) click(x, y int) {
 	}
 }
 
-// doubleClick opens what is at a place of the screen.
+// doubleClick opens the item at a position of the screen.
 func (m *Model) doubleClick(x, y int) {
 	m.Store.Turn()
 	if m.help || m.prompt.kind != promptNone {
@@ -59,7 +59,7 @@ func (m *Model) doubleClick(x, y int) {
 	m.screen().Enter(m.Browser)
 }
 
-// wheel scrolls what is at a place of the screen.
+// wheel scrolls the part of the screen under the mouse.
 func (m *Model) wheel(x, y, by int) {
 	m.Store.Turn()
 	if m.help {

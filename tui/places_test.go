@@ -10,8 +10,9 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// q goes back to where one came from: to the finding or the message that led to a
-// packet, past views that stand beside each other, and at last to the flows.
+// q returns to the view that led here. From a packet it returns to the finding
+// or message, and skips the other views of the packet. At last it returns to
+// the flows.
 func TestBack(t *testing.T) {
 	for _, c := range []struct {
 		keys string
@@ -45,8 +46,8 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// Places of the screen: the head of a column sorts, what stands beside a table or
-// below it is not a row of it, and under the help nothing is opened.
+// Positions of the screen: the head of a column sorts. Text beside or below a
+// table is not a row. While the help is shown nothing opens.
 func TestMousePlaces(t *testing.T) {
 	m := openModel(t, "u210_falseack.server.pcapng.gz")
 	screenOf(t, m, 160, 50)
@@ -70,7 +71,7 @@ func TestMousePlaces(t *testing.T) {
 		t.Error("a click on the help opened a flow")
 	}
 	m.help = false
-	m.doubleClick(5, 30) // below the only flow there is
+	m.doubleClick(5, 30) // below the only flow
 	m.Store.Unlock()
 	press(m, "F")
 	screenOf(t, m, 160, 24)
@@ -88,7 +89,7 @@ func TestMousePlaces(t *testing.T) {
 	m.Store.Unlock()
 }
 
-// However small the screen, the list is there.
+// The list is drawn on the smallest screens.
 func TestTinyScreens(t *testing.T) {
 	m := openModel(t, "u210_falseack.server.pcapng.gz")
 	screenOf(t, m, 80, 24)
@@ -102,7 +103,7 @@ func TestTinyScreens(t *testing.T) {
 	}
 }
 
-// Behind a command Tab puts what can stand there, in turn.
+// After a command Tab inserts its possible arguments, one after the other.
 func TestArgumentsComplete(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screenOf(t, m, 80, 24)
@@ -121,7 +122,7 @@ func TestArgumentsComplete(t *testing.T) {
 	}
 }
 
-// Of a line that is broken nothing is lost, and no part is too wide.
+// WrapLine loses no text, and no part is too wide.
 func TestWrapLine(t *testing.T) {
 	for _, line := range append(helpLines(), "", "short",
 		"  a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", strings.Repeat("x", 100), "\x1b[33m"+
@@ -143,8 +144,8 @@ func TestWrapLine(t *testing.T) {
 	}
 }
 
-// Where no round trip is known, as of an encrypted flow, the ladder says so in its
-// title, and not across the name of the selected packet.
+// An encrypted flow has no known round trip. The title of the ladder says so,
+// and does not cover the name of the selected packet.
 func TestFlatLadder(t *testing.T) {
 	m := openModel(t, "yojimbo-clean.client.pcap.gz")
 	screenOf(t, m, 120, 24)

@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/tui/screens"
 )
 
-// promptKind says what the line at the bottom asks for.
+// promptKind is the kind of line being edited.
 type promptKind uint8
 
 const (
@@ -26,22 +26,21 @@ const (
 
 var promptLabels = [promptKinds]string{"", "filter", "/", ":", "break when", "back to"}
 
-// prompt is the line being edited, of one kind at a time; each kind has its own
-// history.
+// prompt is the line being edited. Each kind has its own history.
 type prompt struct {
 	kind   promptKind
 	line   line
 	pasts  [promptKinds][]string
-	check  check    // of a filter: what is said of the text so far
-	shown  []string // what could complete the word at the cursor
-	chosen int      // of them; -1 for none
+	check  check    // of a filter: the result for the text so far
+	shown  []string // completions of the word at the cursor
+	chosen int      // index in shown; -1 for none
 }
 
-// check is what is to be said of a filter's text.
+// check is the result of checking a filter's text.
 type check struct {
 	state  checkState
-	text   string // of the error
-	column int    // where it is, from 0
+	text   string // text of the error
+	column int    // column of the error, from 0
 }
 
 type checkState uint8
@@ -66,7 +65,7 @@ func (m *Model) ask(k promptKind) {
 	m.recheck()
 }
 
-// promptKey takes a key while the line is open.
+// promptKey handles a key while the line is open.
 func (m *Model) promptKey(k string) {
 	p := &m.prompt
 	switch k {
@@ -90,7 +89,7 @@ func (m *Model) promptKey(k string) {
 	m.recheck()
 }
 
-// Paste takes pasted text.
+// Paste inserts pasted text.
 func (m *Model) Paste(s string) {
 	if m.prompt.kind == promptNone {
 		m.ask(promptFilter)
@@ -108,7 +107,7 @@ func (p *prompt) filters() bool {
 	return p.kind == promptFilter || p.kind == promptBreak || p.kind == promptBreakBack
 }
 
-// recheck reports whether the text is a filter.
+// recheck checks the text of a filter.
 func (m *Model) recheck() {
 	p := &m.prompt
 	if !p.filters() {
@@ -128,7 +127,8 @@ func (m *Model) checkFilter(text string) check {
 		return check{state: checkValid}
 	}
 	c := check{state: checkInvalid, text: err.Error(), column: bad.Offset}
-	// What only lacks its end, or ends in the start of a name, is not wrong yet.
+	// A text that lacks its end, or ends in the beginning of a name, is
+	// incomplete, not invalid.
 	if bad.Offset >= len(strings.TrimRight(text, " ")) || len(m.completions(text)) > 0 &&
 		strings.HasSuffix(text, lastWord(text)) && bad.Offset+len(lastWord(text)) == len(text) {
 		c.state = checkIncomplete
@@ -144,7 +144,7 @@ func lastWord(text string) string {
 	return text[i:]
 }
 
-// completions lists what could stand for the word that ends the text.
+// completions returns the possible completions of the word that ends the text.
 func (m *Model) completions(text string) []string {
 	word := lastWord(text)
 	var out []string
@@ -173,12 +173,12 @@ func (m *Model) completions(text string) []string {
 			out = append(out, f.Name)
 		}
 	}
-	// The shorter ones first: a protocol before its fields.
+	// Names with fewer dots first: a protocol before its fields.
 	sort.SliceStable(out, func(i, j int) bool { return strings.Count(out[i], ".") < strings.Count(out[j], ".") })
 	return out
 }
 
-// beginWith returns those of some words that begin with a text and go on.
+// beginWith returns the words that are longer than a text and begin with it.
 func beginWith(words []string, text string) (out []string) {
 	for _, w := range words {
 		if strings.HasPrefix(w, text) && w != text {
@@ -188,7 +188,8 @@ func beginWith(words []string, text string) (out []string) {
 	return out
 }
 
-// argumentsOf lists what can stand behind a command; nil where that is no choice.
+// argumentsOf returns the possible arguments of a command, or nil if it takes
+// any.
 func (m *Model) argumentsOf(name string) (out []string) {
 	switch name {
 	case "theme":
@@ -210,8 +211,9 @@ func (m *Model) argumentsOf(name string) (out []string) {
 	return out
 }
 
-// argumentAt returns where the argument of the command begins that is completed as a
-// whole, since it may have blanks in it; false for words.
+// argumentAt returns the column at which a command's argument begins, if the
+// argument is completed as a whole. It returns false for commands that complete
+// single words. Whole arguments may contain blanks.
 func (p *prompt) argumentAt() (int, bool) {
 	name, _, ok := strings.Cut(p.line.String(), " ")
 	if p.kind != promptCommand || !ok || name == "columns" || name == "filter" || name == "break" {
@@ -220,7 +222,7 @@ func (p *prompt) argumentAt() (int, bool) {
 	return len([]rune(name)) + 1, true
 }
 
-// completeNext puts the next completion in place of the word at the cursor.
+// completeNext replaces the word at the cursor by the next completion.
 func (m *Model) completeNext(way int) {
 	p := &m.prompt
 	if p.shown == nil {
@@ -243,7 +245,7 @@ func (m *Model) completeNext(way int) {
 	p.shown, p.chosen = shown, chosen
 }
 
-// accept takes the line as it stands.
+// accept runs the line.
 func (m *Model) accept() {
 	p := &m.prompt
 	text := strings.TrimSpace(p.line.String())
@@ -255,7 +257,7 @@ func (m *Model) accept() {
 			if errors.As(err, &bad) {
 				p.line.cursor = min(len([]rune(text[:min(bad.Offset, len(text))])), len(p.line.text))
 			}
-			return // to be mended
+			return // the user can correct it
 		}
 		p.remember()
 		kind := p.kind
@@ -264,9 +266,9 @@ func (m *Model) accept() {
 		case promptFilter:
 			m.filterBy(f)
 		case promptBreak:
-			m.breakWhen(f, 1)
+			m.runUntil(f, 1)
 		case promptBreakBack:
-			m.breakWhen(f, -1)
+			m.runUntil(f, -1)
 		}
 		return
 	}
@@ -288,7 +290,7 @@ func (p *prompt) remember() {
 	p.pasts[p.kind] = p.line.history
 }
 
-// filterBy shows what passes a filter; nil for everything.
+// filterBy shows the packets that pass a filter; nil shows all.
 func (m *Model) filterBy(f *filter.Filter) {
 	if f == nil && m.Filter == nil {
 		return
@@ -305,7 +307,7 @@ func (m *Model) filterBy(f *filter.Filter) {
 	}
 }
 
-// searchFor sets what is looked for and goes to the first match.
+// searchFor sets the search and goes to the first match.
 func (m *Model) searchFor(text string) {
 	if text == "" {
 		return

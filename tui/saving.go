@@ -7,13 +7,13 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// saving is packets on their way into a capture file of some name.
+// saving is the job that saves packets, and its file's name.
 type saving struct {
 	path string
 	*store.Saving
 }
 
-// saveShown begins to write the packets shown to a capture file.
+// saveShown starts to save the packets on screen to a capture file.
 func (m *Model) saveShown(path string) {
 	switch {
 	case path == "":
@@ -22,7 +22,7 @@ func (m *Model) saveShown(path string) {
 	case m.o.Save == nil:
 		m.Fail("saving is not possible here")
 		return
-	case m.Sieve != nil && !m.Sieve.Done() && !m.Store.Growing():
+	case m.FilterJob != nil && !m.FilterJob.Done() && !m.Store.Growing():
 		m.Fail("the filter is still at work: try again when it is through")
 		return
 	case m.saving != nil && !m.saving.Done:
@@ -34,14 +34,15 @@ func (m *Model) saveShown(path string) {
 		m.Fail("%v", err)
 		return
 	}
-	m.saving = &saving{path, m.Store.Save(out, m.Sieve)}
+	m.saving = &saving{path, m.Store.Save(out, m.FilterJob)}
 }
 
-// leaveProgram ends the program; while packets are being saved once they are, so
-// that the file is whole. Who asks again leaves at once.
+// leaveProgram quits. If a file is being saved, it quits when the file is
+// complete; a second call quits at once.
 func (m *Model) leaveProgram() { m.leaveFor(m.o.File) }
 
-// leaveFor does so to go to another capture; to none where it is this one.
+// leaveFor quits in the same way, to open another capture. The current file
+// means none.
 func (m *Model) leaveFor(file int) {
 	m.next = file
 	if x := m.saving; x != nil && !x.Done && !m.leaving {
@@ -52,7 +53,7 @@ func (m *Model) leaveFor(file int) {
 	m.quit = true
 }
 
-// settleSaving tells how saving has ended.
+// settleSaving reports the end of saving.
 func (m *Model) settleSaving() {
 	x := m.saving
 	if x == nil || !x.Done {
@@ -68,7 +69,8 @@ func (m *Model) settleSaving() {
 	m.Say("%s written to %s", show.Plural(x.Total, "packet"), x.path)
 }
 
-// progress says in a few words how far saving is; empty for nothing to save.
+// progress describes the state of saving in a few words. It returns "" if
+// nothing is saved.
 func (x *saving) progress() string {
 	if x == nil {
 		return ""

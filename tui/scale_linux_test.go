@@ -23,9 +23,9 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// TestScale measures a large capture, ACKSCOPE_SCALE=FILE.pcap: when the first
-// screen stands, how long both runs take, how long a jump with its state does,
-// and what memory the heap holds.
+// TestScale measures a large capture, ACKSCOPE_SCALE=FILE.pcap. It prints the
+// time to the first screen, of both runs, and of a jump with its state. It also
+// prints the size of the heap.
 func TestScale(t *testing.T) {
 	path := os.Getenv("ACKSCOPE_SCALE")
 	if path == "" {
@@ -107,7 +107,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// threadTime is what the thread has taken of the processor.
+// threadTime returns the processor time that the thread has used.
 func threadTime(t *testing.T) time.Duration {
 	const thread = 1 // RUSAGE_THREAD
 	var u syscall.Rusage

@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden screens anew")
 
-// openModel reads a capture of the repository through and gives a model of it.
+// openModel reads a capture of the repository and returns its model.
 func openModel(t testing.TB, name string) *Model {
 	t.Helper()
 	return openPath(t, testenv.Capture(t, name))
@@ -61,10 +61,10 @@ func openPath(t testing.TB, path string) *Model {
 		}})
 }
 
-// counts has how much of a store's work goes on in the background, by store.
+// counts maps a store to the number of its running background jobs.
 var counts sync.Map
 
-// count counts it from now on.
+// count starts to count a store's background jobs.
 func count(s *store.Store) {
 	n := &atomic.Int32{}
 	counts.Store(s, n)
@@ -77,7 +77,8 @@ func count(s *store.Store) {
 	}
 }
 
-// running returns it; 0 for a store that is not counted.
+// running returns the number of running background jobs, or 0 for a store that
+// is not counted.
 func running(s *store.Store) int32 {
 	if n, ok := counts.Load(s); ok {
 		return n.(*atomic.Int32).Load()
@@ -85,7 +86,7 @@ func running(s *store.Store) int32 {
 	return 0
 }
 
-// await waits until something holds, under the store's lock.
+// await waits until a condition holds, which it checks under the store's lock.
 func await(t testing.TB, s *store.Store, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(2 * time.Millisecond) {
@@ -101,7 +102,7 @@ func await(t testing.TB, s *store.Store, holds func() bool) {
 	}
 }
 
-// screenOf draws the model as it is once everything that it looks for is found.
+// screenOf draws the model when its background jobs have ended.
 func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 	t.Helper()
 	screen := tcell.NewSimulationScreen("UTF-8")
@@ -119,15 +120,15 @@ func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 		defer m.Store.Unlock()
 		m.draw(draw.NewCanvas(screen, th))
 	}
-	paint() // begins what it needs
+	paint() // starts the jobs that the screen needs
 	await(t, m.Store, func() bool { return running(m.Store) == 0 })
 	paint()
-	paint() // what a first drawing settles, the second shows
+	paint() // the second drawing shows what the first one started
 	screen.Show()
 	return screen
 }
 
-// textOf returns what a screen shows, without blanks at the ends of lines.
+// textOf returns the text of a screen, without blanks at the ends of lines.
 func textOf(screen tcell.SimulationScreen) string {
 	cells, w, h := screen.GetContents()
 	var b strings.Builder
@@ -146,7 +147,7 @@ func textOf(screen tcell.SimulationScreen) string {
 	return b.String()
 }
 
-// press gives keys to the model: names in < >, else single characters.
+// press presses keys: names in < >, or single characters.
 func press(m *Model, keys string) {
 	for keys != "" {
 		k := keys[:1]
@@ -162,7 +163,7 @@ func press(m *Model, keys string) {
 	}
 }
 
-// The screens of every view, as users see them, at both sizes.
+// The screens of all views, as users see them, in two sizes.
 func TestScreens(t *testing.T) {
 	for _, c := range []struct{ name, capture, keys string }{
 		{"flows", "reliable-two-clients.server.pcap.gz", ""},

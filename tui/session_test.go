@@ -12,14 +12,14 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// terminal is a shell in a real terminal (tmux), of its own server.
+// testTerminal is a shell in a real terminal: a tmux server of its own.
 type testTerminal struct {
 	t    testing.TB
 	tmux string
 	name string
 }
 
-// newTerminal begins a shell, with more of the environment where that is given.
+// newTerminal starts a shell with additional environment variables.
 func newTerminal(t testing.TB, width, height string, env ...string) *testTerminal {
 	t.Helper()
 	x := &testTerminal{t: t, tmux: testenv.Need(t, "tmux"), name: filepath.Join(t.TempDir(), "tmux")}
@@ -31,8 +31,8 @@ func newTerminal(t testing.TB, width, height string, env ...string) *testTermina
 	return x
 }
 
-// session begins a test that is a session in a terminal: most of it is waiting, so
-// others go on meanwhile; -short leaves it out.
+// session marks a test as a session in a terminal. Such tests mostly wait, so
+// they run in parallel; -short skips them.
 func session(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -50,13 +50,13 @@ func (x *testTerminal) do(args ...string) string {
 	return string(out)
 }
 
-// keys sends keys, by tmux' names; one that is no name is typed.
+// keys sends keys by their tmux names. Other words are typed.
 func (x *testTerminal) keys(keys ...string) {
 	x.t.Helper()
 	x.do(append([]string{"send-keys"}, keys...)...)
 }
 
-// run types a command line.
+// run types a command line and Enter.
 func (x *testTerminal) run(line string) { x.t.Helper(); x.typed(line); x.keys("Enter") }
 
 // seen returns the screen with its colours.
@@ -64,7 +64,7 @@ func (x *testTerminal) seen() string { x.t.Helper(); return x.do("capture-pane",
 
 func (x *testTerminal) typed(text string) { x.t.Helper(); x.do("send-keys", "-l", text) }
 
-// see waits until the screen shows what the expression says, and gives the screen.
+// see waits until the screen matches an expression, and returns the screen.
 func (x *testTerminal) see(expr string) string {
 	x.t.Helper()
 	re := regexp.MustCompile(expr)
@@ -78,8 +78,8 @@ func (x *testTerminal) see(expr string) string {
 	return ""
 }
 
-// A session as a netcode engineer has one: open a capture, filter, go to a
-// finding, read both sides' state, go to the packet that settled it, leave.
+// A typical session: open a capture, filter, open a finding, read both sides'
+// state, go to the packet that settled it, leave.
 func TestTUISession(t *testing.T) {
 	program := testenv.Ackscope(t)
 	x := newTerminal(t, "160", "50")
@@ -117,7 +117,7 @@ func TestTUISession(t *testing.T) {
 	x.see("as before")
 }
 
-// After SIGTERM the terminal is as it was.
+// SIGTERM restores the terminal.
 func TestTUIEndedBySignal(t *testing.T) {
 	program := testenv.Ackscope(t)
 	x := newTerminal(t, "80", "24")

@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// crowd is a capture of so many packets: the first and the last are of one flow,
-// the others of as many flows as are asked for.
+// crowd is a capture of so many packets. The first and the last belong to one
+// flow, the others to the given number of flows.
 func crowd(t *testing.T, packets, flows int) *driver {
 	t.Helper()
 	x := sample{linkType: 101} // raw IP
@@ -46,8 +46,9 @@ func crowd(t *testing.T, packets, flows int) *driver {
 	return d
 }
 
-// What a key or a drawing does on the UI's thread is bounded by the screen and by
-// a share, not by the capture: cells and steps are counted.
+// A key or a drawing does limited work on the UI's thread, however long the
+// capture. The screen and a share of steps limit it: the test counts cells and
+// steps.
 func TestKeysAndDrawingsAreBounded(t *testing.T) {
 	const packets, w, h = 100_000, 160, 50
 	d := crowd(t, packets, 3*store.FlowsAtOnce)
@@ -85,8 +86,8 @@ func TestKeysAndDrawingsAreBounded(t *testing.T) {
 	}
 }
 
-// What a share is too short for goes on in the background, and ends where it
-// would have without one.
+// A search that exceeds its share continues in the background, and finds the
+// same packet.
 func TestASearchGoesOnInTheBackground(t *testing.T) {
 	const packets = 20_000
 	for _, share := range []int{1 << 40, 1 << 10} {
@@ -114,7 +115,7 @@ func TestASearchGoesOnInTheBackground(t *testing.T) {
 		if got := d.model.Selected; got != 0 {
 			t.Errorf("share %d: back to entry %d, expected 0", share, got)
 		}
-		// A user who has moved on is not moved away again.
+		// A search does not move a user who has moved on.
 		d.key("] G")
 		d.settle()
 		if got := d.model.Selected; share < packets && got != packets-1 {
@@ -123,7 +124,7 @@ func TestASearchGoesOnInTheBackground(t *testing.T) {
 	}
 }
 
-// Flows beyond those that are sorted at once are sorted in the background.
+// More flows than are sorted at once are sorted in the background.
 func TestManyFlowsAreSortedInTheBackground(t *testing.T) {
 	d := crowd(t, 3*store.FlowsAtOnce, 2*store.FlowsAtOnce)
 	d.draw()
@@ -139,7 +140,7 @@ func TestManyFlowsAreSortedInTheBackground(t *testing.T) {
 	}
 	for i := 1; i < len(order); i++ {
 		if x, y := order[i-1], order[i]; x.Packets[0]+x.Packets[1] > y.Packets[0]+y.Packets[1] {
-			t.Fatalf("flow %d with %v packets stands before flow %d with %v", x.ID, x.Packets, y.ID, y.Packets)
+			t.Fatalf("flow %d with %v packets is before flow %d with %v", x.ID, x.Packets, y.ID, y.Packets)
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// soakRuns is how many runs of the soak test there are without an order.
+// soakRuns is the default number of runs of the soak test.
 const soakRuns = 200
 
-// TestSoak plays 60 random keys over each of many mutated captures, on screens of
-// any size. ACKSCOPE_TUI_SOAK says how many runs; ACKSCOPE_TUI_SEED which is the
-// first, so that one that failed is run again alone.
+// TestSoak plays 60 random keys over each of many mutated captures, on screens
+// of any size. ACKSCOPE_TUI_SOAK sets the number of runs. ACKSCOPE_TUI_SEED
+// sets the first seed, to repeat a run that failed.
 func TestSoak(t *testing.T) {
 	runs, first := number64(t, "ACKSCOPE_TUI_SOAK", soakRuns), number64(t, "ACKSCOPE_TUI_SEED", 1)
 	list, err := samples()
@@ -56,7 +56,7 @@ func TestSoak(t *testing.T) {
 			t.Errorf("ACKSCOPE_TUI_SOAK=1 ACKSCOPE_TUI_SEED=%d: %s", seed, fault)
 		}
 		if measure {
-			d.screen.SetSize(80, 24) // a thousand columns are the terminal's own doing
+			d.screen.SetSize(80, 24) // a terminal of a thousand columns costs memory of its own
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			used := after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
@@ -82,11 +82,11 @@ func TestSoak(t *testing.T) {
 
 const (
 	soakKeys    = 60
-	memoryEvery = 16 // runs: a collection of garbage costs as much as some runs
-	wholeEvery  = 4  // runs: of the others the simulated screen keeps no cells
+	memoryEvery = 16 // runs: a garbage collection costs as much as some runs
+	wholeEvery  = 4  // runs: in the others the simulated screen stores no cells
 )
 
-// played returns the fault of a run; empty for none.
+// played plays a run and returns its panic; "" for none.
 func played(d *driver, rng *rand.Rand) (fault string) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -102,8 +102,8 @@ func played(d *driver, rng *rand.Rand) (fault string) {
 	return ""
 }
 
-// watchdog ends the program where a run takes longer than a minute: some thousand
-// times what it should. So a hang names its seed.
+// watchdog ends the program when a run takes longer than a minute, which is
+// some thousand times the expected time. So a hang names its seed.
 func watchdog(now <-chan uint64) {
 	const bound = time.Minute
 	seed := uint64(0)

@@ -16,25 +16,25 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// told is a side as `ackscope state --json` tells it.
-type told struct {
+// printedSide is a side as `ackscope state --json` prints it.
+type printedSide struct {
 	Frame   uint64
 	Flow    int
 	Side    string
-	Windows []toldWindow
-	Gauges  []toldGauge
-	Tables  []toldTable
+	Windows []printedWindow
+	Gauges  []printedGauge
+	Tables  []printedTable
 }
 
-type toldWindow struct {
+type printedWindow struct {
 	Name, Cells, Certainty string
 	First                  int64
 	Next                   int64 // -1 for null
 	Size                   int
-	Slots                  []toldSlot
+	Slots                  []printedSlot
 }
 
-type toldSlot struct {
+type printedSlot struct {
 	Index      int
 	Sequence64 int64
 	Cell       string
@@ -44,31 +44,31 @@ type toldSlot struct {
 	Bit        uint8
 }
 
-type toldGauge struct {
+type printedGauge struct {
 	Name, Unit, Certainty string
 	Value                 float64
 }
 
-type toldTable struct {
+type printedTable struct {
 	Name    string
 	Columns []string
 	Rows    [][]string
 }
 
-// tell formats a view of the inspector's model in the same way.
-func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
-	x := told{Frame: frame, Flow: flow, Side: side.String(), Windows: []toldWindow{}, Gauges: []toldGauge{},
-		Tables: []toldTable{}}
+// printedView formats a view of the state inspector in the same way.
+func printedView(frame uint64, flow int, side machine.Side, v *machine.View) printedSide {
+	x := printedSide{Frame: frame, Flow: flow, Side: side.String(), Windows: []printedWindow{}, Gauges: []printedGauge{},
+		Tables: []printedTable{}}
 	for i := range v.Windows {
 		w := &v.Windows[i]
-		y := toldWindow{Name: w.Name, Certainty: w.Grade.String(), First: w.First, Next: max(w.Next, -1), Size: w.Size,
-			Slots: []toldSlot{}}
+		y := printedWindow{Name: w.Name, Certainty: w.Grade.String(), First: w.First, Next: max(w.Next, -1), Size: w.Size,
+			Slots: []printedSlot{}}
 		for _, c := range w.Cells {
 			y.Cells += string(c.Rune())
 		}
 		for j := range w.Slots {
 			s := &w.Slots[j]
-			z := toldSlot{Index: s.Index, Sequence64: s.Sequence64, Cell: show.CellWords[s.Cell], Certainty: s.Grade.String(),
+			z := printedSlot{Index: s.Index, Sequence64: s.Sequence64, Cell: show.CellWords[s.Cell], Certainty: s.Grade.String(),
 				Frame: s.Ref.Frame()}
 			if s.SettledBy != 0 {
 				z.ByFrame, z.Bit = s.SettledBy.Frame(), s.Bit
@@ -79,11 +79,11 @@ func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
 	}
 	for i := range v.Gauges {
 		g := &v.Gauges[i]
-		x.Gauges = append(x.Gauges, toldGauge{g.Name, g.Unit, g.Grade.String(), math.Round(g.Value*1e6) / 1e6})
+		x.Gauges = append(x.Gauges, printedGauge{g.Name, g.Unit, g.Grade.String(), math.Round(g.Value*1e6) / 1e6})
 	}
 	for i := range v.Tables {
 		t := &v.Tables[i]
-		y := toldTable{Name: t.Name, Columns: append([]string{}, t.Columns...), Rows: [][]string{}}
+		y := printedTable{Name: t.Name, Columns: append([]string{}, t.Columns...), Rows: [][]string{}}
 		for _, row := range t.Rows {
 			y.Rows = append(y.Rows, append([]string{}, row...))
 		}
@@ -92,8 +92,8 @@ func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
 	return x
 }
 
-// What the state inspector shows at a packet that was gone to by keys equals
-// what the command `ackscope state` tells of it, at random packets.
+// At random packets, the state inspector shows what the command `ackscope
+// state` prints.
 func TestStateEqualsTheCommand(t *testing.T) {
 	program := testenv.Ackscope(t)
 	srdp := filepath.Join(t.TempDir(), "srdp.pcapng")
@@ -121,19 +121,19 @@ func TestStateEqualsTheCommand(t *testing.T) {
 			press(m, ":flow "+strconv.Itoa(f.ID)+"<Enter>"+frame+"GS")
 			text := textOf(screenOf(t, m, 160, 50))
 			out := testenv.Output(t, program, "state", "--json", "--flow", strconv.Itoa(f.ID), "--at", frame, path)
-			// A window whose next is not known has null there.
+			// A window whose next is unknown has null there.
 			decoder := json.NewDecoder(bytes.NewReader(bytes.ReplaceAll(out, []byte(`"next":null`), []byte(`"next":-1`))))
 			for _, side := range []machine.Side{machine.A, machine.B} {
-				want := told{Windows: []toldWindow{}, Gauges: []toldGauge{}, Tables: []toldTable{}}
+				want := printedSide{Windows: []printedWindow{}, Gauges: []printedGauge{}, Tables: []printedTable{}}
 				if err := decoder.Decode(&want); err != nil {
 					t.Fatal(err)
 				}
-				got := tell(m.Store.Entry(m.Selected).Ref.Frame(), f.ID, side, &m.screens.State.Views[side])
+				got := printedView(m.Store.Entry(m.Selected).Ref.Frame(), f.ID, side, &m.screens.State.Views[side])
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command tells\n%+v", filepath.Base(path), frame,
+					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command prints\n%+v", filepath.Base(path), frame,
 						side, got, want)
 				}
-				// And what is drawn is that: the newest row of the first window.
+				// The screen shows the same: the newest row of the first window.
 				if w := want.Windows; len(w) > 0 && w[0].Cells != "" && !strings.Contains(text, newestRow(&w[0], 32)) &&
 					!strings.Contains(text, newestRow(&w[0], 16)) {
 					t.Errorf("%s, frame %s, side %s: the screen does not show %q:\n%s", filepath.Base(path), frame, side,
@@ -144,9 +144,9 @@ func TestStateEqualsTheCommand(t *testing.T) {
 	}
 }
 
-// newestRow returns the last row of a window as the strips have it: its first
-// sequence, then cells in groups of eight.
-func newestRow(w *toldWindow, per int64) string {
+// newestRow returns the last row of a window as the screen formats it: its
+// first sequence, then cells in groups of eight.
+func newestRow(w *printedWindow, per int64) string {
 	last := w.First + int64(len(w.Cells)) - 1
 	row := last - last%per
 	text := strconv.FormatInt(row, 10) + "  "

@@ -2,5 +2,5 @@
 
 package tui
 
-// stopProcess does nothing: programs cannot be stopped here.
+// stopProcess does nothing: this system cannot stop a process.
 func stopProcess() {}

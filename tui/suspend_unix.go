@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// stopProcess stops the program and what stands beside it in its pipeline, as the
-// terminal does at Ctrl-Z, and returns when the shell goes on with it.
+// stopProcess stops the process group, as the terminal does at Ctrl-Z. It
+// returns when the shell continues the group.
 func stopProcess() {
 	goesOn := make(chan os.Signal, 1)
 	signal.Notify(goesOn, syscall.SIGCONT)
@@ -20,6 +20,6 @@ func stopProcess() {
 	}
 	select {
 	case <-goesOn:
-	case <-time.After(200 * time.Millisecond): // without a shell that could go on with it nothing stops
+	case <-time.After(200 * time.Millisecond): // without a shell to continue it, the group does not stop
 	}
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// crashing is the environment variable that has this test program show a capture
-// and then crash on purpose, in the foreground or in the background.
+// crashing is an environment variable. It makes this test program show a
+// capture and crash on purpose: in the foreground ("draw") or in the background
+// ("work").
 const crashing = "ACKSCOPE_TUI_CRASH"
 
 func TestMain(m *testing.M) {
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// crash shows a capture; the page of an autopsy (A) panics: "draw" where keys are
-// taken and screens drawn, "work" in the background.
+// crash shows a capture. Saving packets (:w) panics in the foreground, an autopsy
+// (A) in the background.
 func crash(how, path string) {
 	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepAll})
 	if err != nil {
@@ -50,8 +51,7 @@ func crash(how, path string) {
 	os.Exit(0)
 }
 
-// After a crash, wherever it happens, the terminal is as it was, and what went
-// wrong can be read.
+// After a crash the terminal is restored, and the message can be read.
 func TestTUICrash(t *testing.T) {
 	session(t)
 	self, err := os.Executable()
@@ -73,7 +73,7 @@ func TestTUICrash(t *testing.T) {
 			if strings.Contains(screen, "gaffer/reliable") {
 				t.Errorf("the screen that was shown is still there:\n%s", screen)
 			}
-			// The cursor is shown and the mouse is not reported any more.
+			// The cursor is visible and mouse reports are off.
 			if got := strings.TrimSpace(
 				x.do("display-message", "-p", "#{cursor_flag} #{mouse_any_flag} #{alternate_on}")); got != "1 0 0" {
 				t.Errorf("cursor, mouse and alternate screen are %s, expected 1 0 0", got)
@@ -82,8 +82,8 @@ func TestTUICrash(t *testing.T) {
 	}
 }
 
-// What comes over a pipe is shown while it comes, kept in a file that has no
-// name, and can be gone to like that of a file.
+// Packets from a pipe appear while they arrive. They are kept in a file without
+// a name, and jumps work as in a file.
 func TestTUIPipe(t *testing.T) {
 	session(t)
 	program, dir := testenv.Ackscope(t), t.TempDir()
@@ -103,8 +103,8 @@ func TestTUIPipe(t *testing.T) {
 	if first == 0 || first >= 2332 {
 		t.Errorf("with a part of the capture come, %d packets are shown", first)
 	}
-	x.see(fmt.Sprintf(`%d/`, first)) // it stands at the newest
-	// What is kept has no name any more.
+	x.see(fmt.Sprintf(`%d/`, first)) // the selection follows the newest packet
+	// The file has no name any more.
 	if left, err := filepath.Glob(filepath.Join(dir, "ackscope-*")); err != nil || len(left) > 0 {
 		t.Errorf("kept under a name: %v, %v", left, err)
 	}
@@ -121,8 +121,8 @@ func TestTUIPipe(t *testing.T) {
 	x.see("left 0")
 }
 
-// follow returns what writes a part of a file into the terminal's pipe; the end of
-// the file closes it.
+// follow returns a function that writes a part of a file to the terminal's
+// pipe. At the end of the file it closes the pipe.
 func (x *testTerminal) follow(path string) func(from, to int) {
 	data := []byte(nil)
 	pipe := (*os.File)(nil)
@@ -151,7 +151,8 @@ func (x *testTerminal) follow(path string) func(from, to int) {
 	}
 }
 
-// number1 returns how many packets the right end of a screen's top line tells.
+// number1 returns the number of packets at the right end of a screen's top
+// line.
 func number1(screen string) int {
 	m := regexp.MustCompile(`/([\d,]+) +\?`).FindStringSubmatch(screen)
 	if m == nil {
@@ -161,8 +162,8 @@ func number1(screen string) int {
 	return n
 }
 
-// keepsUnlinked reports whether a process below a shell has a file of a folder
-// open that has no name any more.
+// keepsUnlinked reports whether a process below a shell has an unlinked file of
+// a folder open.
 func keepsUnlinked(shell, dir string) bool {
 	children, _ := exec.Command("pgrep", "-P", strings.TrimSpace(shell)).Output()
 	for pid := range strings.FieldsSeq(string(children) + " " + shell) {
@@ -177,8 +178,8 @@ func keepsUnlinked(shell, dir string) bool {
 	return false
 }
 
-// A live capture of a game between two real endpoints on loopback: flows, states
-// and what follows, while it goes on.
+// A live capture of a game between two real endpoints on loopback. The flows
+// and states follow it.
 func TestTUILive(t *testing.T) {
 	session(t)
 	program := testenv.Ackscope(t)
@@ -214,8 +215,7 @@ func TestTUILive(t *testing.T) {
 	x.see("left 0")
 }
 
-// Colours as the terminal has them, none where NO_COLOR asks for none, on either
-// background.
+// Colours follow the terminal, NO_COLOR and the background.
 func TestTUIColours(t *testing.T) {
 	session(t)
 	program := testenv.Ackscope(t)
@@ -252,17 +252,17 @@ func TestTUIColours(t *testing.T) {
 					t.Errorf("%s in the screen: %q", re, re.FindString(seen))
 				}
 			}
-			// Without colours the same is said.
+			// Without colours the screen says the same.
 			if !strings.Contains(text, "W loss-burst") || !strings.Contains(text, "N ack-window-edge") {
-				t.Errorf("severities are not told by letters:\n%s", text)
+				t.Errorf("severities have no letters:\n%s", text)
 			}
 			x.keys("Z", "Z")
 		})
 	}
 }
 
-// Over a terminal that is made smaller and larger: mouse, the clipboard, a layout
-// that is kept, packets that are saved.
+// A terminal that changes its size: the mouse, the clipboard, a saved layout,
+// saved packets.
 func TestTUITerminal(t *testing.T) {
 	session(t)
 	program, dir := testenv.Ackscope(t), t.TempDir()
@@ -273,7 +273,7 @@ func TestTUITerminal(t *testing.T) {
 	x.see(`gaffer/reliable`)
 	x.keys("Enter")
 	x.see(`both sides of flow 1 at frame 1\b`)
-	// A click on the eleventh row of the list, and the wheel over it.
+	// Click the eleventh row of the list, then turn the wheel over it.
 	x.typed("\x1b[<0;10;14M\x1b[<0;10;14m")
 	x.see(`both sides of flow 1 at frame 11\b`)
 	x.typed("\x1b[<65;10;14M")

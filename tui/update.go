@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/tui/screens"
 )
 
-// Key takes a key by its name: a character, or Enter, Esc, Up, Ctrl-F, …
+// Key handles a key by its name: a character, or Enter, Esc, Up, Ctrl-F, …
 func (m *Model) Key(k string) {
 	m.Note, m.copied = "", ""
 	m.Store.Turn()
@@ -56,8 +56,8 @@ func (m *Model) run(b *binding) {
 	b.do(m, n)
 }
 
-// find returns what a key or sequence means in this view: what is said for the
-// view itself goes first.
+// find returns the binding of a key or sequence in this view. A binding for the
+// view itself precedes one for all views.
 func (m *Model) find(k string) *binding {
 	var general *binding
 	table := bindingTable()
@@ -76,7 +76,7 @@ func (m *Model) find(k string) *binding {
 	return general
 }
 
-// begins reports whether a sequence begins with the key.
+// begins reports whether a key begins a sequence.
 func (m *Model) begins(k string) bool {
 	for _, b := range bindingTable() {
 		for _, s := range b.keys {
@@ -132,10 +132,10 @@ func (m *Model) markKey(kind, k string) {
 	}
 }
 
-// move moves the cursor of what has the keys.
+// move moves the cursor of the screen.
 func (m *Model) move(by int) { m.screen().Move(m.Browser, by) }
 
-// page moves by pages, or parts of one.
+// page moves by pages, or by parts of a page.
 func (m *Model) page(by, part int) {
 	m.move(by * max(screens.Page(m.Browser, m.screen())/part, 1))
 }
@@ -162,7 +162,7 @@ func (m *Model) ends(way int) { screens.End(m.Browser, m.screen(), way) }
 // openHelp shows the keys.
 func (m *Model) openHelp() { m.help, m.Text.List = true, draw.List{} }
 
-// zoom shows more closely what lies around the selected packet.
+// zoom magnifies the graphs or the ladder around the selected packet.
 func (m *Model) zoom(by int) {
 	if m.View == browser.Graphs {
 		m.screens.Graphs.Zoom(by)
@@ -171,8 +171,8 @@ func (m *Model) zoom(by int) {
 	}
 }
 
-// jumpBlocks goes from a message to the one that holds it back, or from a packet to the
-// message that it set free.
+// jumpBlocks goes from a message to the message that holds it back. From a
+// packet it goes to the message that the packet released.
 func (m *Model) jumpBlocks() {
 	if m.View == browser.Messages {
 		m.screens.Messages.JumpBlocking(m.Browser)
@@ -181,9 +181,9 @@ func (m *Model) jumpBlocks() {
 	}
 }
 
-// goBack closes the view; from the flows it leaves the program.
+// goBack closes the view. From the flows it leaves the program.
 func (m *Model) goBack() {
-	m.hunt.end()
+	m.until.end()
 	m.EndJob()
 	switch {
 	case m.View == browser.Flows:
@@ -194,12 +194,12 @@ func (m *Model) goBack() {
 	}
 }
 
-// interrupt stops what runs in the background, or the program.
+// interrupt stops background work. If there is none it leaves the program.
 func (m *Model) interrupt() {
 	switch {
 	case m.EndJob():
-	case m.hunt.running():
-		m.hunt.end()
+	case m.until.running():
+		m.until.end()
 	case m.View == browser.Replay && m.screens.Replay.Stop():
 	default:
 		m.leaveProgram()
@@ -208,7 +208,7 @@ func (m *Model) interrupt() {
 	m.Say("stopped")
 }
 
-// sorter is the table whose order keys change.
+// sorter returns the table whose order the keys change.
 func (m *Model) sorter() screens.Sorter {
 	if s, ok := m.screen().(screens.Sorter); ok {
 		return s

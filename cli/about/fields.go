@@ -13,7 +13,8 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// FieldsCommand builds `ackscope fields`: what filters and columns can name.
+// FieldsCommand builds `ackscope fields`, which lists the names for filters and
+// columns.
 func FieldsCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fields [NAME...]",
@@ -109,7 +110,8 @@ func fields(a *app.App, args []string) error {
 	return nil
 }
 
-// fieldKind names the type for eyes; what is only there or not has none.
+// fieldKind returns the name of a field's type. It is empty for a field that is
+// either present or absent.
 func fieldKind(f *filter.Field) string {
 	kind := f.Kind.String()
 	switch f.Kind {

@@ -12,10 +12,11 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// ProfileYAML writes a profile as a file that --profiles reads: every setting
-// with its value, and above it what it means.
+// ProfileYAML formats a profile as a file for --profiles. Each setting has its
+// value, and a comment above that explains it.
 func ProfileYAML(p *dissect.Protocol, x *dissect.Profile) ([]byte, error) {
-	// A profile from a user's file is no base; it starts from its own settings.
+	// A profile from a user's file cannot be a base: it starts from its own
+	// settings.
 	base, name := x.Name, "my-"+x.Name
 	settings, err := p.NewProfile(base)
 	if err != nil {
@@ -32,7 +33,7 @@ func ProfileYAML(p *dissect.Protocol, x *dissect.Profile) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// yamlWord writes a name: in quotes where YAML would take it for a number.
+// yamlWord formats a name. It quotes names that YAML would read as numbers.
 func yamlWord(s string) string {
 	if s != "" && (s[0] < 'a' || s[0] > 'z') {
 		return strconv.Quote(s)
@@ -40,7 +41,7 @@ func yamlWord(s string) string {
 	return s
 }
 
-// yamlWriter writes a struct of settings by its yaml tags.
+// yamlWriter formats a struct of settings by its yaml tags.
 type yamlWriter struct {
 	out  *bytes.Buffer
 	docs map[string]string
@@ -48,7 +49,7 @@ type yamlWriter struct {
 
 const commentWidth = 110
 
-// comment writes text behind #, broken into lines.
+// comment writes text as # comments, broken into lines.
 func comment(b *bytes.Buffer, indent, text string) {
 	line := indent + "#"
 	for word := range strings.FieldsSeq(text) {
@@ -91,7 +92,7 @@ func (w *yamlWriter) structure(v reflect.Value, indent, path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
-		if text == "" { // nothing is set: shown, but left out
+		if text == "" { // not set: shown as a comment
 			fmt.Fprintf(w.out, "%s# %s:\n", indent, name)
 			continue
 		}
@@ -105,7 +106,7 @@ func isText(v reflect.Value) bool {
 	return ok
 }
 
-// yamlValue writes a value on one line; empty for a pointer to nothing.
+// yamlValue formats a value on one line. It returns "" for a nil pointer.
 func yamlValue(v reflect.Value) (string, error) {
 	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
 		b, err := m.MarshalText()
@@ -119,7 +120,7 @@ func yamlValue(v reflect.Value) (string, error) {
 		case v.Elem().Kind() == reflect.Uint32:
 			return fmt.Sprintf("%#010x", v.Elem().Uint()), nil
 		case v.Elem().Kind() == reflect.Struct:
-			return "", nil // a schema: too large for a line, and its file is where it is read
+			return "", nil // a schema is too large for a line; its own file shows it
 		}
 		return yamlValue(v.Elem())
 	case reflect.Bool:

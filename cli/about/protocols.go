@@ -14,7 +14,8 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// ProtocolsCommand builds `ackscope protocols`: what is known, and each profile as a file to start from.
+// ProtocolsCommand builds `ackscope protocols`, which lists protocols, and
+// prints profiles as files to start from.
 func ProtocolsCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "protocols [NAME[:PROFILE]]",
@@ -152,7 +153,7 @@ func completeProfile(a *app.App, _ *cobra.Command, args []string, toComplete str
 	return withPrefix(out, toComplete), cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteDecodeAs completes what follows the comma of -d.
+// CompleteDecodeAs completes the profile after the comma of -d.
 func CompleteDecodeAs(a *app.App, c *cobra.Command, _ []string, toComplete string) ([]string,
 	cobra.ShellCompDirective) {
 	selector, target, ok := strings.Cut(toComplete, ",")
@@ -177,7 +178,7 @@ func withPrefix(list []string, prefix string) []string {
 	return out
 }
 
-// LoadProfiles reads --profiles and --keys: from then on the registry knows them.
+// LoadProfiles reads the files of --profiles and --keys into the registry.
 func LoadProfiles(a *app.App) error {
 	if len(a.Flags.Profiles) == 0 && a.Flags.Keys == "" && a.Flags.Schema == "" {
 		return nil
@@ -213,7 +214,7 @@ func LoadProfiles(a *app.App) error {
 	return nil
 }
 
-// namedFile is the file that a flag names; nil where it names none.
+// namedFile returns the file that a flag names, or nil.
 func namedFile(flag, path string) *dissect.File {
 	if path == "" {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// SchemaNames lists the outputs that have a schema, sorted.
+// SchemaNames returns the sorted names of the outputs that have a schema.
 func SchemaNames() (names []string) {
 	for _, s := range export.Schemas() {
 		names = append(names, s.Name)
@@ -26,8 +26,8 @@ func SchemaNames() (names []string) {
 	return names
 }
 
-// JSONRefused says that a command prints no JSON: where --json is taken, there is
-// a schema of what it brings.
+// JSONRefused is the error of a command that prints no JSON. Every command that
+// accepts --json has a schema.
 func JSONRefused(c *cobra.Command) error {
 	if slices.Contains(SchemaNames(), c.Name()) {
 		return nil
@@ -35,7 +35,8 @@ func JSONRefused(c *cobra.Command) error {
 	return fmt.Errorf("--json: %s prints no objects (`ackscope schema` has what others print)", c.CommandPath())
 }
 
-// SchemaCommand builds `ackscope schema`: JSON Schemas of what --json prints.
+// SchemaCommand builds `ackscope schema`, which prints the JSON Schema of what
+// --json prints.
 func SchemaCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [COMMAND]",
@@ -69,7 +70,7 @@ has one; docs/tables.md says the same for people.`,
 	}
 }
 
-// ManCommand builds `ackscope man`: manual pages.
+// ManCommand builds `ackscope man`, which writes manual pages.
 func ManCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "man FOLDER",
@@ -78,11 +79,12 @@ func ManCommand(a *app.App) *cobra.Command {
   man ackscope-findings`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			// The folder is asked for: it may be there, and parts of the way to it missing.
+			// The user names the folder: it may exist, and its parents may be
+			// missing.
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err
 			}
-			c.Root().DisableAutoGenTag = true // the same program writes the same pages
+			c.Root().DisableAutoGenTag = true // no date: the same program writes the same pages
 			return writeManual(a, c.Root(), args[0])
 		},
 	}
@@ -90,7 +92,7 @@ func ManCommand(a *app.App) *cobra.Command {
 	return c
 }
 
-// writeManual writes the page of a command, and those of the commands below it.
+// writeManual writes the manual pages of a command and of its subcommands.
 func writeManual(a *app.App, c *cobra.Command, folder string) error {
 	header := &doc.GenManHeader{Title: "ACKSCOPE", Section: "1", Source: "ackscope", Manual: "ackscope"}
 	path := filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+"."+header.Section)

@@ -20,23 +20,23 @@ import (
 	"github.com/ackscope/ackscope/outfile"
 )
 
-// App is one run of the program: what all commands share.
+// App is one run of the program. All commands share it.
 type App struct {
 	Streams
 	Registry   *dissect.Registry
 	Flags      flags
 	Outputs    outfile.Outputs
 	signalling sync.Once
-	signals    chan os.Signal // that end the program while files are unfinished; nil before
+	signals    chan os.Signal // end the program while files are unfinished; nil before EndOnSignals
 	Memory     budget
 	Restore    func() // undoes what the command set for the process
-	Headed     bool   // a heading of a recording was printed
+	Headed     bool   // the heading of a recording was printed
 	buffered   *bufio.Writer
 	FieldTable *filter.Table
 	NewEndings func() Endings
 }
 
-// flags are those that every command takes, and --join.
+// flags are the flags of every command, and --join.
 type flags struct {
 	Read     []string
 	JSON     bool
@@ -48,12 +48,12 @@ type flags struct {
 	Strict   bool
 	Color    string
 	Quiet    bool
-	Join     bool // of the commands that read several captures
-	// JoinGiven says that --join was given, be it as --join=false.
+	Join     bool // for commands that read several captures
+	// JoinGiven reports whether --join was given, even as --join=false.
 	JoinGiven bool
 }
 
-// Writer returns standard output, buffered: run flushes it.
+// Writer returns the buffered standard output, which run flushes.
 func (a *App) Writer() *bufio.Writer {
 	if a.buffered == nil {
 		a.buffered = bufio.NewWriterSize(a.Out, 64<<10)
@@ -61,7 +61,7 @@ func (a *App) Writer() *bufio.Writer {
 	return a.buffered
 }
 
-// Flush hands on what was printed to the system.
+// Flush writes the buffered output.
 func (a *App) Flush() error {
 	if a.buffered == nil {
 		return nil
@@ -71,7 +71,8 @@ func (a *App) Flush() error {
 
 func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Paths are the captures that the command line names: standard input if none.
+// Paths returns the captures that the command line names. If it names none, the
+// result is standard input.
 func (a *App) Paths(args []string) []string {
 	paths := append(append([]string(nil), a.Flags.Read...), args...)
 	if len(paths) == 0 {
@@ -80,7 +81,7 @@ func (a *App) Paths(args []string) []string {
 	return paths
 }
 
-// Awaits refuses to wait for a capture that somebody would have to type.
+// Awaits returns an error if the command would read a capture from a terminal.
 func (a *App) Awaits(args []string) error {
 	if len(args)+len(a.Flags.Read) == 0 {
 		if f, ok := a.In.(*os.File); ok && terminal(f) {
@@ -90,7 +91,7 @@ func (a *App) Awaits(args []string) error {
 	return nil
 }
 
-// Options are the analysis options that the flags ask for.
+// Options returns the analysis options that the flags set.
 func (a *App) Options() (analyze.Options, error) {
 	o := analyze.Options{Registry: a.Registry, Limits: a.Limits(0), Gone: a.LetGo}
 	if a.Flags.Vantage != "" {
@@ -111,7 +112,7 @@ func (a *App) Options() (analyze.Options, error) {
 	return o, nil
 }
 
-// portsOfProfiles returns the overrides that profiles ask for by naming ports.
+// portsOfProfiles returns the overrides of profiles that name ports.
 func (a *App) portsOfProfiles() (list []analyze.DecodeAs) {
 	for _, p := range a.Registry.Protocols() {
 		for _, x := range p.Profiles {
@@ -126,7 +127,7 @@ func (a *App) portsOfProfiles() (list []analyze.DecodeAs) {
 	return list
 }
 
-// parseDecodeAs reads tshark's form: udp.port==7777,gaffer:profile.
+// parseDecodeAs parses tshark's form: udp.port==7777,gaffer:profile.
 func (a *App) parseDecodeAs(text string) (analyze.DecodeAs, error) {
 	d := analyze.DecodeAs{Text: "-d " + text}
 	fail := func(format string, args ...any) (analyze.DecodeAs, error) {
@@ -173,8 +174,9 @@ func (a *App) parseDecodeAs(text string) (analyze.DecodeAs, error) {
 	return fail("%s has no profile %q: see `ackscope protocols %s`", name, profile, name)
 }
 
-// Ended says what to make of how reading ended: a cut capture is a warning
-// (an error with --strict), any other trouble is an error.
+// Ended returns the error to report when reading has ended with err. A cut
+// capture is a warning, and an error with --strict. Everything else is an
+// error.
 func (a *App) Ended(err error) error {
 	if err == nil {
 		return nil
@@ -188,7 +190,7 @@ func (a *App) Ended(err error) error {
 	return nil
 }
 
-// Tolerated reports whether reading ended in a way that is only warned of.
+// Tolerated reports whether reading ended in a way that only causes a warning.
 func (a *App) Tolerated(err error) bool {
 	var damaged *capture.DamageError
 	var cut *capture.CutError
@@ -197,14 +199,14 @@ func (a *App) Tolerated(err error) bool {
 
 // Warn prints a warning on a line of its own.
 func (a *App) Warn(text string) {
-	_ = a.Flush() // a failure comes back with the next one
+	_ = a.Flush() // the next Flush returns the error
 	if IsTerminal(a.Err) {
-		fmt.Fprint(a.Err, "\r\x1b[K") // a line of counts
+		fmt.Fprint(a.Err, "\r\x1b[K") // wipe a line of progress
 	}
 	a.Say("warning: ", errors.New(text))
 }
 
-// Advise prints a warning that -q leaves out.
+// Advise prints a warning that -q suppresses.
 func (a *App) Advise(text string) {
 	if !a.Flags.Quiet {
 		a.Warn(text)

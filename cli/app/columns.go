@@ -9,19 +9,19 @@ import (
 	"github.com/ackscope/ackscope/show/table"
 )
 
-// Columns prints a table of any length in little memory: the rows are made
-// twice, once for the widths and once for the eyes.
+// Columns prints a table of any length in little memory. It formats the rows
+// twice: first to measure the widths, then to print.
 type Columns struct {
 	Paint show.Painter
 	Heads []string
-	Right []bool // aligned to the right
-	Fit   int    // the terminal's width; 0: any
+	Right []bool // columns aligned to the right
+	Fit   int    // the terminal's width; 0 for no limit
 
 	cells []cell
 	text  []byte
 }
 
-// cell is one entry of a row; its text stands in columns.text.
+// cell is one entry of a row. Its text is in Columns.text.
 type cell struct {
 	from, to int
 	style    show.Style
@@ -29,8 +29,8 @@ type cell struct {
 
 const columnGap = 2
 
-// Add appends the next cell of the row: fill writes its text, in which what a
-// terminal would obey is escaped.
+// Add appends the next cell of the row. fill writes the text; Add escapes
+// control characters.
 func (c *Columns) Add(s show.Style, fill func(to []byte) []byte) {
 	from := len(c.text)
 	c.text = fill(c.text)
@@ -45,8 +45,8 @@ func (c *Columns) Str(s show.Style, text string) {
 	c.Add(s, func(to []byte) []byte { return append(to, text...) })
 }
 
-// Render prints n rows under the heads; row adds the cells of one. Columns
-// without any text are left out.
+// Render prints n rows below the headings. row adds the cells of one row.
+// Columns without any text are omitted.
 func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {
 	places := c.fitted(n, row).Places()
 	var line []byte
@@ -72,7 +72,7 @@ func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {
 	return nil
 }
 
-// fitted fits the columns to what the rows hold.
+// fitted returns the table with columns as wide as the rows need.
 func (c *Columns) fitted(n int, row func(i int)) *table.Table {
 	of := make([]table.Column, len(c.Heads))
 	for j, head := range c.Heads {
@@ -99,7 +99,7 @@ func (c *Columns) make(i int, row func(int)) {
 	row(i)
 }
 
-// put appends a text at its place; the places before it are filled.
+// put appends a text at its position, after blanks.
 func (c *Columns) put(line, text []byte, s show.Style, p table.Place) []byte {
 	width := utf8.RuneCount(text)
 	before := p.Start(width) - p.At
@@ -118,7 +118,7 @@ func AppendBlanks(to []byte, n int) []byte {
 	return to
 }
 
-// finish ends a line, without the blanks before its end.
+// finish ends a line and removes its trailing blanks.
 func finish(line []byte) []byte {
 	for len(line) > 0 && line[len(line)-1] == ' ' {
 		line = line[:len(line)-1]

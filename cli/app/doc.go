@@ -1,5 +1,5 @@
-// Package app is one run of the program: the flags that all commands take, standard
-// streams, output files, memory, and how text and JSON are printed.
+// Package app holds what the commands of one run share: flags, standard
+// streams, output files, memory limits, and the printing of text and JSON.
 //
 //	a := &app.App{Streams: streams, Registry: protocols}
 //	o, err := a.Options() // of the analysis, as the flags say

@@ -14,45 +14,48 @@ import (
 )
 
 const (
-	// liveMemory is --memory where the command captures live: a capture that runs
-	// for months shares its machine with others.
+	// liveMemory is the default of --memory for a live capture. It is small,
+	// since such a capture may run for months beside other programs.
 	liveMemory = 512 << 20
-	// leastMemory is the least that --memory takes: the program itself, 16 MiB for IP
-	// fragments and what a file format can ask for fit in it.
+	// leastMemory is the least value of --memory. It has room for the program, 16
+	// MiB of IP fragments, and what a file format can ask for.
 	leastMemory = 64 << 20
-	// unknownMemory is what a machine is taken to have that does not say.
+	// unknownMemory is assumed if the machine does not say how much memory it
+	// has.
 	unknownMemory = 4 << 30
-	// flowCost is what a flow of one packet can cost, with what a command keeps of it.
+	// flowCost is the most that a flow of one packet can cost, with what a
+	// command keeps of it.
 	flowCost = 8 << 10
-	// JudgeCost is what the judges of a flow, or its remains, can cost beside.
+	// JudgeCost is the additional cost of a flow's judges, or of its autopsy.
 	JudgeCost = 56 << 10
 )
 
-// budget is what the command keeps within, and what it let go to do so.
+// budget is the memory limit of a command, and what it discarded to stay below
+// it.
 type budget struct {
 	Text  string // --memory
 	Bytes int64
-	mu    sync.Mutex // of let: several captures can be read at a time
-	let   [4]uint64  // flows that were let go, by analyze.Reason
-	// Gone is the command's own: it is told of each flow that is let go.
+	mu    sync.Mutex // guards let: several captures may be read at a time
+	let   [4]uint64  // discarded flows, by analyze.Reason
+	// Gone is the command's own handler of discarded flows.
 	Gone func(*analyze.Flow, analyze.Reason)
 }
 
-// ReadMemory reads --memory, and sets the collector's limit by it. The caller
-// calls restore at the end.
+// ReadMemory parses --memory and sets the collector's limit. The caller calls
+// restore at the end.
 func (a *App) ReadMemory() (restore func(), err error) {
 	b := &a.Memory
 	if b.Bytes, err = memoryOf(b.Text, halfOfMachine); err != nil {
 		return func() {}, err
 	}
 	if b.Text == "" && os.Getenv("GOMEMLIMIT") != "" {
-		return func() {}, nil // the user's own word
+		return func() {}, nil // the user's own setting
 	}
 	was := debug.SetMemoryLimit(b.Bytes)
 	return func() { debug.SetMemoryLimit(was) }, nil
 }
 
-// memoryOf reads a size, or takes the usual one where there is none.
+// memoryOf parses a size, or returns the default for an empty text.
 func memoryOf(text string, usual func() int64) (int64, error) {
 	if text == "" {
 		return max(usual(), leastMemory), nil
@@ -67,8 +70,8 @@ func memoryOf(text string, usual func() int64) (int64, error) {
 	return n, nil
 }
 
-// halfOfMachine returns half of the memory that the machine has, or that the control
-// group leaves to the program.
+// halfOfMachine returns half of the machine's memory, or half of the control
+// group's limit if that is lower.
 func halfOfMachine() int64 {
 	n := machineMemory()
 	if n <= 0 {
@@ -77,7 +80,7 @@ func halfOfMachine() int64 {
 	return n / 2
 }
 
-// name formats what the command keeps within.
+// name formats the limit for messages.
 func (b *budget) name() string {
 	if b.Text != "" {
 		return "--memory " + b.Text
@@ -85,7 +88,7 @@ func (b *budget) name() string {
 	return show.Bytes(8*uint64(b.Bytes)) + ", half of the memory that there is"
 }
 
-// Share returns one part in so many of what the command keeps within, in bytes.
+// Share returns the part-th part of the limit, in bytes.
 func (a *App) Share(part int64) int {
 	if a.Memory.Bytes == 0 {
 		return int(unknownMemory / 2 / part)
@@ -93,14 +96,14 @@ func (a *App) Share(part int64) int {
 	return int(a.Memory.Bytes / part)
 }
 
-// Limits returns what bounds the analysis of a file. Each flow beside its state
-// costs so many bytes of the command's own.
+// Limits returns the limits of the analysis of a file. own is the command's own
+// cost of a flow, in bytes.
 func (a *App) Limits(own int) analyze.Limits {
 	return analyze.Limits{Flows: a.Share(int64(flowCost + own)), Bytes: a.Share(2), Room: true}
 }
 
-// LiveLimits returns what bounds the analysis of traffic that may have no end, and
-// the whole program, in bytes.
+// LiveLimits returns the limits of an analysis of traffic that may never end.
+// memory is the limit of the whole program, in bytes.
 func (a *App) LiveLimits() (l analyze.Limits, memory int64, err error) {
 	if memory, err = memoryOf(a.Memory.Text, func() int64 { return liveMemory }); err != nil {
 		return l, 0, err
@@ -110,7 +113,7 @@ func (a *App) LiveLimits() (l analyze.Limits, memory int64, err error) {
 	return l, memory, nil
 }
 
-// LetGo notes that a flow was let go.
+// LetGo counts a discarded flow.
 func (a *App) LetGo(f *analyze.Flow, why analyze.Reason) {
 	a.Memory.mu.Lock()
 	a.Memory.let[why]++
@@ -120,8 +123,8 @@ func (a *App) LetGo(f *analyze.Flow, why analyze.Reason) {
 	}
 }
 
-// TellLetGo warns where flows were let go for want of memory.
-func (a *App) TellLetGo() {
+// WarnLetGo warns if flows were discarded for lack of memory.
+func (a *App) WarnLetGo() {
 	var all uint64
 	var parts []string
 	for _, why := range []analyze.Reason{analyze.ReasonFlows, analyze.ReasonBytes} {
@@ -139,7 +142,8 @@ func (a *App) TellLetGo() {
 		show.Plural(all, "flow"), a.Memory.name(), strings.Join(parts, ", ")))
 }
 
-// RoomError is a table that can let nothing go and has grown beyond its room.
+// RoomError says that a table, none of which can be discarded, has outgrown its
+// room.
 type RoomError struct {
 	What string // the table
 	Room int    // in bytes
@@ -150,7 +154,7 @@ func (e *RoomError) Error() string {
 		show.Bytes(8*uint64(e.Room)))
 }
 
-// ParseSize reads a size with its unit, or a bare number of kB as tshark has it.
+// ParseSize parses a size with its unit. A bare number is in kB, as in tshark.
 func ParseSize(text string) (int64, error) {
 	number := strings.TrimRight(text, "kKMGiB")
 	factor, ok := map[string]float64{"": 1e3, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20,

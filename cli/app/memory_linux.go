@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineMemory returns the bytes of memory that this program can have: those of the
-// machine, or fewer where a control group says so. 0 where neither tells.
+// machineMemory returns the memory that this program can use, in bytes: the
+// machine's, or the control group's limit if that is lower. It returns 0 if
+// neither is known.
 func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	most := int64(0)
@@ -20,8 +21,9 @@ func machineMemory() int64 {
 	return lowest(most, groupMemory("/sys/fs/cgroup", "/proc/self/cgroup"))
 }
 
-// groupMemory returns the lowest limit of the control groups that a process is in:
-// of version 2 in memory.max, of version 1 in memory.limit_in_bytes. 0 for none.
+// groupMemory returns the lowest limit of a process's control groups:
+// memory.max in version 2, memory.limit_in_bytes in version 1. It returns 0 if
+// there is none.
 func groupMemory(root, groups string) (most int64) {
 	most = lowest(limitIn(filepath.Join(root, "memory.max")),
 		limitIn(filepath.Join(root, "memory", "memory.limit_in_bytes")))
@@ -30,7 +32,7 @@ func groupMemory(root, groups string) (most int64) {
 		return most
 	}
 	for line := range strings.Lines(string(data)) {
-		// "0::/user.slice", or "7:memory:/docker/4711".
+		// a line is "0::/user.slice" or "7:memory:/docker/4711"
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, path, ok := strings.Cut(rest, ":")
 		base, file := root, "memory.max"
@@ -40,7 +42,7 @@ func groupMemory(root, groups string) (most int64) {
 		if !ok || controllers != "" && !strings.Contains(","+controllers+",", ",memory,") {
 			continue
 		}
-		// A group is bound by those above it, too.
+		// The limits of the groups above apply too.
 		for path = filepath.Join("/", path); path != "/"; path = filepath.Dir(path) {
 			most = lowest(most, limitIn(filepath.Join(base, path, file)))
 		}
@@ -48,7 +50,7 @@ func groupMemory(root, groups string) (most int64) {
 	return most
 }
 
-// limitIn reads a limit; 0 for none.
+// limitIn reads a limit from a file. It returns 0 for no limit.
 func limitIn(path string) int64 {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -61,7 +63,7 @@ func limitIn(path string) int64 {
 	return n
 }
 
-// lowest returns the lower of two limits, of which 0 is none.
+// lowest returns the lower of two limits, where 0 means no limit.
 func lowest(x, y int64) int64 {
 	if x == 0 || y > 0 && y < x {
 		return y

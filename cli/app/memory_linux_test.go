@@ -10,7 +10,7 @@ func TestGroupMemory(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		groups string
-		files  map[string]string // below /sys/fs/cgroup
+		files  map[string]string // relative to /sys/fs/cgroup
 		want   int64
 	}{
 		{"none", "0::/\n", nil, 0},

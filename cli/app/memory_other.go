@@ -2,6 +2,5 @@
 
 package app
 
-// machineMemory returns the bytes of memory that this program can have; 0, since
-// this system is not asked.
+// machineMemory returns 0: the memory of this system is not known.
 func machineMemory() int64 { return 0 }

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CompleteWords completes a flag by a closed list.
+// CompleteWords completes a flag from a fixed list of words.
 func CompleteWords(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// ParseSeverity reads note, warn or error.
+// ParseSeverity parses note, warn or error.
 func ParseSeverity(word string) (machine.Severity, bool) {
 	for _, s := range []machine.Severity{machine.Note, machine.Warn, machine.Error} {
 		if s.String() == word {
@@ -27,7 +27,8 @@ func ParseSeverity(word string) (machine.Severity, bool) {
 	return 0, false
 }
 
-// UnknownName says which name was likely meant, and what can be meant.
+// UnknownName returns an error that suggests the names that begin with name, or
+// else the nearest one. Without such a name it lists all names.
 func UnknownName(flag, name string, names []string) error {
 	var longer []string
 	for _, n := range names {
@@ -65,7 +66,7 @@ func (a *App) CompleteFilter(c *cobra.Command, args []string, toComplete string)
 	return names, directive | cobra.ShellCompDirectiveNoSpace
 }
 
-// Rules returns every rule that findings can have.
+// Rules returns every rule of findings.
 func (a *App) Rules() []*machine.Rule {
 	all := append([]*machine.Rule(nil), analyze.Rules...)
 	for _, p := range a.Registry.Protocols() {
@@ -104,7 +105,9 @@ func (a *App) Table() *filter.Table {
 	return a.FieldTable
 }
 
-// UnknownCommand says what was likely meant by a word that is no command.
+// UnknownCommand returns an error that suggests the nearest command. If the
+// word is a file, it says that a command is missing. Without arguments it
+// returns nil.
 func UnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Object writes one JSON object as a line, key by key in the order of the
-// calls. It keeps its memory from one object to the next.
+// Object writes one JSON object per line, with keys in the order of the calls.
+// It reuses its buffer for the next object.
 type Object struct {
 	Buf   []byte
 	clock export.Clock
@@ -34,14 +34,14 @@ func (o *Object) Key(k string) {
 		o.Buf = append(o.Buf, ',')
 	}
 	o.Buf = append(o.Buf, '"')
-	o.Buf = append(o.Buf, k...) // keys are ours and need no escape
+	o.Buf = append(o.Buf, k...) // keys are constants that need no escape
 	o.Buf = append(o.Buf, '"', ':')
 }
 
 // Str writes a text.
 func (o *Object) Str(k, v string) { o.Key(k); o.Buf = export.AppendString(o.Buf, v) }
 
-// Word is str, but null for the empty string.
+// Word writes a text, or null for the empty string.
 func (o *Object) Word(k, v string) {
 	if v == "" {
 		o.Null(k)
@@ -50,17 +50,17 @@ func (o *Object) Word(k, v string) {
 	o.Str(k, v)
 }
 
-// File writes the name of a file, where there is one to tell.
+// File writes the name of a file, unless it is empty.
 func (o *Object) File(name string) {
 	if name != "" {
 		o.Str("file", name)
 	}
 }
 
-// Uint writes a whole number.
+// Uint writes an unsigned integer.
 func (o *Object) Uint(k string, v uint64) { o.Key(k); o.Buf = strconv.AppendUint(o.Buf, v, 10) }
 
-// Int writes a whole number.
+// Int writes an integer.
 func (o *Object) Int(k string, v int64) { o.Key(k); o.Buf = strconv.AppendInt(o.Buf, v, 10) }
 
 // Bool writes true or false.
@@ -69,7 +69,7 @@ func (o *Object) Bool(k string, v bool) { o.Key(k); o.Buf = strconv.AppendBool(o
 // Null writes null.
 func (o *Object) Null(k string) { o.Key(k); o.Buf = append(o.Buf, "null"...) }
 
-// Float writes v with at most digits decimals; null where it is not a number.
+// Float writes v with at most digits decimals, or null if v is not a number.
 func (o *Object) Float(k string, v float64, digits int) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		o.Null(k)
@@ -85,7 +85,8 @@ func (o *Object) Float(k string, v float64, digits int) {
 	o.Buf = export.AppendDecimal(o.Buf, int64(n), digits)
 }
 
-// Millis writes a duration in milliseconds; null where it is negative (unknown).
+// Millis writes a duration in milliseconds, or null if it is negative, which
+// means unknown.
 func (o *Object) Millis(k string, d time.Duration) {
 	if d < 0 {
 		o.Null(k)
@@ -136,14 +137,14 @@ func (o *Object) List(k string, n int, item func(i int)) {
 	o.Buf = append(o.Buf, ']')
 }
 
-// Inner writes an object within another.
+// Inner writes an object within a list or a key.
 func (o *Object) Inner(fill func()) {
 	o.Buf = append(o.Buf, '{')
 	fill()
 	o.Buf = append(o.Buf, '}')
 }
 
-// Optional writes a number, null where there is none.
+// Optional writes a number, or null if there is none.
 func (o *Object) Optional(k string, v float64, is bool) {
 	if !is {
 		o.Null(k)
@@ -152,5 +153,5 @@ func (o *Object) Optional(k string, v float64, is bool) {
 	o.Float(k, v, 6)
 }
 
-// Signed writes a duration in milliseconds that may be below zero.
+// Signed writes a duration in milliseconds. It may be negative.
 func (o *Object) Signed(k string, d time.Duration) { o.Float(k, math.Round(float64(d))/1e6, 6) }

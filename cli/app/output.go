@@ -26,7 +26,7 @@ func (a *App) Writes(c *cobra.Command) {
 		"captures and payloads, else as the umask says)")
 }
 
-// modeFlag reads --mode.
+// modeFlag is the value of --mode.
 type modeFlag struct{ of *outfile.Outputs }
 
 // String implements pflag.Value.
@@ -51,7 +51,8 @@ func (m modeFlag) Set(text string) error {
 	return nil
 }
 
-// Reading tells the outputs which files the run reads: none of them is written.
+// Reading tells the outputs which files the run reads, so that none is
+// overwritten.
 func (a *App) Reading(captures []string) {
 	for _, path := range captures {
 		if path != "-" {
@@ -72,7 +73,7 @@ func (a *App) Reading(captures []string) {
 	}
 }
 
-// outInfo describes standard output; nil where it is no file of the system.
+// outInfo describes standard output, or returns nil if that is not a file.
 func (a *App) outInfo() os.FileInfo {
 	if file, ok := a.Out.(*os.File); ok {
 		if info, err := file.Stat(); err == nil {
@@ -82,8 +83,8 @@ func (a *App) outInfo() os.FileInfo {
 	return nil
 }
 
-// whole begins a file that is there whole or not at all; "-" is standard output,
-// for which the file is nil. captures are what the run reads.
+// whole creates a file that appears complete or not at all. For "-", which is
+// standard output, the file is nil. captures are the files that the run reads.
 func (a *App) whole(path string, c outfile.Content, captures []string) (*outfile.File, error) {
 	a.Reading(captures)
 	if path == "-" {
@@ -96,7 +97,7 @@ func (a *App) whole(path string, c outfile.Content, captures []string) (*outfile
 	return f, err
 }
 
-// ToStandard refuses to write to standard output where that is a file that is read.
+// ToStandard returns an error if standard output is a file that the run reads.
 func (a *App) ToStandard() error {
 	if info := a.outInfo(); info != nil {
 		return a.Outputs.RefuseInput("standard output", info)
@@ -104,8 +105,8 @@ func (a *App) ToStandard() error {
 	return nil
 }
 
-// EndOnSignals has a signal that ends the program remove unfinished files first. A
-// closed pipe is no such signal: writing to it fails, and the run ends in order.
+// EndOnSignals removes unfinished files before a signal ends the program.
+// SIGPIPE does not count: the write fails, and the run ends normally.
 func (a *App) EndOnSignals() {
 	a.signalling.Do(a.watchSignals)
 }
@@ -113,7 +114,7 @@ func (a *App) EndOnSignals() {
 func (a *App) watchSignals() {
 	a.signals = make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE} {
-		if !signal.Ignored(s) { // nohup, and what runs in the background of a script
+		if !signal.Ignored(s) { // nohup and background jobs of scripts ignore signals
 			signal.Notify(a.signals, s)
 		}
 	}
@@ -127,7 +128,7 @@ func (a *App) watchSignals() {
 	}()
 }
 
-// Abandon ends the run's outputs: what is not committed by now never will be.
+// Abandon gives up all outputs that are not committed.
 func (a *App) Abandon() {
 	a.Outputs.Abandon()
 	if a.signals != nil {
@@ -142,7 +143,7 @@ type OutputFile struct {
 	file *outfile.File // nil for standard output
 }
 
-// Create begins an output of a flag.
+// Create creates the output of a flag.
 func (a *App) Create(flag, path string, c outfile.Content, captures []string) (*OutputFile, error) {
 	f, err := a.whole(path, c, captures)
 	switch {
@@ -154,8 +155,8 @@ func (a *App) Create(flag, path string, c outfile.Content, captures []string) (*
 	return &OutputFile{Writer: bufio.NewWriterSize(f, 64<<10), file: f}, nil
 }
 
-// End commits the output where all went well, and gives it up where err says that
-// it did not. It gives err, or why the file could not be finished.
+// End commits the output if err is nil, and otherwise gives it up. It returns
+// err, or the error of finishing the file.
 func (o *OutputFile) End(err error) error {
 	switch {
 	case o.file == nil:
@@ -188,7 +189,7 @@ func EndAll(err error, list ...*OutputFile) error {
 	return err
 }
 
-// SaveFile writes a file by fill.
+// SaveFile writes a file whose contents fill writes.
 func (a *App) SaveFile(flag, path string, c outfile.Content, captures []string, fill func(w io.Writer) error) error {
 	o, err := a.Create(flag, path, c, captures)
 	if err != nil {
@@ -197,5 +198,5 @@ func (a *App) SaveFile(flag, path string, c outfile.Content, captures []string, 
 	return o.End(fill(o))
 }
 
-// Lines writes a table as JSON Lines to standard output.
+// Lines returns an encoder of a table as JSON Lines on standard output.
 func (a *App) Lines(s *export.Schema) *export.Lines { return export.NewLines(a.Writer(), s) }

@@ -8,14 +8,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is a stretch of lines at the bottom of a terminal that is drawn anew in
-// its place. A nil one is none.
+// Screen is a block of lines at the bottom of a terminal that is redrawn in
+// place. The methods of a nil Screen do nothing.
 type Screen struct {
 	app  *App
-	rows int // that are drawn
+	rows int // lines drawn
 }
 
-// NewScreen returns a screen where standard output is a terminal that lines are for.
+// NewScreen returns a screen if standard output is a terminal and shows text.
+// Otherwise it returns nil.
 func (a *App) NewScreen() *Screen {
 	if a.Flags.JSON || !IsTerminal(a.Out) || os.Getenv("TERM") == "dumb" {
 		return nil
@@ -33,12 +34,12 @@ func (s *Screen) Size() (width, height int) {
 	return 80, 24
 }
 
-// Clear wipes what is drawn; the cursor stands where it began.
+// Clear wipes the lines and moves the cursor to the first.
 func (s *Screen) Clear() {
 	if s == nil || s.rows == 0 {
 		return
 	}
-	_, _ = s.app.Writer().Write(s.up(nil)) // a failure comes back with the flush
+	_, _ = s.app.Writer().Write(s.up(nil)) // the next Flush returns the error
 	s.rows = 0
 }
 
@@ -49,8 +50,8 @@ func (s *Screen) up(b []byte) []byte {
 	return append(b, "\r\x1b[J"...)
 }
 
-// Draw puts text in place of what was drawn: as many of its lines as the terminal
-// has room for, each of which fits its width.
+// Draw replaces the lines on screen by those of text. It draws as many lines as
+// the terminal has room for. The caller has fitted each line to the width.
 func (s *Screen) Draw(text []byte) {
 	_, height := s.Size()
 	lines := bytes.SplitAfter(text, []byte("\n"))
@@ -65,5 +66,5 @@ func (s *Screen) Draw(text []byte) {
 		out = append(out, l...)
 	}
 	s.rows = len(lines)
-	_, _ = s.app.Writer().Write(out) // a failure comes back with the flush
+	_, _ = s.app.Writer().Write(out) // the next Flush returns the error
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Exit codes of the contract.
+// The exit codes of the program.
 const (
 	ExitDone   = 0
-	ExitGate   = 1 // a gate that was asked for did not hold
+	ExitGate   = 1 // a condition such as --fail-on did not hold
 	ExitFailed = 2
 )
 
-// Streams are the process's standard streams, so that tests can run commands
-// in their own process.
+// Streams are the standard streams of the process. Tests replace them to run
+// commands in their own process.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// GateError is a gate that did not hold: exit 1.
+// GateError says that a condition such as --fail-on did not hold: exit code 1.
 type GateError struct{ Text string }
 
 func (e *GateError) Error() string { return e.Text }
 
-// Trouble prints an error; of several that were joined each on its line.
+// Trouble prints an error. A joined error prints each of its errors on a line.
 func (s *Streams) Trouble(err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
@@ -40,9 +40,9 @@ func (s *Streams) Trouble(err error) {
 	s.Say("", err)
 }
 
-// Say prints a message about a run on a line of standard error, behind "warning: "
-// or nothing. A message may hold names of files and words of the command line, so
-// what a terminal would obey is escaped.
+// Say prints a message on a line of standard error, after a kind such as
+// "warning: ". A message may contain names of files and words of the command
+// line, so Say escapes control characters.
 func (s *Streams) Say(kind string, err error) {
 	line := "ackscope: " + kind + printable.String(err.Error())
 	var at *filter.Error

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Colored decides whether standard output gets colours.
+// Colored reports whether standard output gets colours.
 func (a *App) Colored() (bool, error) {
 	switch a.Flags.Color {
 	case "always":
@@ -22,7 +22,8 @@ func (a *App) Colored() (bool, error) {
 	return false, fmt.Errorf("--color %q: expected auto, always or never", a.Flags.Color)
 }
 
-// Width returns the columns of the terminal that standard output is; 0 where it is none.
+// Width returns the columns of the terminal. It returns 0 if standard output is
+// not a terminal.
 func (a *App) Width() int {
 	if f, ok := a.Out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -32,7 +33,7 @@ func (a *App) Width() int {
 	return 0
 }
 
-// Painter returns the painter that the flags ask for.
+// Painter returns the painter of text that the flags select.
 func (a *App) Painter() (show.Painter, error) {
 	colored, err := a.Colored()
 	return show.Painter(colored), err

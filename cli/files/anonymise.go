@@ -60,7 +60,8 @@ What was replaced by what is printed: keep it as you keep the original.`,
 	return c
 }
 
-// Anonymise writes the capture from anew as to, without what must not leave.
+// Anonymise copies the capture from to the file to, without addresses, contents
+// and names.
 func Anonymise(a *app.App, from, to string, o anonymise.Options) error {
 	analysis, err := a.Options()
 	if err != nil {

@@ -49,7 +49,7 @@ With --metrics or --alert it analyses what it captures too, within --memory and 
 	return c
 }
 
-const toldEvery = time.Second
+const countsEvery = time.Second
 
 func captureLive(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, conditions []string) error {
 	if live.List {
@@ -67,7 +67,7 @@ func captureLive(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, c
 	}
 	write := live.Write
 	format := live.Format
-	live.Write, live.Format = "", "" // begin would go on when the disk is full
+	live.Write, live.Format = "", "" // -w is written here; Begin would continue with a full disk
 	r, err := live.Begin(a, watch, live.Recording())
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func captureLive(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, c
 		if r.Reader.Frames&(1<<10-1) == 0 {
 			t.tick()
 		}
-		if r.Reader.SaveErr != nil && r.Err == nil && !analyses { // of a flush while it waited
+		if r.Reader.SaveErr != nil && r.Err == nil && !analyses { // a flush failed while the reader waited
 			r.Err = r.Reader.SaveErr
 		}
 	}
@@ -118,7 +118,8 @@ func captureLive(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, c
 	return errors.Join(err, closeErr, t.totals(st))
 }
 
-// tally counts what was captured on each interface and shows it on the way.
+// tally counts the captured packets of each interface, and shows the counts
+// while it captures.
 type tally struct {
 	app     *app.App
 	session *reader.Session
@@ -128,20 +129,20 @@ type tally struct {
 	drawn   bool
 }
 
-// tick shows the counts, on a terminal, now and then.
+// tick updates the counts on a terminal.
 func (t *tally) tick() {
 	if !t.visible {
 		return
 	}
 	now := time.Now()
-	if now.Sub(t.shown) < toldEvery {
+	if now.Sub(t.shown) < countsEvery {
 		return
 	}
 	t.shown, t.drawn = now, true
 	var frames, dropped uint64
 	st, err := t.session.Group.Statistics()
 	if err != nil {
-		return // the end tells
+		return // the final counts report the error
 	}
 	for i := range st {
 		frames, dropped = frames+t.each[i], dropped+st[i].OSDropped
@@ -155,7 +156,7 @@ func (t *tally) wipe() {
 	}
 }
 
-// totals prints what every interface came to, as JSON.
+// totals prints the counts of every interface as JSON.
 func (t *tally) totals(st []capture.Statistics) error {
 	if !t.app.Flags.JSON {
 		return nil

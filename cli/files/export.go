@@ -20,7 +20,7 @@ import (
 	"github.com/ackscope/ackscope/outfile"
 )
 
-// exportFlags are those of all exports.
+// exportFlags are the flags of all exports.
 type exportFlags struct {
 	out    string
 	filter string
@@ -28,12 +28,12 @@ type exportFlags struct {
 	tree   bool
 	hex    bool
 
-	findings bool // comments for findings only
+	findings bool // only findings become comments
 	dialect  string
 	flows    []string
 }
 
-// ExportCommand builds `ackscope export` and its formats.
+// ExportCommand builds `ackscope export` and a subcommand for each format.
 func ExportCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
@@ -65,7 +65,7 @@ func (f *exportFlags) register(c *cobra.Command, out string) {
 	_ = p.MarkHidden("force")
 }
 
-// TableNames are the tables in the order of their writing.
+// TableNames are the tables in the order in which they are written.
 var TableNames = func() (names []string) {
 	for _, s := range export.Tables() {
 		names = append(names, s.Name)
@@ -145,8 +145,8 @@ func exportTables(a *app.App, f *exportFlags, format string, to encode, args []s
 	return nil
 }
 
-// contentOf tells what a table holds: packets have bytes and messages have values,
-// the other tables have what was found.
+// contentOf returns the kind of contents of a table. Packets contain bytes,
+// messages contain values, and the other tables contain results.
 func contentOf(table string) outfile.Content {
 	if table == export.Packets.Name || table == export.Messages.Name {
 		return outfile.Payload
@@ -165,15 +165,15 @@ func exportTable(a *app.App, f *exportFlags, name, path, format string, to encod
 		if err != nil {
 			return err
 		}
-		if err := tell(a, name, f, args, e); err != nil {
+		if err := exportRows(a, name, f, args, e); err != nil {
 			return err
 		}
 		return e.Close()
 	})
 }
 
-// tell returns the rows of a table to an encoder.
-func tell(a *app.App, name string, f *exportFlags, args []string, to export.Encoder) error {
+// exportRows passes the rows of a table to an encoder.
+func exportRows(a *app.App, name string, f *exportFlags, args []string, to export.Encoder) error {
 	switch name {
 	case export.Packets.Name:
 		l := &reader.Listing{App: a, Live: &reader.LiveFlags{}}
@@ -181,18 +181,18 @@ func tell(a *app.App, name string, f *exportFlags, args []string, to export.Enco
 		if l.Filter, err = reader.Compile(a, f.filter); err != nil {
 			return err
 		}
-		listing.TellPackets(l, to, len(a.Paths(args)) > 1, f.tree, f.hex)
+		listing.ExportPackets(l, to, len(a.Paths(args)) > 1, f.tree, f.hex)
 		return l.Run(args)
 	case export.Events.Name:
-		return listing.TellEvents(a, &listing.EventPrinter{App: a}, f.filter, args, to)
+		return listing.ExportEvents(a, &listing.EventPrinter{App: a}, f.filter, args, to)
 	case export.Messages.Name:
-		return listing.TellMessages(a, args, f.filter, to)
+		return listing.ExportMessages(a, args, f.filter, to)
 	case export.Flows.Name:
-		return listing.TellFlows(a, f.filter, args, to)
+		return listing.ExportFlows(a, f.filter, args, to)
 	default:
 		p := &listing.FindingPrinter{App: a, Gate: machine.Error + 1, Rows: export.NewRows(export.Findings, to)}
 		var err error
-		if p.Ask, err = reader.NewAsker(a, f.filter, "findings", reader.OfFindings); err != nil {
+		if p.Filter, err = reader.NewRowFilter(a, f.filter, "findings", reader.OfFindings); err != nil {
 			return err
 		}
 		return reader.Each(a, args, p.Study)

@@ -46,7 +46,7 @@ func exportPcapng(a *app.App, f *exportFlags, args []string) error {
 		return err
 	}
 	notes := export.NewNotes()
-	defer func() { _ = notes.Close() }() // of temporary files only
+	defer func() { _ = notes.Close() }() // it holds temporary files only
 	a.Memory.Gone = func(f *analyze.Flow, _ analyze.Reason) { notes.Forget(f) }
 	_, in, err := reader.Study(a, from, notes.Record)
 	if in == nil {
@@ -75,7 +75,7 @@ func exportPcapng(a *app.App, f *exportFlags, args []string) error {
 				break
 			} else if err != nil {
 				if a.Tolerated(err) {
-					break // told of already
+					break // the error is reported already
 				}
 				return err
 			}
@@ -97,7 +97,7 @@ func exportPcapng(a *app.App, f *exportFlags, args []string) error {
 	})
 }
 
-// maxComments bounds what is added to one packet.
+// maxComments limits the comments that are added to one packet.
 const maxComments = 64
 
 func exportWiresharkCommand(a *app.App) *cobra.Command {
@@ -223,7 +223,7 @@ func traces(a *app.App, q *export.Qlog, r *reader.Recording) error {
 	return q.End(s.Flows())
 }
 
-// flowsOf returns the flows that --flow names, by recording.
+// flowsOf returns the numbers of the flows that --flow names, by recording.
 func flowsOf(list []*reader.Recording, texts []string) (map[*reader.Recording][]int, error) {
 	flows := map[*reader.Recording][]int{}
 	for _, text := range texts {

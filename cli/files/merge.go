@@ -124,7 +124,8 @@ func mergeFiles(a *app.App, args []string, f *mergeFlags) error {
 	}
 }
 
-// reportMerged writes what the captures tell together, and tap A's flows, as a page.
+// reportMerged writes a page about two captures of one session: what they show
+// together, and tap A's flows.
 func reportMerged(a *app.App, p *mergePrinter, in [2]*reader.Reader, to io.Writer, format string) error {
 	o, err := a.Options()
 	if err != nil {
@@ -146,10 +147,11 @@ func reportMerged(a *app.App, p *mergePrinter, in [2]*reader.Reader, to io.Write
 	return r.HTML(to)
 }
 
-// mergedFlows is how many flows of tap A a report of two captures tells in full.
+// mergedFlows is how many of tap A's flows a report of two captures shows in
+// full.
 const mergedFlows = 8
 
-// writeMerged writes both captures as one.
+// writeMerged writes both captures to one file.
 func writeMerged(a *app.App, m *merge.Merged, in [2]*reader.Reader, to string) error {
 	from := reader.Origin{Files: []reader.OriginFile{{In: in[0].In}, {In: in[1].In}},
 		Of: func(tap, index int) capture.Interface {
@@ -159,7 +161,7 @@ func writeMerged(a *app.App, m *merge.Merged, in [2]*reader.Reader, to string) e
 				x.Name = printable.String(in[tap].In.FileName(0))
 			}
 			x.Name = letter + ": " + x.Name
-			x.Resolution = capture.Nanoseconds // of moved times
+			x.Resolution = capture.Nanoseconds // the times were moved
 			return x
 		}}
 	out, err := reader.NewSave(a, "-w", to, from)
@@ -169,12 +171,12 @@ func writeMerged(a *app.App, m *merge.Merged, in [2]*reader.Reader, to string) e
 	err = m.Write([2]merge.Source{in[0], in[1]}, out.Write)
 	var cut *capture.CutError
 	if errors.As(err, &cut) {
-		err = nil // told when it was read for the first time
+		err = nil // reported when the file was read for the first time
 	}
 	return errors.Join(err, out.CloseAfter(err, nil))
 }
 
-// mergePrinter prints what two captures tell together.
+// mergePrinter prints what two captures of one session show together.
 type mergePrinter struct {
 	app    *app.App
 	merged *merge.Merged
@@ -328,7 +330,7 @@ func (p *mergePrinter) wayObject(pair *merge.Pair, s machine.Side) error {
 	return o.End(p.app.Writer())
 }
 
-// flow names the flow and the side of an object.
+// flow writes the flow and the side of an object.
 func (p *mergePrinter) flow(pair *merge.Pair, s machine.Side) {
 	p.o.Uint("flow_a", uint64(pair.Flows[0].ID))
 	p.o.Uint("flow_b", uint64(pair.Flows[1].ID))
@@ -342,7 +344,7 @@ func (p *mergePrinter) flow(pair *merge.Pair, s machine.Side) {
 
 func tapWord(tap int) string { return [2]string{"a", "b"}[tap] }
 
-// packets lists every packet, in the order of time by A's clock.
+// packets lists every packet, ordered by A's clock.
 func (p *mergePrinter) packets() error {
 	w := p.app.Writer()
 	for x := range p.merged.Passages() {

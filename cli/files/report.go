@@ -74,12 +74,12 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 	if err != nil {
 		return err
 	}
-	var failed error // of captures that were read to no clean end, and of what follows them
+	var failed error // of captures whose reading ended with an error, and of what follows
 	return errors.Join(writeReport(a, f, a.Paths(args), func(w io.Writer) error {
 		page, err := report.NewPage(w, namesOfFiles(a.Paths(args)), f.format == "markdown", len(list))
 		for i := 0; i < len(list) && err == nil && failed == nil; i++ {
-			var told bool
-			if told, failed, err = reportOn(a, page, list[i], o, f); !told && i == 0 && err == nil {
+			var added bool
+			if added, failed, err = reportOn(a, page, list[i], o, f); !added && i == 0 && err == nil {
 				err, failed = failed, nil // there is nothing to write
 			}
 		}
@@ -90,12 +90,13 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 	}), failed)
 }
 
-// reportPasses is how often a capture is read for a report: to learn, to gather, to replay.
+// reportPasses is how often a report reads a capture: to learn, to collect, to
+// replay.
 const reportPasses = 3
 
-// reportOn adds a recording to a report; told says that it did. The errors are
-// of reading and of writing.
-func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (told bool,
+// reportOn adds a recording to a report. The result added says whether it was
+// added. The errors are of reading the recording and of writing the report.
+func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (added bool,
 	reading, writing error) {
 	in, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: reportPasses})
 	if err != nil {
@@ -109,8 +110,8 @@ func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.O
 	return true, a.Ended(ended), page.Add(r)
 }
 
-// gather reads the capture for a report. The error is a failure where there is
-// no report, and how reading ended where there is one.
+// gather reads the capture for a report. The error says why there is no report,
+// or how reading ended.
 func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Options,
 	f *reportFlags) (*report.Report, error) {
 	defer src.Done()
@@ -143,8 +144,8 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 	if ended != nil {
 		r.Problem = ended.Error()
 	}
-	// The second run knows more than the first: whose findings are the gravest is asked again among those that
-	// were followed.
+	// The second run has flows of its own. Those that the first run chose are
+	// reported in full; the gravest of the others get a line each.
 	costs := sink.Ledger.Flows()
 	for _, x := range session.Flows() {
 		series := sink.Flows[x.ID]
@@ -177,7 +178,7 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 	return r, ended
 }
 
-// namesOfFiles names what is read, in a title.
+// namesOfFiles formats the names of the files for a title.
 func namesOfFiles(paths []string) string {
 	var names []string
 	for _, name := range paths {
@@ -192,7 +193,8 @@ func namesOfFiles(paths []string) string {
 	return strings.Join(names, ", ")
 }
 
-// writeReport writes a report to where the flags say; reads are the captures.
+// writeReport writes a report to the destination that the flags name. reads are
+// the captures.
 func writeReport(a *app.App, f *reportFlags, reads []string, fill func(io.Writer) error) error {
 	if f.out == "" {
 		return fill(a.Writer())

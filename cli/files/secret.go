@@ -15,13 +15,14 @@ import (
 	"github.com/ackscope/ackscope/rewrite/anonymise"
 )
 
-// secretVariable is read where no flag names another source.
+// secretVariable is read if no flag names another source.
 const secretVariable = "ACKSCOPE_SECRET"
 
-// maxSecret bounds a secret that is read from a file, in bytes.
+// maxSecret limits a secret that is read from a file, in bytes.
 const maxSecret = 64 << 10
 
-// secretFlags say where the secret comes from that makes replacements.
+// secretFlags name the source of the secret, from which replacements are
+// derived.
 type secretFlags struct {
 	file     string
 	variable string
@@ -41,7 +42,8 @@ func (s *secretFlags) add(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("secret-file", "secret-env", "secret-prompt", "seed")
 }
 
-// key returns the key that the secret makes; one at random where there is none.
+// key returns the key that is derived from the secret, or a random key if there
+// is no secret.
 func (s *secretFlags) key(a *app.App) (key [32]byte, err error) {
 	secret, err := s.read(a)
 	if err != nil {
@@ -54,7 +56,7 @@ func (s *secretFlags) key(a *app.App) (key [32]byte, err error) {
 	return anonymise.KeyOf(secret), nil
 }
 
-// read returns the secret; nil where none is given.
+// read returns the secret, or nil if none is given.
 func (s *secretFlags) read(a *app.App) ([]byte, error) {
 	switch {
 	case s.text != "":
@@ -86,7 +88,7 @@ func (s *secretFlags) read(a *app.App) ([]byte, error) {
 	return nil, nil
 }
 
-// secretFile reads a secret from a file, without the line's end behind it.
+// secretFile reads a secret from a file, without the newline at its end.
 func secretFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -107,7 +109,7 @@ func secretFile(path string) ([]byte, error) {
 	return b, nil
 }
 
-// promptedSecret asks for a secret twice on the terminal, and shows nothing of it.
+// promptedSecret asks for a secret twice on the terminal, without echo.
 func promptedSecret() ([]byte, error) {
 	const terminal = "/dev/tty" // standard input may be the capture
 	t, err := os.OpenFile(terminal, os.O_RDWR, 0)

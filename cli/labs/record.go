@@ -78,7 +78,7 @@ func (r *labRecording) prepare(f *Flags) error {
 	switch {
 	case err == nil:
 		r.opened = &list[0]
-		reader.TellRoot(r.app)
+		reader.WarnRoot(r.app)
 		return nil
 	case errors.Is(err, privilege.ErrRoot), errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("-w: %w; where the relay runs, --recorder relay takes no privilege", err)

@@ -58,7 +58,8 @@ func events(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text s
 		to = a.Lines(&export.Events.Schema)
 	}
 	if live.Streams(watch) {
-		// What a frame holds beyond what its packet settled is gone, and findings come later.
+		// Live traffic keeps no frames, and findings come later: filters cannot
+		// name them.
 		if err := p.begin(text, to, reader.OfEvents&reader.OfLive&^filter.OfFinding); err != nil {
 			return err
 		}
@@ -67,20 +68,21 @@ func events(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text s
 	if err := live.FileOnly(); err != nil {
 		return err
 	}
-	return TellEvents(a, p, text, args, to)
+	return ExportEvents(a, p, text, args, to)
 }
 
-// begin says what is told, and to whom.
+// begin sets what is printed, and where.
 func (p *EventPrinter) begin(text string, to export.Encoder, within filter.Scope) (err error) {
 	if to != nil {
 		p.rows = export.NewRows(export.Events, to)
 	}
-	p.ask, err = reader.NewAsker(p.App, text, "events", within)
+	p.filter, err = reader.NewRowFilter(p.App, text, "events", within)
 	return err
 }
 
-// TellEvents returns events to an encoder; to eyes where there is none.
-func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to export.Encoder) (err error) {
+// ExportEvents passes events to an encoder, or prints them as text if there is
+// none.
+func ExportEvents(a *app.App, p *EventPrinter, text string, args []string, to export.Encoder) (err error) {
 	if err := p.begin(text, to, reader.OfEvents); err != nil {
 		return err
 	}
@@ -88,18 +90,19 @@ func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to expo
 		if err := p.heading(r); err != nil {
 			return err
 		}
-		_, in, err := p.ask.Study(r, true, p.record)
+		_, in, err := p.filter.Study(r, true, p.record)
 		if in != nil {
 			defer in.Close()
 		}
-		if err := errors.Join(p.err, p.ask.Err); err != nil {
+		if err := errors.Join(p.err, p.filter.Err); err != nil {
 			return err
 		}
 		return a.Ended(err)
 	})
 }
 
-// heading names the recording, where there are several and eyes to read it.
+// heading prints the recording's name above text, if there are several
+// recordings.
 func (p *EventPrinter) heading(r *reader.Recording) error {
 	if p.rows != nil {
 		return nil
@@ -112,8 +115,8 @@ func (p *EventPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, f
 	if err := p.heading(from); err != nil {
 		return err
 	}
-	p.ask.Begin(from)
-	p.newest, p.told = nil, 0
+	p.filter.Begin(from)
+	p.newest, p.total = nil, 0
 	o, err := p.App.Options()
 	if err != nil {
 		return err
@@ -127,19 +130,19 @@ func (p *EventPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, f
 		r.Tick = func() { p.draw(r) }
 	}
 	_, err = r.Run(o)
-	for _, line := range p.newest { // the last of the table stays
+	for _, line := range p.newest { // leave the last table on screen
 		_, writeErr := p.App.Writer().Write(line)
 		err = errors.Join(err, writeErr)
 	}
 	return p.App.Ended(errors.Join(p.err, err, r.End()))
 }
 
-// newestKept is how many events a table on a terminal has to choose from.
+// newestKept is how many events are kept for a table on a terminal.
 const newestKept = 500
 
-// keep takes an event for the table.
+// keep keeps an event for the table.
 func (p *EventPrinter) keep(line []byte) {
-	p.told++
+	p.total++
 	if len(p.newest) == newestKept {
 		copy(p.newest, p.newest[1:])
 		p.newest = p.newest[:newestKept-1]
@@ -147,13 +150,13 @@ func (p *EventPrinter) keep(line []byte) {
 	p.newest = append(p.newest, bytes.Clone(line))
 }
 
-// draw shows the newest events, as many as there is room for.
+// draw shows as many of the newest events as fit.
 func (p *EventPrinter) draw(r *reader.Running) {
 	width, height := r.Screen.Size()
 	p.width = width
 	first, last := r.Session.Span()
-	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.ask.From.Paths, ", "),
-		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
+	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.filter.From.Paths, ", "),
+		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.total, "event")), width)
 	from := max(0, len(p.newest)-max(1, height-4))
 	for _, line := range p.newest[from:] {
 		text = append(text, show.Fit(bytes.Clone(line), width)...)
@@ -164,21 +167,21 @@ func (p *EventPrinter) draw(r *reader.Running) {
 
 // EventPrinter prints the events of records.
 type EventPrinter struct {
-	App   *app.App
-	ask   *reader.Asker
-	paint show.Painter
-	err   error
-	rows  *export.Rows[export.EventRow] // nil for eyes
-	row   export.EventRow
-	line  []byte
+	App    *app.App
+	filter *reader.RowFilter
+	paint  show.Painter
+	err    error
+	rows   *export.Rows[export.EventRow] // nil for text
+	row    export.EventRow
+	line   []byte
 
-	running *reader.Running // of traffic as it comes; nil for files
+	running *reader.Running // live traffic; nil for files
 	newest  [][]byte        // for a table on the terminal
-	told    uint64
+	total   uint64
 
-	// widths grow with what was printed
+	// the widths grow with what was printed
 	number, address, name int
-	width                 int // of the terminal; 0 for none
+	width                 int // columns of the terminal; 0 if it is none
 }
 
 func (p *EventPrinter) record(r *analyze.Record) {
@@ -187,11 +190,11 @@ func (p *EventPrinter) record(r *analyze.Record) {
 			return
 		}
 		e := &r.Events[i]
-		if !p.ask.All() && !p.ask.Event(r, i) {
+		if !p.filter.All() && !p.filter.Event(r, i) {
 			continue
 		}
 		if p.rows != nil {
-			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.ask.From.File(e.Ref), Provisional: p.running != nil &&
+			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.filter.From.File(e.Ref), Provisional: p.running != nil &&
 				e.Certainty != machine.Certain}
 			if p.err = p.rows.Add(&p.row); p.err != nil && p.running != nil {
 				p.running.Err = p.err
@@ -220,13 +223,13 @@ func eventStyle(k machine.EventKind) show.Style {
 	}
 }
 
-// print writes an event for eyes.
+// print prints an event as text.
 func (p *EventPrinter) print(f *analyze.Flow, e *machine.Event) {
 	var scratch [64]byte
 	b := p.line[:0]
 	number := scratch[:0]
-	if len(p.ask.From.Paths) > 1 {
-		number = append(strconv.AppendInt(number, int64(p.ask.From.First+e.Ref.File()+1), 10), ':')
+	if len(p.filter.From.Paths) > 1 {
+		number = append(strconv.AppendInt(number, int64(p.filter.From.First+e.Ref.File()+1), 10), ':')
 	}
 	number = strconv.AppendUint(number, e.Ref.Frame(), 10)
 	p.number = max(p.number, len(number))

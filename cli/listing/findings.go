@@ -65,7 +65,7 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	if live.Streams(watch) {
 		within &= reader.OfLive
 	}
-	if p.Ask, err = reader.NewAsker(a, text, "findings", within); err != nil {
+	if p.Filter, err = reader.NewRowFilter(a, text, "findings", within); err != nil {
 		return err
 	}
 	if live.Streams(watch) {
@@ -85,7 +85,8 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	return nil
 }
 
-// Study finds and prints; the error is how reading ended.
+// Study analyses a recording and prints its findings. The error is how reading
+// ended.
 func (p *FindingPrinter) Study(r *reader.Recording) error {
 	var goneErr error
 	p.gone = findingCounts{}
@@ -96,30 +97,31 @@ func (p *FindingPrinter) Study(r *reader.Recording) error {
 			goneErr = p.flow(f, found)
 		}
 	}
-	s, in, err := p.Ask.Study(r, false, nil)
+	s, in, err := p.Filter.Study(r, false, nil)
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
 	}
-	if err := errors.Join(goneErr, p.heading(), p.all(s), p.Ask.Err); err != nil {
+	if err := errors.Join(goneErr, p.heading(), p.all(s), p.Filter.Err); err != nil {
 		return err
 	}
 	return p.App.Ended(err)
 }
 
-// heading names the recording, where there are several and eyes to read it.
+// heading prints the recording's name above text, if there are several
+// recordings.
 func (p *FindingPrinter) heading() error {
 	if p.Rows != nil {
 		return nil
 	}
-	return reader.Heading(p.App, p.Ask.From)
+	return reader.Heading(p.App, p.Filter.From)
 }
 
 // all prints the findings of a session that has ended.
 func (p *FindingPrinter) all(s *analyze.Session) error {
-	if p.Rows == nil && p.Ask.All() {
+	if p.Rows == nil && p.Filter.All() {
 		p.verdict(s)
 	}
 	for _, f := range s.Flows() {
@@ -130,7 +132,8 @@ func (p *FindingPrinter) all(s *analyze.Session) error {
 	return nil
 }
 
-// counted returns a flow's findings that pass, and counts those that the gate asks for.
+// counted returns a flow's findings that pass the filter. It counts the
+// findings that --fail-on asks for.
 func (p *FindingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
 	found := p.passed(f)
 	for _, x := range found {
@@ -143,11 +146,11 @@ func (p *FindingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
 
 func (p *FindingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
 	found := f.Findings()
-	if p.Ask.All() {
+	if p.Filter.All() {
 		return found
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(x *analyze.Finding) bool {
-		return !p.Ask.Finding(f, x)
+		return !p.Filter.Finding(f, x)
 	})
 }
 
@@ -155,18 +158,18 @@ func (p *FindingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
 type FindingPrinter struct {
 	App        *app.App
 	paint      show.Painter
-	Ask        *reader.Asker
-	width      int // of the terminal; 0 for none
+	Filter     *reader.RowFilter
+	width      int // columns of the terminal; 0 if it is none
 	Gate       machine.Severity
-	grave      uint64                          // findings of that severity or above
-	Rows       *export.Rows[export.FindingRow] // nil for eyes
-	total      findingCounts                   // of all recordings
-	recordings int                             // that were told of
-	told       map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
-	gone       findingCounts                   // of flows that were let go: their findings are printed already
+	grave      uint64                          // findings at or above the severity of --fail-on
+	Rows       *export.Rows[export.FindingRow] // nil for text
+	total      findingCounts                   // the counts of all recordings
+	recordings int                             // number of recordings printed
+	printed    map[*analyze.Finding]uint64     // occurrences that were printed as provisional
+	gone       findingCounts                   // the counts of discarded flows, whose findings are printed already
 }
 
-// verdict is the first line: how many of which severity.
+// verdict prints the first line: the number of findings of each severity.
 func (p *FindingPrinter) verdict(s *analyze.Session) {
 	t := p.gone
 	t.add(s.Flows())
@@ -175,7 +178,7 @@ func (p *FindingPrinter) verdict(s *analyze.Session) {
 	p.recordings++
 }
 
-// sum ends the output of several recordings with what all of them have.
+// sum prints the totals of several recordings.
 func (p *FindingPrinter) sum() error {
 	if p.recordings < 2 {
 		return nil
@@ -184,7 +187,7 @@ func (p *FindingPrinter) sum() error {
 	return err
 }
 
-// findingCounts counts flows and their findings by severity.
+// findingCounts counts flows, and their findings by severity.
 type findingCounts struct {
 	flows, known, affected int
 	findings               [machine.Error + 1]uint64
@@ -211,8 +214,8 @@ func (t *findingCounts) count(f *analyze.Flow) {
 	t.health.Add(f)
 }
 
-// text formats the counts. Where no rule fired, that is all that is said: it does
-// not follow that nothing is wrong.
+// text formats the counts. If no rule fired it says only that, since something
+// may still be wrong.
 func (t *findingCounts) text(paint show.Painter) string {
 	if t.affected == 0 {
 		return fmt.Sprintf("No rule fired in %s, %d of a protocol that is known. %s", show.Plural(t.flows, "flow"), t.known,
@@ -242,7 +245,7 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 	}
 	for _, x := range found {
 		if p.Rows != nil {
-			if err := p.Rows.Add(&export.FindingRow{Finding: x, File: p.Ask.From.File(x.Refs[0])}); err != nil {
+			if err := p.Rows.Add(&export.FindingRow{Finding: x, File: p.Filter.From.File(x.Refs[0])}); err != nil {
 				return err
 			}
 			continue

@@ -14,10 +14,10 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// watch prints findings of traffic as it comes.
+// watch prints findings of live traffic.
 func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
-	p.Ask.Begin(from)
-	p.told = nil
+	p.Filter.Begin(from)
+	p.printed = nil
 	if err := p.heading(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags,
 		p.App.LetGo(f, why)
 		found := p.counted(f)
 		for _, x := range found {
-			delete(p.told, x)
+			delete(p.printed, x)
 		}
 		if r.Err != nil || len(found) == 0 {
 			return
@@ -44,26 +44,27 @@ func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags,
 	return r.Show(o, p.Rows != nil, func() { p.tick(r) }, p.all)
 }
 
-// tick shows the findings as they are now.
+// tick shows the current findings.
 func (p *FindingPrinter) tick(r *reader.Running) {
 	if r.Screen != nil {
 		r.Screen.Draw(p.table(r))
 		return
 	}
-	if p.told == nil {
-		p.told = map[*analyze.Finding]uint64{}
+	if p.printed == nil {
+		p.printed = map[*analyze.Finding]uint64{}
 	}
 	for _, f := range r.Session.Flows() {
 		for _, x := range p.passed(f) {
-			if p.told[x] != x.Count && r.Err == nil {
-				p.told[x] = x.Count
-				r.Err = p.Rows.Add(&export.FindingRow{Finding: x, File: p.Ask.From.File(x.Refs[0]), Provisional: true})
+			if p.printed[x] != x.Count && r.Err == nil {
+				p.printed[x] = x.Count
+				r.Err = p.Rows.Add(&export.FindingRow{Finding: x, File: p.Filter.From.File(x.Refs[0]), Provisional: true})
 			}
 		}
 	}
 }
 
-// table draws the findings that there is room for: the gravest, and of those the newest.
+// table formats the findings for which there is room: the gravest first, and of
+// equal ones the newest.
 func (p *FindingPrinter) table(r *reader.Running) []byte {
 	width, height := r.Screen.Size()
 	var all []*analyze.Finding
@@ -75,7 +76,7 @@ func (p *FindingPrinter) table(r *reader.Running) []byte {
 	})
 	first, last := r.Session.Span()
 	var text strings.Builder
-	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.Ask.From.Paths, ", "),
+	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.Filter.From.Paths, ", "),
 		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)),
 		show.Plural(r.Session.Begun(), "flow"), show.Plural(len(all), "finding"))
 	text.Write(show.Fit([]byte(head), width))
@@ -86,7 +87,7 @@ func (p *FindingPrinter) table(r *reader.Running) []byte {
 		Heads: []string{"", "rule", "flow", "side", "count", "newest", "what"},
 		Right: []bool{false, false, true, false, true, false, false},
 	}
-	_ = c.Render(&text, len(all), func(i int) { // a builder does not fail
+	_ = c.Render(&text, len(all), func(i int) { // writing to a buffer cannot fail
 		x := all[i]
 		c.Str(show.SeverityStyle(x.Rule.Severity), strings.ToUpper(x.Rule.Severity.String()))
 		c.Str(show.Bold, x.Rule.ID)

@@ -16,7 +16,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// tableRoom is the room for a table: 0 is any.
+// tableRoom is the size available for a table; 0 means no limit.
 type tableRoom struct{ width, rows int }
 
 // flowTable prints the verdict and the table.
@@ -43,7 +43,7 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 		return nil
 	}
 	fmt.Fprintln(w)
-	if room.rows > 0 && len(flows) > room.rows { // those with the most to say, in their order
+	if room.rows > 0 && len(flows) > room.rows { // keep the flows with the most to say, in their order
 		slices.SortStableFunc(flows, func(x, y *analyze.Flow) int { return cmp.Compare(flowWeight(y), flowWeight(x)) })
 		flows = flows[:max(1, room.rows)]
 		slices.SortFunc(flows, func(x, y *analyze.Flow) int { return cmp.Compare(x.ID, y.ID) })
@@ -56,7 +56,7 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 	}
 	rows, row := len(flows), func(i int) { flowRow(c, flows[i]) }
 	if !c.Fits(rows, row) {
-		// A line for each side takes half the room.
+		// One line for each side takes half the width.
 		c.Heads = []string{"#", "protocol", "side", "packets", "never acked", "loss", "RTT ms", "findings"}
 		c.Right = []bool{true, false, false, true, true, true, true, false}
 		rows, row = 2*len(flows), func(i int) { sideRow(c, flows[i/2], machine.Side(i%2)) }
@@ -76,8 +76,8 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 	return nil
 }
 
-// flowWeight ranks flows where there is no room for all: those of a protocol that
-// is known, then by packets.
+// flowWeight ranks flows if there is no room for all. Flows of a known protocol
+// come first, then flows with more packets.
 func flowWeight(f *analyze.Flow) uint64 {
 	n := f.Packets[machine.A] + f.Packets[machine.B]
 	if f.Protocol != nil {
@@ -86,7 +86,7 @@ func flowWeight(f *analyze.Flow) uint64 {
 	return n
 }
 
-// goneText sums the flows that were let go; empty where there are none.
+// goneText counts the discarded flows. It returns "" if there are none.
 func goneText(s *analyze.Session) string {
 	var flows, packets, resends uint64
 	for _, x := range s.Gone() {
@@ -134,7 +134,7 @@ func flowRow(c *app.Columns, f *analyze.Flow) {
 	findingsCell(c, f)
 }
 
-// sideRow is one side of a flow, where a terminal has no room for both.
+// sideRow adds a row of one side of a flow, for narrow terminals.
 func sideRow(c *app.Columns, f *analyze.Flow, side machine.Side) {
 	if side == machine.A {
 		c.Add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
@@ -164,7 +164,7 @@ func sideRow(c *app.Columns, f *analyze.Flow, side machine.Side) {
 	}
 }
 
-// findingsCell counts a flow's findings, the gravest first.
+// findingsCell adds a cell that counts a flow's findings, the gravest first.
 func findingsCell(c *app.Columns, f *analyze.Flow) {
 	n := show.Severities(f)
 	var parts []string
@@ -178,7 +178,8 @@ func findingsCell(c *app.Columns, f *analyze.Flow) {
 	c.Str(worst, strings.Join(parts, "  "))
 }
 
-// verdict is the first line: what was read, how long it is, where it was taken.
+// verdict returns the first line: what was read, its duration, and where it was
+// captured.
 func verdict(s *analyze.Session, from *reader.Recording) string {
 	first, last := s.Span()
 	what := from.Paths[0]
@@ -219,7 +220,7 @@ func verdict(s *analyze.Session, from *reader.Recording) string {
 	return string(show.AppendClean(nil, strings.Join(parts, " · ")))
 }
 
-// tapVerdict says where the tap stood, where all flows agree.
+// tapVerdict says where the tap was, if all flows agree.
 func tapVerdict(flows []*analyze.Flow) string {
 	near := ""
 	for _, f := range flows {

@@ -66,8 +66,8 @@ func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, tex
 	})
 }
 
-// TellFlows returns flows to an encoder.
-func TellFlows(a *app.App, text string, args []string, to export.Encoder) error {
+// ExportFlows passes flows to an encoder.
+func ExportFlows(a *app.App, text string, args []string, to export.Encoder) error {
 	only, err := reader.Compile(a, text)
 	if err != nil {
 		return err
@@ -78,11 +78,11 @@ func TellFlows(a *app.App, text string, args []string, to export.Encoder) error 
 
 // flowPrinter prints flows.
 type flowPrinter struct {
-	app    *app.App
-	paint  show.Painter
-	picked *flowPick
-	rows   *export.Rows[export.FlowRow]      // nil for eyes
-	told   map[*analyze.Flow]machine.Instant // of the last packet, when it was printed as provisional
+	app     *app.App
+	paint   show.Painter
+	picked  *flowPick
+	rows    *export.Rows[export.FlowRow]      // nil for text
+	printed map[*analyze.Flow]machine.Instant // time of the last packet when the flow was printed as provisional
 }
 
 // once prints the flows of files that are read to their end.
@@ -123,7 +123,8 @@ func (p *flowPrinter) all(s *analyze.Session) error {
 	return nil
 }
 
-// flow adds a row; with why the flow was let go, and whether it may change.
+// flow adds a row. ended says why the flow was discarded; provisional says that
+// the flow may change.
 func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) error {
 	if !p.picked.passes(f) {
 		return nil
@@ -132,8 +133,8 @@ func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) erro
 		Provisional: provisional})
 }
 
-// analyzeOnce reads a recording in one run: memory stays flat. The error is how
-// reading ended, or why it could not begin; then there is no session.
+// analyzeOnce reads a recording in one run, in constant memory. The error is
+// how reading ended. If reading could not begin, there is no session.
 func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
 	picked *flowPick) (*analyze.Session, error) {
 	o, err := a.Options()
@@ -174,24 +175,24 @@ type flowPick struct {
 	filter  *filter.Filter
 	from    *reader.Recording
 	reading filter.Reading
-	passed  map[*analyze.Flow]bool // by one of their packets
+	passed  map[*analyze.Flow]bool // flows of which a packet passed
 }
 
-// begin forgets what was read of the recording before.
+// begin forgets the previous recording.
 func (p *flowPick) begin(from *reader.Recording) { *p = flowPick{filter: p.filter, from: from} }
 
-// asksPackets reports whether the filter is about more than whole flows.
+// asksPackets reports whether the filter names more than whole flows.
 func (p *flowPick) asksPackets() bool {
 	return p.filter.Scope()&^(filter.OfFlow|filter.OfAddress|filter.OfFinding) != 0
 }
 
-// take asks the filter about a packet, with the flow's figures as they stand.
+// take applies the filter to a packet, with the flow's current figures.
 func (p *flowPick) take(r *analyze.Record) {
 	if r.Flow == nil || p.passed[r.Flow] {
 		return
 	}
 	if r.Frame == nil && r.Datagram.Bytes == nil && p.filter.Scope()&(filter.OfPacket|filter.OfAddress) != 0 {
-		return // what a flow's end settled is no packet
+		return // the end of a flow is not a packet
 	}
 	if p.filter.Match(p.reading.Take(r)) {
 		if p.passed == nil {
@@ -201,7 +202,7 @@ func (p *flowPick) take(r *analyze.Record) {
 	}
 }
 
-// passes asks it about a flow at its end.
+// passes reports whether a flow passes at its end.
 func (p *flowPick) passes(f *analyze.Flow) bool {
 	if p.filter.String() == "" || p.asksPackets() {
 		return p.filter.String() == "" || p.passed[f]

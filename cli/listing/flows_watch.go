@@ -8,10 +8,10 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// watch prints flows while they go on.
+// watch prints flows of live traffic.
 func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
 	p.picked.begin(from)
-	p.told = nil
+	p.printed = nil
 	o, err := p.app.Options()
 	if err != nil {
 		return err
@@ -29,26 +29,27 @@ func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, fr
 			r.Err = p.flow(f, why.String(), false)
 		}
 		delete(p.picked.passed, f)
-		delete(p.told, f)
+		delete(p.printed, f)
 	}
 	return r.Show(o, p.rows != nil, func() { p.tick(r) }, p.all)
 }
 
-// tick shows the flows as they are now.
+// tick shows the current flows.
 func (p *flowPrinter) tick(r *reader.Running) {
 	if r.Screen != nil {
 		var text bytes.Buffer
 		width, height := r.Screen.Size()
-		_ = writeFlowTable(&text, r.Session, p.picked, p.paint, tableRoom{width, height - 4}) // a buffer does not fail
+		// Writing to a buffer cannot fail.
+		_ = writeFlowTable(&text, r.Session, p.picked, p.paint, tableRoom{width, height - 4})
 		r.Screen.Draw(text.Bytes())
 		return
 	}
-	if p.told == nil {
-		p.told = map[*analyze.Flow]machine.Instant{}
+	if p.printed == nil {
+		p.printed = map[*analyze.Flow]machine.Instant{}
 	}
 	for _, f := range r.Session.Flows() {
-		if at, ok := p.told[f]; (!ok || at != f.Last) && r.Err == nil {
-			p.told[f] = f.Last
+		if at, ok := p.printed[f]; (!ok || at != f.Last) && r.Err == nil {
+			p.printed[f] = f.Last
 			r.Err = p.flow(f, "", true)
 		}
 	}

@@ -134,10 +134,10 @@ func drawGraph(a *app.App, args []string, f *graphFlags) error {
 	return a.Ended(ended)
 }
 
-// svgColumns is what fits a plot of an SVG.
+// svgColumns is the width of an SVG's plot, in columns of data.
 const svgColumns = 640
 
-// plotWidth is the width to draw in.
+// plotWidth returns the width to draw in.
 func plotWidth(a *app.App) int {
 	if w := a.Width(); w > 0 {
 		return min(w, 400)
@@ -145,8 +145,8 @@ func plotWidth(a *app.App) int {
 	return 100
 }
 
-// seriesOf gathers the series of one flow. The error is a failure where there is
-// no flow, and how reading ended where there is one.
+// seriesOf collects the series of one flow. The error says why there is no
+// flow, or how reading ended.
 func seriesOf(a *app.App, from *reader.Recording, number int) (*analyze.Flow, *graph.Flow, error) {
 	o, err := a.Options()
 	if err != nil {

@@ -80,13 +80,13 @@ type ledgerPrinter struct {
 	app        *app.App
 	from       *reader.Recording
 	recordings int
-	total      ledger.Cost // of all recordings
+	total      ledger.Cost // the cost of all recordings
 	paint      show.Painter
 	width      int
 	o          app.Object
 }
 
-// tables prints a table for each side that sent something.
+// tables prints a table for each side that sent packets.
 func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
 	if err := reader.Heading(p.app, p.from); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
 	return nil
 }
 
-// sum ends the output of several recordings with what all of them cost.
+// sum prints the total cost of several recordings.
 func (p *ledgerPrinter) sum() error {
 	if p.recordings < 2 || p.app.Flags.JSON {
 		return nil
@@ -131,7 +131,7 @@ func (p *ledgerPrinter) sum() error {
 	return err
 }
 
-// costText says in one line what a total was spent on.
+// costText formats what a total was spent on, in one line.
 func costText(c *ledger.Cost) string {
 	var parts []string
 	for _, x := range []struct {
@@ -186,7 +186,8 @@ func count(n uint64) string {
 	return show.Grouped(n)
 }
 
-// json prints a line for each type of each side.
+// json prints a line for each row of each side's ledger. The rows of discarded
+// flows and of other frames follow.
 func (p *ledgerPrinter) json(l *ledger.Ledger) error {
 	for _, f := range l.Flows() {
 		for side := range f.Sides {

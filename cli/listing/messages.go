@@ -44,18 +44,19 @@ what its packets show), and whatever stands in the packet that carried it first.
 
 func messages(a *app.App, args []string, text string) error {
 	if a.Flags.JSON {
-		return TellMessages(a, args, text, a.Lines(&export.Messages.Schema))
+		return ExportMessages(a, args, text, a.Lines(&export.Messages.Schema))
 	}
-	return TellMessages(a, args, text, nil)
+	return ExportMessages(a, args, text, nil)
 }
 
-// TellMessages returns messages to an encoder; to eyes where there is none.
-func TellMessages(a *app.App, args []string, text string, to export.Encoder) error {
-	ask, err := reader.NewAsker(a, text, "messages", reader.OfMessages)
+// ExportMessages passes messages to an encoder, or prints them as text if there
+// is none.
+func ExportMessages(a *app.App, args []string, text string, to export.Encoder) error {
+	filter, err := reader.NewRowFilter(a, text, "messages", reader.OfMessages)
 	if err != nil {
 		return err
 	}
-	p := &messagePrinter{app: a, ask: ask}
+	p := &messagePrinter{app: a, filter: filter}
 	if to != nil {
 		p.rows = export.NewRows(export.Messages, to)
 	}
@@ -65,11 +66,11 @@ func TellMessages(a *app.App, args []string, text string, to export.Encoder) err
 				return err
 			}
 		}
-		_, in, err := ask.Study(r, true, p.record)
+		_, in, err := filter.Study(r, true, p.record)
 		if in != nil {
 			defer in.Close()
 		}
-		if err := errors.Join(p.err, ask.Err); err != nil {
+		if err := errors.Join(p.err, filter.Err); err != nil {
 			return err
 		}
 		return a.Ended(err)
@@ -78,12 +79,12 @@ func TellMessages(a *app.App, args []string, text string, to export.Encoder) err
 
 // messagePrinter prints the messages of records.
 type messagePrinter struct {
-	app  *app.App
-	ask  *reader.Asker
-	err  error
-	rows *export.Rows[export.MessageRow] // nil for eyes
-	row  export.MessageRow
-	line []byte
+	app    *app.App
+	filter *reader.RowFilter
+	err    error
+	rows   *export.Rows[export.MessageRow] // nil for text
+	row    export.MessageRow
+	line   []byte
 }
 
 func (p *messagePrinter) record(r *analyze.Record) {
@@ -92,10 +93,10 @@ func (p *messagePrinter) record(r *analyze.Record) {
 			return
 		}
 		m := &r.Messages[i]
-		if !p.ask.All() && !p.ask.Message(r, i) {
+		if !p.filter.All() && !p.filter.Message(r, i) {
 			continue
 		}
-		p.row = export.NewMessageRow(r.Flow, m, p.ask.From.File(m.Frames[0]))
+		p.row = export.NewMessageRow(r.Flow, m, p.filter.From.File(m.Frames[0]))
 		if p.rows != nil {
 			p.err = p.rows.Add(&p.row)
 			continue
@@ -107,7 +108,7 @@ func (p *messagePrinter) record(r *analyze.Record) {
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// print writes a message for eyes.
+// print prints a message as text.
 func (p *messagePrinter) print(f *analyze.Flow, m *machine.Message, name string, values dissect.Values) {
 	b := fmt.Appendf(p.line[:0], "%7d  ", m.Frames[0].Frame())
 	b = m.At.Time().AppendFormat(b, "15:04:05.000000")

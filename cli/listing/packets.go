@@ -92,7 +92,7 @@ func packets(a *app.App, f *packetFlags, args []string) error {
 	return l.Run(args)
 }
 
-// chooseFormat sets what the listing shows and needs.
+// chooseFormat sets what the listing shows, and what it needs.
 func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) error {
 	format := f.format
 	if format == "" && len(f.fields) > 0 {
@@ -102,7 +102,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 		return fmt.Errorf("--json with -T %s or -e: expected one of them", format)
 	}
 	if a.Flags.JSON {
-		TellPackets(l, a.Lines(&export.Packets.Schema), several, f.verbose, f.hex)
+		ExportPackets(l, a.Lines(&export.Packets.Schema), several, f.verbose, f.hex)
 		return nil
 	}
 	switch {
@@ -142,7 +142,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 	return nil
 }
 
-// fieldLister prints columns as tshark's -T fields does.
+// fieldLister prints columns like tshark's -T fields.
 type fieldLister struct {
 	app        *app.App
 	columns    []*filter.Column
@@ -170,7 +170,7 @@ func newFieldLister(a *app.App, names, options []string) (*fieldLister, error) {
 	for _, o := range options {
 		key, value, _ := strings.Cut(o, "=")
 		char := map[string]string{"/t": "\t", "/s": " "}[value]
-		if char == "" { // one character: tshark takes the first of several
+		if char == "" { // one character: tshark uses the first of several
 			_, n := utf8.DecodeRuneInString(value)
 			char = value[:n]
 		}

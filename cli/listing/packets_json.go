@@ -7,15 +7,15 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// packetRows hands packets to an encoder.
+// packetRows passes packets to an encoder.
 type packetRows struct {
 	rows  *export.Rows[export.PacketRow]
 	row   export.PacketRow
 	names bool // say which file, since there are several
 }
 
-// TellPackets has a listing give its packets to an encoder.
-func TellPackets(l *reader.Listing, to export.Encoder, several, tree, hex bool) {
+// ExportPackets makes a listing pass its packets to an encoder.
+func ExportPackets(l *reader.Listing, to export.Encoder, several, tree, hex bool) {
 	s := &packetRows{rows: export.NewRows(export.Packets, to), names: several}
 	s.row.Reading, s.row.Tree, s.row.Hex = &l.Reading, tree, hex
 	l.Show, l.Needs = s.show, filter.NeedFlow|filter.NeedFields|filter.NeedEvents|filter.NeedFindings

@@ -16,8 +16,8 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// packetLister prints packets for eyes: a line, and below it the tree and the
-// bytes where they are asked for.
+// packetLister prints packets as text: one line each, followed by the tree and
+// the bytes if the flags ask for them.
 type packetLister struct {
 	app     *app.App
 	listing *reader.Listing
@@ -28,15 +28,15 @@ type packetLister struct {
 	hex     bool
 	several bool // the recording has several files
 	first   int  // position of its first file, from 0
-	width   int  // of the terminal; 0 for none
+	width   int  // columns of the terminal; 0 if it is none
 
-	shown  machine.Instant // of the packet shown before
-	digits map[[2]int]int  // of a file's interface
+	shown  machine.Instant // time of the previous packet
+	digits map[[2]int]int  // digits of the clock, by file and interface
 
 	buf, cell []byte
-	drawn     show.Tree // with verbose
-	// widths of the columns grow with what they hold and never shrink, so that
-	// a listing that is not known beforehand is aligned nearly everywhere.
+	drawn     show.Tree // used with -V
+	// Widths of the columns grow with their contents and never shrink. So a
+	// listing of unknown length is aligned nearly everywhere.
 	number, time, address, protocol, length int
 }
 
@@ -52,11 +52,11 @@ func newPacketLister(a *app.App, f *packetFlags, l *reader.Listing) (*packetList
 		verbose: f.verbose, hex: f.hex, width: a.Width(), number: 5, address: 15, protocol: 6, length: 4}, nil
 }
 
-// begin names the recording and forgets what was known of the one before.
+// begin names the recording and forgets the previous one.
 func (s *packetLister) begin(r *reader.Recording) error {
 	s.several, s.first, s.shown, s.digits = len(r.Paths) > 1, r.First, 0, nil
 	if s.tabs {
-		return nil // for programs, as tshark has it
+		return nil // a format for programs has no headings, as in tshark
 	}
 	return reader.Heading(s.app, r)
 }
@@ -89,7 +89,7 @@ func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
 	return err
 }
 
-// column adds the cell aligned to the left, and widens the column where needed.
+// column adds the cell, aligned to the left, and widens the column if needed.
 func (s *packetLister) column(width *int, st show.Style) {
 	*width = max(*width, len(s.cell))
 	s.buf = s.paint.Begin(s.buf, st)
@@ -107,7 +107,7 @@ func (s *packetLister) column(width *int, st show.Style) {
 	s.cell = s.cell[:0]
 }
 
-// gap ends a column.
+// gap writes the blanks after a column.
 func (s *packetLister) gap() {
 	if s.tabs {
 		s.buf = append(s.buf, '\t')
@@ -116,7 +116,7 @@ func (s *packetLister) gap() {
 	s.buf = append(s.buf, ' ', ' ')
 }
 
-// right adds the cell aligned to the right.
+// right adds the cell, aligned to the right.
 func (s *packetLister) right(width *int, st show.Style) {
 	*width = max(*width, len(s.cell))
 	s.buf = s.paint.Begin(s.buf, st)
@@ -126,7 +126,8 @@ func (s *packetLister) right(width *int, st show.Style) {
 	s.cell = s.cell[:0]
 }
 
-// line is the packet in one line: number, time, addresses, protocol, length, info.
+// line prints a packet in one line: number, time, addresses, protocol, length,
+// info.
 func (s *packetLister) line(r *filter.Record) {
 	s.cell = s.cell[:0]
 	if s.several {
@@ -168,7 +169,7 @@ func (s *packetLister) line(r *filter.Record) {
 	s.buf = show.Fit(append(bytes.TrimRight(s.buf, " "), '\n'), s.width)
 }
 
-// info ends a line: what the packet is, and what is wrong with it.
+// info ends a line with a summary of the packet and its findings.
 func (s *packetLister) info(r *filter.Record) {
 	s.cell = show.AppendInfo(s.cell[:0], &s.listing.Reading)
 	s.buf = append(s.buf, s.cell...)
@@ -177,7 +178,7 @@ func (s *packetLister) info(r *filter.Record) {
 		for j := range r.Anomalies {
 			if r.Anomalies[j].Rule == rule {
 				if n++; j < i {
-					n = -len(r.Anomalies) // told with the first of its rule
+					n = -len(r.Anomalies) // it was printed with the first of its rule
 				}
 			}
 		}
@@ -193,10 +194,10 @@ func (s *packetLister) info(r *filter.Record) {
 	}
 }
 
-// TimeFormats are those of -t, named as tshark's.
+// TimeFormats are the values of -t, as in tshark.
 var TimeFormats = []string{"r", "d", "dd", "e", "a", "ad", "adoy", "u", "ud", "udoy"}
 
-// appendWhen writes the time column, with the decimals that the file has.
+// appendWhen appends the time column, with the decimals of the file's clock.
 func (s *packetLister) appendWhen(to []byte, r *filter.Record) []byte {
 	at, decimals := r.Datagram.At, s.decimals(r.Frame)
 	when := at.Time()
@@ -225,7 +226,7 @@ func (s *packetLister) appendWhen(to []byte, r *filter.Record) []byte {
 	return show.AppendSeconds(to, int64(at.Sub(r.Start)), decimals)
 }
 
-// decimals is how many digits the file's clock has below the second.
+// decimals returns the digits below the second of the file's clock.
 func (s *packetLister) decimals(f *capture.Frame) int {
 	if f == nil || s.listing.Reader.In == nil {
 		return 6

@@ -11,14 +11,14 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// tsharkWriter prints packets as tshark's -T json and -T ek do: an object a
-// packet, below it a layer for each header and protocol, all values as text. A
-// field with several values has a list, as tshark has with --no-duplicate-keys.
+// tsharkWriter prints packets like tshark's -T json and -T ek. A packet is an
+// object, with a layer for each header and protocol. All values are text. A
+// field with several values is a list, as with --no-duplicate-keys.
 type tsharkWriter struct {
 	app     *app.App
-	elastic bool // -T ek: two lines a packet, for Elasticsearch
+	elastic bool // -T ek: two lines per packet, for Elasticsearch
 	hex     bool
-	chosen  []*filter.Column // of -e; none for whole layers
+	chosen  []*filter.Column // the fields of -e; empty for whole layers
 	layers  []tsharkLayer
 
 	buf, value []byte
@@ -33,7 +33,7 @@ type tsharkLayer struct {
 	columns []*filter.Column
 }
 
-// tsharkLayers are the layers of which both know fields.
+// tsharkLayers are the layers whose fields both programs know.
 var tsharkLayers = strings.Fields("frame eth ieee8021ad vlan ip ipv6 udp tcp")
 
 func newTsharkWriter(a *app.App, f *packetFlags) (*tsharkWriter, error) {
@@ -130,7 +130,7 @@ func (s *tsharkWriter) split(c *filter.Column, r *filter.Record) []string {
 	}
 	list := strings.Split(string(s.value), "\x00")
 	if len(s.chosen) > 0 {
-		return list // as -T fields has them
+		return list // as in -T fields
 	}
 	for i, v := range list {
 		switch {
@@ -145,7 +145,7 @@ func (s *tsharkWriter) split(c *filter.Column, r *filter.Record) []string {
 	return list
 }
 
-// colons writes hexadecimal digits as aa:bb:cc.
+// colons formats hexadecimal digits as aa:bb:cc.
 func colons(digits string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(digits); i += 2 {
@@ -157,7 +157,7 @@ func colons(digits string) string {
 	return b.String()
 }
 
-// next begins a key below so many blanks.
+// next begins a key, indented by blanks.
 func (s *tsharkWriter) next(n *int, blanks int, key string) {
 	if *n > 0 {
 		s.buf = append(s.buf, ',')
@@ -172,7 +172,7 @@ func (s *tsharkWriter) next(n *int, blanks int, key string) {
 	}
 }
 
-// text writes a value: text, but for -T ek's truth values.
+// text writes a value. It is text, except for -T ek's booleans.
 func (s *tsharkWriter) text(v string, truth bool) {
 	if truth && s.elastic {
 		s.buf = append(s.buf, v...)
@@ -219,8 +219,8 @@ func (s *tsharkWriter) header(n *int, l *tsharkLayer, r *filter.Record) {
 	s.close(fields)
 }
 
-// treeOf names what tshark hangs a field into that is a part of another, such as
-// ip.flags_tree for ip.flags.df; empty for none.
+// treeOf returns the name of the parent under which tshark puts a field, such
+// as ip.flags_tree for ip.flags.df. It returns "" if there is no parent.
 func treeOf(layer, name string) string {
 	if i := strings.LastIndexByte(name, '.'); i > len(layer) {
 		return name[:i] + "_tree"
@@ -228,7 +228,7 @@ func treeOf(layer, name string) string {
 	return ""
 }
 
-// field writes a field of a layer, below so many blanks.
+// field writes a field of a layer, indented by blanks.
 func (s *tsharkWriter) field(n *int, blanks int, layer, name string, list []string, truth bool) {
 	if s.elastic {
 		name = layer + "_" + strings.ReplaceAll(name, ".", "_")
@@ -268,7 +268,7 @@ func (s *tsharkWriter) array(list []string, blanks int, truth bool) {
 	s.buf = append(s.buf, ']')
 }
 
-// list writes a field that was chosen: always a list.
+// list writes a field that -e chose. It is always a list.
 func (s *tsharkWriter) list(n *int, name string, list []string) {
 	if len(list) == 0 {
 		return
@@ -280,7 +280,7 @@ func (s *tsharkWriter) list(n *int, name string, list []string) {
 	s.array(list, 10, false)
 }
 
-// raw writes the bytes of the frame, with their place.
+// raw writes the bytes of the frame and their position.
 func (s *tsharkWriter) raw(n *int, data []byte) {
 	s.next(n, 8, "frame_raw")
 	if s.elastic {
@@ -294,7 +294,7 @@ func (s *tsharkWriter) raw(n *int, data []byte) {
 	s.buf = append(s.buf, "\n        ]"...)
 }
 
-// protocol writes the layer of our protocol: each field by its name.
+// protocol writes the layer of a game protocol: each field by its name.
 func (s *tsharkWriter) protocol(n *int, r *filter.Record) {
 	d := r.Dissection()
 	fields := 0

@@ -7,14 +7,14 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// seriesSink gathers the series of some flows, and what their bytes were spent
-// on, as the sink of a second run.
+// seriesSink is a sink for the second run. It collects the series of some
+// flows, and what their bytes were spent on.
 type seriesSink struct {
-	Flows  map[int]*graph.Flow // by the flow's number
+	Flows  map[int]*graph.Flow // by flow number
 	Ledger ledger.Ledger
 }
 
-// NewSeriesSink follows no flow yet.
+// NewSeriesSink returns a sink that follows no flow yet.
 func NewSeriesSink() *seriesSink {
 	s := &seriesSink{Flows: map[int]*graph.Flow{}}
 	s.Ledger.Spent = func(f *analyze.Flow, from machine.Side, at machine.Instant, c *ledger.Cost) {
@@ -26,10 +26,10 @@ func NewSeriesSink() *seriesSink {
 	return s
 }
 
-// Follow has the series of a flow gathered, which the first run has met.
+// Follow starts to collect the series of a flow that the first run has found.
 func (s *seriesSink) Follow(f *analyze.Flow) { s.Flows[f.ID] = graph.NewFlow(f.First, f.Last) }
 
-// Take is the analyze.Sink.
+// Take implements analyze.Sink.
 func (s *seriesSink) Take(r *analyze.Record) {
 	s.Ledger.Take(r)
 	if r.Flow == nil {

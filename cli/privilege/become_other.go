@@ -2,5 +2,5 @@
 
 package privilege
 
-// become has nothing to do where processes have no user ids.
+// become does nothing: processes of this system have no user ids.
 func become(identity) error { return nil }

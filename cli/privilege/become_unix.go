@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// become makes every thread of the process another user's, for good: without
-// user 0 there are no capabilities. Root that stays root keeps them.
+// become switches every thread of the process to another user, for good. A
+// process without user 0 has no capabilities. Root that stays root keeps them.
 func become(who identity) error {
 	now := current()
 	if now.uid.all(who.UID) && now.gid.all(who.GID) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options say who goes on once the sockets of a capture are open.
+// Options name the user as whom a capture continues once its sockets are open.
 type Options struct {
 	User     string
 	KeepRoot bool
@@ -25,32 +25,32 @@ func (f *Options) Register(p *pflag.FlagSet) {
 	p.BoolVar(&f.KeepRoot, "keep-root", false, "started by root: stay user 0, who can write root's files")
 }
 
-// identity is the user that a capture goes on as.
+// identity is the user as whom a capture continues.
 type identity struct {
 	UID, GID int
-	groups   []int // supplementary groups; nil keeps those that the process has
+	groups   []int // supplementary groups; nil keeps the present ones
 }
 
-// ids are the user or group ids of a process.
+// ids are the user ids or the group ids of a process.
 type ids struct{ real, effective, saved int }
 
-// all reports whether each of them is id.
+// all reports whether all three are id.
 func (i ids) all(id int) bool { return i == ids{id, id, id} }
 
-// credentials are what decides who a capture goes on as.
+// credentials decide as whom a capture continues.
 type credentials struct {
 	uid, gid         ids
-	sudoUID, sudoGID string // the environment's SUDO_UID and SUDO_GID, which sudo sets
+	sudoUID, sudoGID string // SUDO_UID and SUDO_GID of the environment, which sudo sets
 }
 
-// ErrRoot refuses to capture as root where nobody said who goes on.
+// ErrRoot refuses to capture as root without -Z, sudo or --keep-root.
 var ErrRoot = errors.New("started by root: expected -Z USER, who goes on once the sockets are open (such as -Z nobody), " +
 	"or --keep-root, to stay user 0")
 
-// successor tells who goes on. Root goes on as the user that -Z names, as the
-// caller of sudo, or, only where --keep-root asks for it, as root. Everybody else
-// goes on as the real user: a program that is set-user-ID or that has file
-// capabilities makes nobody another user.
+// successor returns the user as whom the capture continues. For root it is the
+// user of -Z, or the caller of sudo, or root itself with --keep-root. Every
+// other process continues as its real user, so a set-user-ID program does not
+// become its owner.
 func (f *Options) successor(now credentials) (identity, error) {
 	caller := identity{UID: now.uid.real, GID: now.gid.real}
 	if f.User == "" {
@@ -100,8 +100,8 @@ func sudoCaller(now credentials) (identity, error) {
 		return refused("SUDO_GID", now.sudoGID, "the number of a group")
 	}
 	who := identity{UID: uid, GID: gid, groups: []int{gid}}
-	// The user database that Go reads is /etc/passwd: a user of a directory service
-	// is not in it, and goes on with the one group that sudo tells.
+	// Go reads /etc/passwd only. A user of a directory service is not in it, and
+	// gets only the group that sudo names.
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		if who.groups, err = supplementary(u); err != nil {
 			return identity{}, fmt.Errorf("the groups of %s, who called sudo: %w", u.Username, err)
@@ -110,8 +110,8 @@ func sudoCaller(now credentials) (identity, error) {
 	return who, nil
 }
 
-// lookupUser returns a user of the user database by name or number, or one that is
-// in no database by UID:GID.
+// lookupUser returns a user from the user database, by name or number. UID:GID
+// names a user who is in no database.
 func lookupUser(text string) (who identity, err error) {
 	if uid, gid, ok := strings.Cut(text, ":"); ok {
 		var errs [2]error
@@ -144,7 +144,7 @@ func lookupUser(text string) (who identity, err error) {
 
 func isNumber(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// supplementary returns a user's groups by the database.
+// supplementary returns a user's groups from the database.
 func supplementary(u *user.User) (groups []int, err error) {
 	list, err := u.GroupIds()
 	if err != nil {
@@ -160,8 +160,8 @@ func supplementary(u *user.User) (groups []int, err error) {
 	return groups, nil
 }
 
-// parseID reads a user or group id. The largest number is none: setresuid(2)
-// takes it for "leave the id as it is", which would keep root.
+// parseID parses a user or group id. It refuses the largest number:
+// setresuid(2) reads it as "do not change", which would keep root.
 func parseID(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n == math.MaxUint32 {
@@ -170,5 +170,5 @@ func parseID(text string) (int, error) {
 	return int(n), nil
 }
 
-// sudoIDs returns what sudo says of its caller.
+// sudoIDs returns the ids of sudo's caller, as sudo set them.
 func sudoIDs() (uid, gid string) { return os.Getenv("SUDO_UID"), os.Getenv("SUDO_GID") }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSuccessor decides who goes on for each way to start, without any privilege.
+// TestSuccessor checks the chosen user for each way to start, without any
+// privilege.
 func TestSuccessor(t *testing.T) {
 	same := func(id int) ids { return ids{id, id, id} }
 	root := credentials{uid: same(0), gid: same(0)}
@@ -15,7 +16,7 @@ func TestSuccessor(t *testing.T) {
 	}
 	player := credentials{uid: same(4711), gid: same(4712), sudoUID: "0", sudoGID: "0"}
 	setUID := credentials{uid: ids{4711, 0, 0}, gid: ids{4712, 0, 0}, sudoUID: "1", sudoGID: "1"}
-	const none = -1 // no groups are set: those there are stay
+	const none = -1 // groups are not set: the present ones stay
 	for _, c := range []struct {
 		name     string
 		now      credentials
@@ -23,7 +24,7 @@ func TestSuccessor(t *testing.T) {
 		keepRoot bool
 		uid, gid int
 		group    int
-		refused  string // a part of the error; empty where somebody goes on
+		refused  string // a part of the error; empty if a user is chosen
 	}{
 		{name: "root", now: root, refused: "--keep-root"},
 		{name: "root", now: root, refused: "-Z USER"},

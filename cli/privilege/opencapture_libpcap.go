@@ -10,8 +10,9 @@ import (
 	"github.com/ackscope/ackscope/capture/libpcap"
 )
 
-// OpenCapture opens interfaces through libpcap, which opens and sets them up in one
-// call: the whole process then becomes the user who goes on.
+// OpenCapture opens interfaces through libpcap. libpcap opens and configures
+// them in one call, so the whole process keeps its privileges until then. After
+// that it becomes the chosen user.
 func OpenCapture(list []afpacket.Options, flags *Options) (afpacket.Group, error) {
 	who, err := flags.successor(current())
 	if err != nil {

@@ -15,20 +15,27 @@ import (
 	"github.com/ackscope/ackscope/capture/afpacket"
 )
 
-// A capture needs a privilege for one call: to open its socket. A Go program has
-// many threads, each with capabilities of its own, and those of a running one
-// cannot all be reached (not with cgo). So the program opens the sockets, gives
-// up on one thread all that it may do, and executes itself again on it: the
-// kernel ends the other threads, and what runs then never had a privilege. The
-// sockets stay open across it; this variable of the environment names them.
+// inherited is the environment variable that names the open sockets of a
+// capture.
 //
-// Anybody can set the variable. So it says where sockets are and nothing else:
-// the program looks at its own credentials, and gives them up, with it as without.
+// A capture needs a privilege for one call: to open its socket. A Go program
+// has many threads, each with capabilities of its own, and without cgo it
+// cannot change those of all threads. So the program works in four steps:
+//
+//  1. It opens the sockets.
+//  2. One thread gives up all its privileges.
+//  3. That thread executes the program again. The kernel ends the other
+//     threads, and the sockets stay open.
+//  4. The new program finds the sockets by this variable. It never had a
+//     privilege.
+//
+// Any user can set the variable. So it names sockets and nothing else: the
+// program always checks its own credentials and gives them up.
 const inherited = "ACKSCOPE_CAPTURE_SOCKETS"
 
-// OpenWithLeast fills in the sockets of a capture. A process that has something to
-// give up does not return from it: it begins again without, where the sockets are
-// found opened.
+// OpenWithLeast fills in the sockets of a capture. If the process has
+// privileges to give up, OpenWithLeast does not return: it executes the program
+// again, and there the sockets are open.
 func OpenWithLeast(list []afpacket.Options, flags *Options) error {
 	text := os.Getenv(inherited)
 	adopted := text != ""
@@ -59,7 +66,7 @@ func OpenWithLeast(list []afpacket.Options, flags *Options) error {
 	}
 	if !adopted {
 		if powers == 0 && now.uid.real != 0 {
-			return nil // Open says what is lacking
+			return nil // Open reports the missing privilege
 		}
 		for i := range list {
 			if list[i].Socket, err = afpacket.Socket(list[i]); err != nil {
@@ -67,12 +74,12 @@ func OpenWithLeast(list []afpacket.Options, flags *Options) error {
 			}
 		}
 	}
-	return beginAgain(list, who, powers)
+	return reexecute(list, who, powers)
 }
 
-// beginAgain executes the program again as who, with nothing but the sockets. It
-// returns only where that fails.
-func beginAgain(list []afpacket.Options, who identity, powers uint64) error {
+// reexecute executes the program again as the user who, and passes it only the
+// sockets. It returns only if that fails.
+func reexecute(list []afpacket.Options, who identity, powers uint64) error {
 	var numbers []string
 	for i := range list {
 		fd := int(list[i].Socket.Fd())
@@ -86,19 +93,20 @@ func beginAgain(list []afpacket.Options, who identity, powers uint64) error {
 		return fmt.Errorf("giving up privileges for user %d, group %d: %w", who.UID, who.GID, err)
 	}
 	environment := append(os.Environ(), inherited+"="+strings.Join(numbers, ","))
-	// By this name it is the same file, whatever stands at its path by now, and its
-	// folder needs not be open to the user.
+	// This path is the same file even if another file has replaced the program.
+	// The user need not have access to its folder.
 	err := os.NewSyscallError("execve", unix.Exec("/proc/self/exe", os.Args, environment))
 	return fmt.Errorf("beginning again as user %d, who must be able to execute the program: %w", who.UID, err)
 }
 
-// showName names the process after the program, for ps and pkill: it was executed
-// by a path that ends with exe. Where that fails nothing but the name is lost.
+// showName names the process after the program, for ps and pkill. Otherwise it
+// would be named "exe", after the path of the execution. A failure loses only
+// the name.
 func showName() {
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0)
 }
 
-// adopt takes sockets that were opened before.
+// adopt uses the sockets that were opened before the execution.
 func adopt(list []afpacket.Options, text string) error {
 	numbers := strings.Split(text, ",")
 	if len(numbers) != len(list) {
@@ -124,7 +132,7 @@ func adopt(list []afpacket.Options, text string) error {
 	return nil
 }
 
-// packetSocket checks that a descriptor is one.
+// packetSocket returns an error if a descriptor is not a packet socket.
 func packetSocket(fd int) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -144,9 +152,9 @@ func current() (c credentials) {
 	return c
 }
 
-// remaining names what this thread still has beyond what a user is to go on with.
-// The bounding set is not looked at: without CAP_SETPCAP it cannot be emptied, and
-// with no_new_privs it gives nothing.
+// remaining lists the privileges of this thread beyond those of the user who.
+// It ignores the bounding set, which cannot be emptied without CAP_SETPCAP.
+// With no_new_privs that set grants nothing.
 func remaining(who identity) (left []string, err error) {
 	now := current()
 	if !now.uid.all(who.UID) {
@@ -186,7 +194,7 @@ func remaining(who identity) (left []string, err error) {
 	return left, nil
 }
 
-// capabilities returns those of this thread, in two halves of 32.
+// capabilities returns the capabilities of this thread, in two halves of 32.
 func capabilities() (sets [2]unix.CapUserData, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	err = os.NewSyscallError("capget", unix.Capget(&header, &sets[0]))
@@ -199,8 +207,8 @@ func permitted() (powers uint64, err error) {
 	return uint64(sets[0].Permitted) | uint64(sets[1].Permitted)<<32, err
 }
 
-// relinquish leaves this thread, and what it executes, without any capability
-// and without a way to one; the other threads are ended by the execution.
+// relinquish removes every capability from this thread and from what it
+// executes, and every way to regain one. The execution ends the other threads.
 func relinquish(who identity, powers uint64) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl PR_SET_NO_NEW_PRIVS", err)
@@ -234,8 +242,8 @@ func relinquish(who identity, powers uint64) error {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return os.NewSyscallError("capset", err)
 	}
-	// Each call said that it was done; the kernel is asked once more, since what is
-	// left here is left for good.
+	// Each call has reported success. The kernel is asked once more, since a
+	// privilege that is left here stays for good.
 	left, err := remaining(who)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("the kernel still tells of %s", strings.Join(left, ", "))

@@ -12,8 +12,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// TestReopeningFails gives up privileges, as a capture does, and then tries to
-// open one more socket.
+// TestReopeningFails gives up privileges like a capture, and then tries to open
+// another socket.
 func TestReopeningFails(t *testing.T) {
 	if os.Getenv(insideReopen) == "" {
 		if os.Geteuid() != 0 {
@@ -32,7 +32,7 @@ func TestReopeningFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !again {
-		t.Fatal("this process, which has privileges, goes on")
+		t.Fatal("this process kept its privileges and continued")
 	}
 	if _, err := afpacket.Socket(list[0]); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a further socket: %v, expected that it is not permitted", err)
@@ -55,5 +55,5 @@ func TestReopeningFails(t *testing.T) {
 	}
 }
 
-// insideReopen is set in the child of TestReopeningFails.
+// insideReopen is set in the child process of TestReopeningFails.
 const insideReopen = "ACKSCOPE_TEST_REOPEN"

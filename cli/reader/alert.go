@@ -12,42 +12,42 @@ import (
 
 // alerts says which findings are printed as they occur.
 type alerts struct {
-	rules map[string]bool
-	least machine.Severity
-	told  map[*analyze.Finding]machine.Instant // when each was printed last
-	swept machine.Instant
+	rules   map[string]bool
+	least   machine.Severity
+	printed map[*analyze.Finding]machine.Instant // when each was printed last
+	swept   machine.Instant
 }
 
-// alertEvery is how often one finding of a flow is printed while it goes on, by
+// alertEvery is the least time between two alerts of one finding of a flow, by
 // the capture's clock.
 const alertEvery = time.Second
 
-// wants reports whether a finding is to be printed now: when it occurs first, and
-// then at most once a second.
+// wants reports whether a finding should be printed now. It is printed when it
+// first occurs, and then at most once a second.
 func (x *alerts) wants(f *analyze.Finding) bool {
 	if x == nil || f.Rule.Severity < x.least && !x.rules[f.Rule.ID] {
 		return false
 	}
 	if f.Last.Sub(x.swept) > alertEvery {
-		// What is older than that need not be remembered; Count tells the first time.
-		for g, at := range x.told {
+		// Older entries need not be kept: Count shows whether a finding is new.
+		for g, at := range x.printed {
 			if f.Last.Sub(at) > alertEvery {
-				delete(x.told, g)
+				delete(x.printed, g)
 			}
 		}
 		x.swept = f.Last
 	}
-	if at, ok := x.told[f]; ok && f.Last.Sub(at) < alertEvery {
+	if at, ok := x.printed[f]; ok && f.Last.Sub(at) < alertEvery {
 		return false
 	}
-	if x.told == nil {
-		x.told = map[*analyze.Finding]machine.Instant{}
+	if x.printed == nil {
+		x.printed = map[*analyze.Finding]machine.Instant{}
 	}
-	x.told[f] = f.Last
+	x.printed[f] = f.Last
 	return true
 }
 
-// alert prints a finding as it stands.
+// alert prints a finding as it is now.
 func (r *Running) alert(x *analyze.Finding) {
 	r.Screen.Clear()
 	w := r.app.Writer()

@@ -1,10 +1,15 @@
-// Package reader reads what a command looks at. One type, Reader, opens files, pipes
-// and interfaces, copies what it reads where -w asks for that, ends where -c or -a says
-// so, and shows progress. Around it stand
+// Package reader reads the captures of a command.
 //
-//   - Recording: which files of the command line are one capture (docs/files.md);
-//   - Listing: packets one by one, of files or as they come;
-//   - Asker: a display filter that is asked about events, messages and findings;
-//   - Running: an analysis of traffic as it comes, with metrics and alerts;
-//   - Save: capture files, and rows of them.
+//	in, err := reader.Open(a, reader.File("match.pcapng"), reader.Options{Keep: capture.KeepPipes, Passes: 2})
+//	session, err := in.Study(options) // reads the file twice
+//
+// A Reader opens files, pipes and interfaces, copies frames to the file of -w,
+// ends at -c or -a, and shows progress. The other types are:
+//
+//   - Recording: the files of the command line that form one capture
+//     (docs/files.md);
+//   - Listing: packets one by one, of files or live;
+//   - RowFilter: a display filter for events, messages and findings;
+//   - Running: an analysis of live traffic, with metrics and alerts;
+//   - Save: a capture file, or a row of capture files.
 package reader

@@ -19,20 +19,20 @@ type Listing struct {
 	App    *app.App
 	Live   *LiveFlags
 	Filter *filter.Filter
-	Needs  filter.Needs // of the output, beyond the filter's
-	Whole  bool         // show takes what a flow's end settled too, which is no packet
-	// Show takes a packet that passed the filter.
+	Needs  filter.Needs // what the output needs, in addition to the filter
+	Whole  bool         // Show also receives records that are no packets: what the end of a flow settled
+	// Show prints a packet that passed the filter.
 	Show func(*filter.Record, *analyze.Record) error
-	// Begin is called before each recording; nil for nothing.
+	// Begin is called before each recording. It may be nil.
 	Begin func(*Recording) error
-	End   func() error // what is printed after the last packet; nil for nothing
+	End   func() error // called after the last packet; may be nil
 
 	Reader  *Reader
 	Reading filter.Reading
-	Once    bool // files are read as -i is: in one run, printing on the way
+	Once    bool // read files like live traffic: in one run, printing at once
 	shown   uint64
-	err     error // of show
-	saved   *Save // where passed packets go, rather than all
+	err     error // the error of Show
+	saved   *Save // the file of passed packets; nil if all packets are saved
 }
 
 // FilterFlag registers -Y with a completion of field names.
@@ -42,7 +42,7 @@ func FilterFlag(a *app.App, c *cobra.Command, text *string) {
 	_ = c.RegisterFlagCompletionFunc("display-filter", a.CompleteFilter)
 }
 
-// Compile reads -Y; its errors point at the place.
+// Compile compiles the filter of -Y. Its errors show the position.
 func Compile(a *app.App, text string) (*filter.Filter, error) {
 	f, err := a.Table().Compile(text)
 	if err != nil {
@@ -51,7 +51,7 @@ func Compile(a *app.App, text string) (*filter.Filter, error) {
 	return f, nil
 }
 
-// Run reads everything. The error is a failure, or how the capture ended.
+// Run lists everything. The error is a failure, or how the capture ended.
 func (l *Listing) Run(args []string) error {
 	a := l.App
 	if err := l.Live.Check(); err != nil {
@@ -81,7 +81,7 @@ func (l *Listing) Run(args []string) error {
 	return l.close()
 }
 
-// read reads a recording. The error is a failure, or how the capture ended.
+// read lists a recording. The error is a failure, or how the capture ended.
 func (l *Listing) read(from *Recording) (err error) {
 	a := l.App
 	o, err := a.Options()
@@ -136,7 +136,7 @@ func (l *Listing) close() error {
 	return nil
 }
 
-// scan reads without analysis: one run, no flows.
+// scan reads without analysis: in one run, and without flows.
 func (l *Listing) scan(source capture.Source, o capture.DecodeOptions) error {
 	decoder := capture.NewDecoder(o)
 	var f capture.Frame
@@ -168,7 +168,7 @@ func (l *Listing) runLive() error {
 	if l.Reader, err = l.Live.start(a, a.Warn, func() error { return nil }); err != nil {
 		return err
 	}
-	if l.Live.Write != "" { // what is read is counted, not what passes
+	if l.Live.Write != "" { // count the packets read, not those that pass
 		l.Reader.Most = Least(l.Reader.Most, l.Live.Count)
 	}
 	needs := l.Needs | l.Filter.Needs()
@@ -187,7 +187,7 @@ func (l *Listing) runLive() error {
 	return l.close()
 }
 
-// bound prepares the analysis of traffic that may have no end.
+// bound limits the analysis of traffic that may never end.
 func (l *Listing) bound(o *analyze.Options) error {
 	limits, memory, err := l.App.LiveLimits()
 	if err != nil {
@@ -198,7 +198,7 @@ func (l *Listing) bound(o *analyze.Options) error {
 	return nil
 }
 
-// Least returns the smaller limit; 0 is none.
+// Least returns the smaller limit, where 0 means no limit.
 func Least(a, b uint64) uint64 {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -206,14 +206,14 @@ func Least(a, b uint64) uint64 {
 	return a
 }
 
-// flushing hands what was printed on before it waits for the next frame, so
-// that live output is seen as it happens.
+// flushing writes the buffered output before it waits for the next frame, so
+// that live output appears at once.
 type flushing struct {
 	*Reader
 	app *app.App
 }
 
-// Next returns the next frame, behind all that was printed.
+// Next flushes the output and returns the next frame.
 func (f *flushing) Next(fr *capture.Frame) error {
 	if err := f.app.Flush(); err != nil {
 		return err
@@ -243,13 +243,14 @@ func (l *Listing) finish(err error, st []capture.Statistics) error {
 	return l.App.Ended(err)
 }
 
-// take is the analysis' sink: it asks the filter and shows what passes.
+// take is the sink of the analysis. It applies the filter and shows the packets
+// that pass.
 func (l *Listing) take(r *analyze.Record) {
 	if l.Reader.stopped || l.err != nil {
 		return
 	}
 	if r.Frame == nil && r.Datagram.Bytes == nil && !l.Whole {
-		return // what a flow's end settled is no packet
+		return // the end of a flow is not a packet
 	}
 	l.Reading.Start, l.Reading.Previous = l.Reader.Start, l.Reader.Previous
 	x := l.Reading.Take(r)
@@ -259,7 +260,8 @@ func (l *Listing) take(r *analyze.Record) {
 	if l.saved != nil && r.Frame != nil {
 		l.err = l.saved.Write(r.Frame)
 	} else if l.saved != nil && !l.Once && r.Flow.Transport == capture.UDP && r.Datagram.Bytes != nil {
-		// The survey lacks the flow, so the datagram was held and its frame is gone.
+		// The survey does not know the flow. So the datagram was held, and its
+		// frame is gone.
 		l.err = fmt.Errorf("frame %d passes -Y, but its flow ended early for want of memory: "+
 			"-w cannot write it; give more by --memory", r.Datagram.Ref.Frame())
 	}

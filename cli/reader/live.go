@@ -24,18 +24,17 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// LiveFlags are the flags of commands that can capture by themselves, as
-// tshark has them.
+// LiveFlags are the flags of commands that can capture, with tshark's names.
 type LiveFlags struct {
 	Devices   []string
 	filter    string
 	program   string
 	List      bool
 	Count     uint64
-	Counted   uint64 // packets that were read of the recordings before
+	Counted   uint64 // packets read from earlier recordings
 	autostop  []string
 	Write     string
-	Format    string // of what is written
+	Format    string // format of the written file
 	snap      int
 	buffer    int
 	noPromisc bool
@@ -78,7 +77,7 @@ func (l *LiveFlags) Register(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("autostop", app.CompleteWords("duration:", "packets:"))
 }
 
-// limits reads -a.
+// limits parses -a.
 func (l *LiveFlags) limits() (duration time.Duration, packets uint64, err error) {
 	for _, text := range l.autostop {
 		kind, value, ok := strings.Cut(text, ":")
@@ -97,22 +96,22 @@ func (l *LiveFlags) limits() (duration time.Duration, packets uint64, err error)
 	return duration, packets, nil
 }
 
-// InterruptAgain is how long a second interrupt counts as the first: some callers send
-// one to the process and one to its group.
+// InterruptAgain is how long a second interrupt counts as the first. Some
+// callers send one to the process and one to its group.
 const InterruptAgain = 500 * time.Millisecond
 
-// Session is an opened live capture with what ends it.
+// Session is an open live capture.
 type Session struct {
 	Group  afpacket.Group
-	Idle   func()       // called before it waits; may be set until the first Next
-	notice func(string) // told of what the capture goes on after; the same
+	Idle   func()       // called before a wait; may be set until the first Next
+	notice func(string) // called with problems that do not end the capture; may be set until the first Next
 	done   chan struct{}
 }
 
-// Device names what is captured on; empty for files.
+// Device names the interfaces. It returns "" for files.
 func (l *LiveFlags) Device() string { return strings.Join(l.Devices, ", ") }
 
-// options returns what the capture is opened with, one for each interface.
+// options returns the options of each interface.
 func (l *LiveFlags) options() ([]afpacket.Options, error) {
 	o := afpacket.Options{Promiscuous: !l.noPromisc, SnapLength: l.snap, Filter: l.filter, Buffer: l.buffer << 20}
 	if l.buffer < 0 || l.buffer > 1<<10 {
@@ -130,7 +129,7 @@ func (l *LiveFlags) options() ([]afpacket.Options, error) {
 			return nil, fmt.Errorf("--bpf-raw: %w", err)
 		}
 	}
-	// Refused while nothing is open yet, whatever the interfaces are.
+	// Refuse a wrong filter before anything is opened.
 	if _, err := pcapfilter.Compile(l.filter, pcapfilter.EthernetSocket, 1); err != nil {
 		return nil, err
 	}
@@ -145,8 +144,8 @@ func (l *LiveFlags) options() ([]afpacket.Options, error) {
 	return list, nil
 }
 
-// open starts to capture, with no more privileges than it takes. An interrupt,
-// or the duration that was asked for, ends it as if the file had ended.
+// open starts to capture with the least privileges. An interrupt or the
+// duration of -a ends the capture like the end of a file.
 func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 	duration, packets, err := l.limits()
 	if err != nil {
@@ -172,10 +171,10 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 	if s.Group, err = privilege.OpenCapture(list, &l.Options); err != nil {
 		return nil, 0, lacking(err)
 	}
-	TellRoot(a)
+	WarnRoot(a)
 	interrupt := make(chan os.Signal, 1)
 	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signal.Notify(interrupt, syscall.SIGHUP)
 	}
 	var timeout <-chan time.Time
@@ -189,22 +188,23 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 		case <-s.done:
 		}
 		s.Group.Stop()
-		// An interrupt after this ends the program at once; but some callers send
-		// one to the process and to its group, and mean it once.
+		// A later interrupt ends the program at once. But some callers send one to
+		// the process and one to its group, and mean one interrupt.
 		time.Sleep(InterruptAgain)
 		signal.Stop(interrupt)
 	}()
 	return s, packets, nil
 }
 
-// TellRoot warns where root goes on: that nobody forgets that it was asked for.
-func TellRoot(a *app.App) {
+// WarnRoot warns if the capture continues as root, so that --keep-root is not
+// forgotten.
+func WarnRoot(a *app.App) {
 	if os.Geteuid() == 0 {
 		a.Advise("--keep-root: capturing as user 0: what takes over this process can write root's files")
 	}
 }
 
-// lacking says what to grant where a privilege was missing.
+// lacking adds to an error how to grant a missing privilege.
 func lacking(err error) error {
 	if !errors.Is(err, os.ErrPermission) {
 		return err
@@ -212,7 +212,7 @@ func lacking(err error) error {
 	return fmt.Errorf("%w; grant it for good with `sudo setcap cap_net_raw+ep %s`", err, program())
 }
 
-// program is the path of this program.
+// program returns the path of this program.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -221,13 +221,13 @@ func program() string {
 	return path
 }
 
-// Origin describes what is captured on, for a save.
+// Origin describes the interfaces, for a Save.
 func (s *Session) Origin() Origin {
 	list := s.Group.Interfaces()
 	return Origin{Of: func(_, index int) capture.Interface { return list[index] }}
 }
 
-// close ends the capture and tells what the kernel counted.
+// close ends the capture and prints what the kernel counted.
 func (s *Session) close(a *app.App, frames uint64) ([]capture.Statistics, error) {
 	close(s.done)
 	list, err := s.Group.Statistics()
@@ -254,7 +254,7 @@ func (s *Session) close(a *app.App, frames uint64) ([]capture.Statistics, error)
 	return list, nil
 }
 
-// Open starts to capture on the interfaces. Nothing is saved yet.
+// Open starts to capture on the interfaces. It saves nothing.
 func (l *LiveFlags) Open(a *app.App) (*Reader, error) {
 	s, packets, err := l.open(a)
 	if err != nil {
@@ -263,9 +263,9 @@ func (l *LiveFlags) Open(a *app.App) (*Reader, error) {
 	return &Reader{app: a, Live: s, Most: packets, source: s.Group}, nil
 }
 
-// start opens the interfaces for an analysis on the way. What comes is saved where
-// -w asks for it; where that fails the reading goes on, and warn is told. opened
-// runs before any file is made, by the user who goes on.
+// start opens the interfaces for a live analysis. It saves the packets if -w is
+// given. If saving fails, reading continues and warn is called. opened runs as
+// the unprivileged user, before any file is created.
 func (l *LiveFlags) start(a *app.App, warn func(string), opened func() error) (*Reader, error) {
 	r, err := l.Open(a)
 	if err != nil {
@@ -288,15 +288,16 @@ func (l *LiveFlags) start(a *app.App, warn func(string), opened func() error) (*
 	return r, nil
 }
 
-// EndLive ends the capture on interfaces and tells what the kernel counted.
+// EndLive ends the capture on interfaces and prints what the kernel counted.
 func (r *Reader) EndLive() ([]capture.Statistics, error) { return r.Live.close(r.app, r.Frames) }
 
-// UnsavedText says that a capture file came to its end, and the analysis did not.
+// UnsavedText formats the warning that a capture file ended and the analysis
+// did not.
 func UnsavedText(err error) string {
 	return fmt.Sprintf("%v: nothing more is saved, the analysis goes on", err)
 }
 
-// Check refuses what only a live capture can do.
+// Check refuses flags that only a live capture can have.
 func (l *LiveFlags) Check() error {
 	if l.Format != "" && l.Write == "" {
 		return errors.New("-F: expected -w too: it is the format of what is written")
@@ -316,7 +317,8 @@ func (l *LiveFlags) Check() error {
 	return nil
 }
 
-// FileOnly refuses what commands that read files twice cannot do with them.
+// FileOnly refuses the flags of live traffic, for a command that has been told
+// to read files.
 func (l *LiveFlags) FileOnly() error {
 	switch {
 	case l.Write != "":
@@ -327,10 +329,10 @@ func (l *LiveFlags) FileOnly() error {
 	return l.Check()
 }
 
-// ErrIAndFile refuses interfaces beside files.
+// ErrIAndFile refuses -i together with a file.
 var ErrIAndFile = errors.New("-i and a file: expected one or the other")
 
-// ListInterfaces prints what -i takes.
+// ListInterfaces prints the possible values of -i.
 func ListInterfaces(a *app.App) error {
 	devices, err := afpacket.Devices()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/ackscope/ackscope/metrics"
 )
 
-// listenAddress reads --metrics: no host stands for this one alone, * for all.
+// listenAddress parses --metrics. Without a host it means this host only; *
+// means all addresses.
 func listenAddress(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -27,7 +28,7 @@ func listenAddress(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// serve begins to answer scrapes.
+// serve starts the server of metrics.
 func (r *Running) serve() error {
 	address, err := listenAddress(r.watch.Metrics)
 	if err != nil {
@@ -53,11 +54,11 @@ func (r *Running) serve() error {
 		fmt.Fprintln(w, "ackscope: the metrics are at /metrics")
 	})
 	r.server = newMetricsServer(mux, r.access)
-	go func() { _ = r.server.Serve(metricsListener(listener, r.access)) }() // ends by Close
+	go func() { _ = r.server.Serve(metricsListener(listener, r.access)) }() // ends at Close
 	return nil
 }
 
-// scrape answers with all metrics as they are between two frames.
+// scrape answers with all metrics, as they are between two frames.
 func (r *Running) scrape(w http.ResponseWriter, _ *http.Request) {
 	state := metrics.Capture{Process: process()}
 	r.mu.Lock()
@@ -66,10 +67,10 @@ func (r *Running) scrape(w http.ResponseWriter, _ *http.Request) {
 	text := r.collector.Append(nil, r.Session, r.limits, &state)
 	r.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(text) // who asked may be gone
+	_, _ = w.Write(text) // the client may be gone
 }
 
-// interfaces tells what the kernel counted, or which files are read.
+// interfaces records what the kernel counted, or which files are read.
 func (r *Running) interfaces(state *metrics.Capture) {
 	if r.Reader.Live == nil {
 		for i, n := range r.Each {
@@ -79,7 +80,7 @@ func (r *Running) interfaces(state *metrics.Capture) {
 	}
 	st, err := r.Reader.Live.Group.Statistics()
 	if err != nil {
-		st = make([]capture.Statistics, len(r.Each)) // nothing is known, and nothing told
+		st = make([]capture.Statistics, len(r.Each)) // without known counts, all counts are 0
 	}
 	freezes := r.Reader.Live.Group.Freezes()
 	for i, in := range r.Reader.Live.Group.Interfaces() {
@@ -88,7 +89,7 @@ func (r *Running) interfaces(state *metrics.Capture) {
 	}
 }
 
-// buildVersion returns what the program was built from.
+// buildVersion returns the versions of the program and of Go.
 func buildVersion() (version, goVersion string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

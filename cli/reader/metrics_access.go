@@ -16,20 +16,20 @@ import (
 	"strings"
 )
 
-// metricsAccess says who may read metrics, and by what.
+// metricsAccess says who may read metrics.
 type metricsAccess struct {
-	token       *[sha256.Size]byte // hash of the bearer token; nil where none is asked for
+	token       *[sha256.Size]byte // hash of the bearer token; nil if none is required
 	certificate *tls.Certificate   // nil for HTTP without TLS
 }
 
-// maxAccessFile bounds a token and the files of TLS, in bytes: chains of certificates
-// take some 10 KB.
+// maxAccessFile limits the files of the token and of TLS, in bytes. Chains of
+// certificates take some 10 KB.
 const maxAccessFile = 1 << 20
 
-// tokenForm is RFC 6750's b64token, what a header of HTTP can carry.
+// tokenForm is the b64token of RFC 6750: what an HTTP header can carry.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// checkAccess refuses flags that do not go together; no file is read yet.
+// checkAccess refuses flags that exclude each other. It reads no file.
 func (w *WatchFlags) checkAccess() error {
 	switch {
 	case w.Metrics == "" && w.tokenFile+w.certificate+w.key != "":
@@ -40,8 +40,8 @@ func (w *WatchFlags) checkAccess() error {
 	return nil
 }
 
-// access reads the token and the certificate, by the user who serves the metrics.
-// It warns of secrets that others can read.
+// access reads the token and the certificate, as the user who serves the
+// metrics. It warns of secrets that others can read.
 func (w *WatchFlags) access(warn func(string)) (*metricsAccess, error) {
 	a := &metricsAccess{}
 	if w.tokenFile != "" {
@@ -76,7 +76,7 @@ func (w *WatchFlags) access(warn func(string)) (*metricsAccess, error) {
 	return a, nil
 }
 
-// readSecret reads a file and warns where every user of the machine can do so.
+// readSecret reads a file, and warns if every user of the machine can read it.
 func readSecret(flag, path string, warn func(string)) ([]byte, error) {
 	return readLimited(flag, path, func(info fs.FileInfo) {
 		const othersRead = 0o004
@@ -87,7 +87,8 @@ func readSecret(flag, path string, warn func(string)) ([]byte, error) {
 	})
 }
 
-// readLimited reads a file of at most maxAccessFile bytes; look, if any, is told of it.
+// readLimited reads a file of at most maxAccessFile bytes. It calls look, if
+// set, with the file's description.
 func readLimited(flag, path string, look func(fs.FileInfo)) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -115,14 +116,15 @@ func readLimited(flag, path string, look func(fs.FileInfo)) ([]byte, error) {
 	return text, nil
 }
 
-// guard asks every request for the token, before anything else is looked at.
+// guard checks the token of every request first.
 func (a *metricsAccess) guard(next http.Handler) http.Handler {
 	if a.token == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		// Hashes have one length, so the time of the comparison says nothing of the token.
+		// Hashes have equal lengths, so the time of the comparison reveals nothing
+		// about the token.
 		given := sha256.Sum256([]byte(token))
 		if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(given[:], a.token[:]) == 1 {
 			next.ServeHTTP(w, r)
@@ -130,15 +132,15 @@ func (a *metricsAccess) guard(next http.Handler) http.Handler {
 		}
 		challenge := `Bearer realm="ackscope"`
 		if scheme != "" {
-			challenge += `, error="invalid_token"` // RFC 6750, 3.1: only where one was given
+			challenge += `, error="invalid_token"` // by RFC 6750 only if a token was given
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
 		http.Error(w, "expected the header Authorization: Bearer TOKEN", http.StatusUnauthorized)
 	})
 }
 
-// exposure says what strangers on the network can do at an address; empty where
-// they can do nothing.
+// exposure says what strangers on the network can do at an address. It returns
+// "" if they can do nothing.
 func (a *metricsAccess) exposure(at net.Addr) string {
 	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return ""

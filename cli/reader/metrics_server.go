@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// The server of metrics answers short questions of few scrapers. Prometheus scrapes
-// every 15 s to 60 s and sends its request at once.
+// The metrics server answers short requests of a few scrapers. Prometheus
+// scrapes every 15 s to 60 s and sends its request at once.
 const (
-	// metricsConnections are open at one time: some scrapers, and room for strangers
-	// that connect while one of them is served. A connection takes some 20 KiB.
+	// metricsConnections is how many connections are open at one time. It has
+	// room for some scrapers, and for strangers who connect during a scrape. A
+	// connection takes some 20 KiB.
 	metricsConnections = 32
-	metricsRequestTime = 2 * time.Second // to send the request; over TLS as long for the handshake before
-	metricsAnswerTime  = 5 * time.Second // to take the whole answer
+	metricsRequestTime = 2 * time.Second // to send the request; a TLS handshake before it has as long again
+	metricsAnswerTime  = 5 * time.Second // to read the whole answer
 	metricsHeader      = 8 << 10         // bytes of a request's header
 )
 
-// newMetricsServer returns a server that no client can keep from answering others:
-// where too many are connected, the newest takes the place of the oldest.
-// Connections are closed after one answer.
+// newMetricsServer returns a server that no client can block. If too many
+// clients are connected, a new one replaces the oldest. A connection is closed
+// after one answer.
 func newMetricsServer(handler http.Handler, access *metricsAccess) *http.Server {
 	s := &http.Server{
 		Handler:           busy(access.guard(handler)),
@@ -33,7 +34,7 @@ func newMetricsServer(handler http.Handler, access *metricsAccess) *http.Server 
 		ReadHeaderTimeout: metricsRequestTime,
 		WriteTimeout:      metricsAnswerTime,
 		MaxHeaderBytes:    metricsHeader,
-		// It would tell of each client that goes away in the middle of a handshake.
+		// It would log each client that leaves during a handshake.
 		ErrorLog: log.New(io.Discard, "", 0),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if secure, ok := c.(*tls.Conn); ok {
@@ -46,8 +47,8 @@ func newMetricsServer(handler http.Handler, access *metricsAccess) *http.Server 
 	return s
 }
 
-// metricsListener bounds the connections of a listener, under TLS where access has
-// a certificate.
+// metricsListener limits the connections of a listener. It uses TLS if access
+// has a certificate.
 func metricsListener(l net.Listener, access *metricsAccess) net.Listener {
 	l = &displacing{Listener: l, most: metricsConnections}
 	if access.certificate == nil {
@@ -56,12 +57,13 @@ func metricsListener(l net.Listener, access *metricsAccess) net.Listener {
 	return tls.NewListener(l, &tls.Config{
 		Certificates: []tls.Certificate{*access.certificate},
 		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"http/1.1"}, // a connection of HTTP/2 would stay open
+		NextProtos:   []string{"http/1.1"}, // an HTTP/2 connection would stay open
 	})
 }
 
-// displacing keeps at most so many connections open: where one more comes, the
-// oldest is closed of those that wait for a request, else the oldest of all.
+// displacing is a listener with a limit of open connections. One more
+// connection closes the oldest that waits for a request. If all are being
+// answered, it closes the oldest of all.
 type displacing struct {
 	net.Listener
 	most int
@@ -70,14 +72,14 @@ type displacing struct {
 	open []*connection // oldest first
 }
 
-// connection is one of a displacing listener.
+// connection is a connection of a displacing listener.
 type connection struct {
 	net.Conn
 	of   *displacing
-	busy bool // its request has come and is being answered; guarded by of.mu
+	busy bool // its request is being answered; guarded by of.mu
 }
 
-// connectionKey finds the connection in a request's context.
+// connectionKey is the key of the connection in a request's context.
 type connectionKey struct{}
 
 // Accept implements net.Listener.
@@ -93,8 +95,8 @@ func (l *displacing) Accept() (net.Conn, error) {
 	return newest, nil
 }
 
-// add takes a connection up, and gives the one that makes room for it; nil where
-// there is room.
+// add adds a connection. It returns the connection to close, or nil if there is
+// room.
 func (l *displacing) add(c *connection) (oldest *connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +119,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// busy marks the connections of requests that next answers.
+// busy marks the connections whose requests next is answering.
 func busy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(connectionKey{}).(*connection)

@@ -21,23 +21,23 @@ import (
 	"time"
 )
 
-// guardTime ends a test that would hang; nothing is measured by it.
+// guardTime ends a test that would hang. It measures nothing.
 const guardTime = 30 * time.Second
 
-// served is a server of metrics that a test asks.
+// served is a metrics server under test.
 type served struct {
 	address string
 	client  *http.Client
 	scheme  string
-	hold    chan bool // what /held waits for
-	held    chan bool // told when /held waits
+	hold    chan bool // /held waits for it
+	held    chan bool // signals that /held waits
 }
 
-// largeAnswer is more than the buffers of a connection take.
+// largeAnswer is larger than the buffers of a connection.
 const largeAnswer = 16 << 20
 
-// serveMetrics begins a server. With patience no client is ever too slow for it, so
-// that only its bound on connections can help the next one.
+// serveMetrics starts a server. With patience its time limits are an hour, so
+// that only its limit of connections can let the next client in.
 func serveMetrics(t *testing.T, access *metricsAccess, patience bool) *served {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -78,7 +78,8 @@ func serveMetrics(t *testing.T, access *metricsAccess, patience bool) *served {
 	return s
 }
 
-// answer is what a test looks at of a response whose body was read and closed.
+// answer is the part of a response that tests check. The body was read and
+// closed.
 type answer struct {
 	Status     string
 	StatusCode int
@@ -89,7 +90,7 @@ type answer struct {
 	Close      bool
 }
 
-// get asks for a path, with an Authorization where it is not empty.
+// get requests a path, with an Authorization header unless it is empty.
 func (s *served) get(t *testing.T, path, authorization string) (answer, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.scheme+"://"+s.address+path, http.NoBody)
@@ -114,7 +115,7 @@ func (s *served) get(t *testing.T, path, authorization string) (answer, string) 
 	}, string(text)
 }
 
-// crowd connects many times, says the same each time and reads nothing.
+// crowd connects n times, sends the same each time, and reads nothing.
 func (s *served) crowd(t *testing.T, n int, says string) {
 	t.Helper()
 	for range n {
@@ -123,7 +124,7 @@ func (s *served) crowd(t *testing.T, n int, says string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil { // a large answer gets stuck
+		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil { // a large answer blocks
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(c, says); err != nil && !strings.Contains(err.Error(), "reset") {
@@ -132,8 +133,8 @@ func (s *served) crowd(t *testing.T, n int, says string) {
 	}
 }
 
-// TestScrapeBesideOthers connects 8 and 1,000 times and stays, in each of the ways
-// that keep a connection open: a scrape gets through every time.
+// TestScrapeBesideOthers connects 8 and 1,000 times and stays connected, in
+// each way that keeps a connection open. Every scrape gets through.
 func TestScrapeBesideOthers(t *testing.T) {
 	secure := &metricsAccess{certificate: selfSigned(t)}
 	for _, c := range []struct {
@@ -149,7 +150,7 @@ func TestScrapeBesideOthers(t *testing.T) {
 	} {
 		for _, n := range []int{8, metricsConnections, 1000} {
 			if strings.HasPrefix(c.says, "GET /large") {
-				n = min(n, 3*metricsConnections) // each takes some MB of the kernel's
+				n = min(n, 3*metricsConnections) // each takes some MB of the kernel's memory
 			}
 			s := serveMetrics(t, c.access, true)
 			for range 3 {
@@ -166,13 +167,13 @@ func TestScrapeBesideOthers(t *testing.T) {
 	}
 }
 
-// TestScrapeIsFinished: who connects while a scrape is answered makes those way
-// that wait for a request, not the scrape.
+// TestScrapeIsFinished: a client that connects during a scrape displaces
+// clients that wait for a request, not the scrape.
 func TestScrapeIsFinished(t *testing.T) {
 	s := serveMetrics(t, &metricsAccess{}, true)
 	done := make(chan string, 1)
 	go func() {
-		defer close(done) // where get ends this goroutine too
+		defer close(done) // get may end this goroutine too
 		_, text := s.get(t, "/held", "")
 		done <- text
 	}()
@@ -187,8 +188,8 @@ func TestScrapeIsFinished(t *testing.T) {
 	}
 }
 
-// TestSlowRequestEnds: a request that does not come to its end is given up by the
-// server, and so is a connection after its answer.
+// TestSlowRequestEnds: the server gives up a request that does not end, and
+// closes a connection after its answer.
 func TestSlowRequestEnds(t *testing.T) {
 	if metricsRequestTime > 2*time.Second {
 		t.Errorf("a request may take %v, expected 2 s at most", metricsRequestTime)
@@ -229,7 +230,7 @@ func TestSlowRequestEnds(t *testing.T) {
 	}
 }
 
-// TestToken asks with the right token, with none and with wrong ones.
+// TestToken sends the right token, none, and wrong ones.
 func TestToken(t *testing.T) {
 	const token = "c2VjcmV0LXRva2Vu=="
 	access := tokenAccess(t, token+"\n", 0o600, "")
@@ -266,7 +267,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// tokenAccess reads a token from a file; warns is a part of the only warning.
+// tokenAccess reads a token from a file. warns is a part of the only warning.
 func tokenAccess(t *testing.T, text string, mode os.FileMode, warns string) *metricsAccess {
 	t.Helper()
 	w := &WatchFlags{Metrics: ":0", tokenFile: writeMode(t, "token", text, mode)}
@@ -293,7 +294,7 @@ func writeMode(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-// TestSecretsOfMetrics reads files that are wrong: none of their text is in an error.
+// TestSecretsOfMetrics reads wrong files: no error contains any of their text.
 func TestSecretsOfMetrics(t *testing.T) {
 	tokenAccess(t, "token\r\n", 0o640, "")
 	tokenAccess(t, "token", 0o644, "every user of this machine can read it (mode 0644)")
@@ -330,7 +331,7 @@ func TestSecretsOfMetrics(t *testing.T) {
 	}
 }
 
-// TestTLS asks over TLS, and without.
+// TestTLS sends requests with and without TLS.
 func TestTLS(t *testing.T) {
 	s := serveMetrics(t, &metricsAccess{certificate: selfSigned(t)}, true)
 	response, text := s.get(t, "/metrics", "")
@@ -351,7 +352,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestExposure tells what strangers can do at an address.
+// TestExposure checks what strangers can do at each kind of address.
 func TestExposure(t *testing.T) {
 	token, certificate := tokenAccess(t, "token", 0o600, ""), &metricsAccess{certificate: selfSigned(t)}
 	both := &metricsAccess{token: token.token, certificate: certificate.certificate}
@@ -394,7 +395,7 @@ func selfSigned(t *testing.T) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
 }
 
-// pemOf returns a certificate and its key as files have them.
+// pemOf returns a certificate and its key in PEM.
 func pemOf(t *testing.T, c *tls.Certificate) (certificate, key string) {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)

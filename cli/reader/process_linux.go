@@ -9,11 +9,11 @@ import (
 	"github.com/ackscope/ackscope/metrics"
 )
 
-// process tells what this process takes.
+// process returns the memory and processor time of this process.
 func process() (p metrics.Process) {
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if fields := strings.Fields(string(text)); len(fields) > 1 {
-			pages, _ := strconv.ParseUint(fields[1], 10, 64) // 0 is: not known
+			pages, _ := strconv.ParseUint(fields[1], 10, 64) // 0 means unknown
 			p.Resident = pages * uint64(os.Getpagesize())
 		}
 	}

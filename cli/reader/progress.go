@@ -9,25 +9,26 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 )
 
-// progress writes one line to standard error while a long reading goes on.
+// progress prints one line on standard error during a long reading.
 type progress struct {
 	w       io.Writer
 	in      *capture.Input
-	pass    int // 0: the first of passes
+	pass    int // from 0
 	passes  int
 	begun   time.Time
 	shown   time.Time
 	visible bool
 }
 
-// A line of progress appears when work has taken so long, and changes so often.
+// A line of progress appears after ProgressAfter, and changes every
+// ProgressEvery.
 const (
 	ProgressAfter = 700 * time.Millisecond
 	ProgressEvery = 200 * time.Millisecond
 )
 
-// newProgress returns a progress line for a reading in so many passes; nil where
-// nobody would see it or where it would stand in the way of the output.
+// newProgress returns the progress line of a reading in several passes. It
+// returns nil with -q, and if standard error is not a terminal.
 func newProgress(a *app.App, in *capture.Input, passes int) *progress {
 	if a.Flags.Quiet || !app.IsTerminal(a.Err) {
 		return nil

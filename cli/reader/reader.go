@@ -9,30 +9,30 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Reader reads what a command looks at: the files of a recording, a pipe, or
-// interfaces. It is the capture.Source of the analysis. Beside reading it
+// Reader reads the capture of a command: the files of a recording, a pipe, or
+// interfaces. It is the capture.Source of the analysis. In addition it
 //
-//   - ends where the command (Stop) or a limit (Most) says so,
-//   - copies the frames to a file where -w asks for that (Save),
+//   - ends at Stop or at the limit Most,
+//   - copies the frames to the file of -w (Save),
 //   - shows progress while files take long,
 //   - knows the times of the frames around the last one.
 type Reader struct {
-	In   *capture.Input // the opened files; nil on interfaces
-	Live *Session       // the opened interfaces; nil for files
-	Most uint64         // frames to give; 0 for all
+	In   *capture.Input // the open files; nil for interfaces
+	Live *Session       // the open interfaces; nil for files
+	Most uint64         // frames to return; 0 for all
 
-	Frames   uint64          // given since the beginning or the last Rewind
-	Start    machine.Instant // of the first frame
-	Previous machine.Instant // of the frame before the last one given
+	Frames   uint64          // returned since the start or the last Rewind
+	Start    machine.Instant // time of the first frame
+	Previous machine.Instant // time of the frame before the last one returned
 	latest   machine.Instant
 	stopped  bool
 
-	Save    *Save       // where frames are copied; nil for nowhere
-	SaveErr error       // why nothing more is copied
-	Lost    func(error) // told when copying fails, where the reading is to go on; nil where it ends then
+	Save    *Save       // copies the frames; nil for no copy
+	SaveErr error       // the error that ended the copying
+	Lost    func(error) // called when copying fails, and reading continues; if nil, reading ends
 
 	app      *app.App
-	source   capture.Source // In, or the interfaces
+	source   capture.Source // In, or Live.Group
 	progress *progress
 }
 
@@ -55,10 +55,9 @@ func Open(a *app.App, from *Recording, o Options) (*Reader, error) {
 	return r, nil
 }
 
-// Study runs the whole analysis twice over a recording, so that every fact has its
-// final grade when the sink sees it. The reader is nil where nothing could be
-// opened; otherwise the caller closes it. The error is a failure, or how the
-// capture ended.
+// Study analyses a recording twice, so that the sink sees every fact with its
+// final grade. The reader is nil if nothing could be opened; otherwise the
+// caller closes it. The error is a failure, or how the capture ended.
 func Study(a *app.App, from *Recording, sink analyze.Sink) (*analyze.Session, *Reader, error) {
 	o, err := a.Options()
 	if err != nil {
@@ -79,7 +78,7 @@ func (r *Reader) Study(o analyze.Options) (*analyze.Session, error) {
 	return analyze.RunTwice(r, o)
 }
 
-// Next returns the next frame; io.EOF once stopped.
+// Next returns the next frame. It returns io.EOF after Stop or Most.
 func (r *Reader) Next(f *capture.Frame) error {
 	if r.stopped || r.Most > 0 && r.Frames == r.Most {
 		return io.EOF
@@ -104,16 +103,17 @@ func (r *Reader) Next(f *capture.Frame) error {
 	return nil
 }
 
-// Flush hands on what was copied so far.
+// Flush writes the frames copied so far.
 func (r *Reader) Flush() {
 	if r.Save != nil && r.SaveErr == nil {
 		if err := r.Save.flush(); err != nil {
-			_ = r.fail(err) // kept in SaveErr
+			_ = r.fail(err) // SaveErr has it
 		}
 	}
 }
 
-// fail notes that copying failed; the error where that ends the reading.
+// fail records that copying failed. It returns the error if that ends the
+// reading.
 func (r *Reader) fail(err error) error {
 	r.SaveErr = err
 	if r.Lost == nil {
@@ -123,7 +123,7 @@ func (r *Reader) fail(err error) error {
 	return nil
 }
 
-// Rewind begins anew.
+// Rewind restarts at the first frame.
 func (r *Reader) Rewind() error {
 	r.Frames, r.stopped = 0, false
 	if r.progress != nil {
@@ -140,16 +140,16 @@ func (r *Reader) Dropped() uint64 {
 	return 0
 }
 
-// Counted reports whether the source knows all that it lacks.
+// Counted reports whether the source knows the number of all missing packets.
 func (r *Reader) Counted() bool {
 	d, ok := r.source.(analyze.Dropper)
 	return ok && d.Counted()
 }
 
-// Stop makes the next frame the end.
+// Stop ends the reading before the next frame.
 func (r *Reader) Stop() { r.stopped = true }
 
-// Done wipes the progress line: reading is over, or what follows is written.
+// Done wipes the progress line before other output.
 func (r *Reader) Done() { r.progress.done() }
 
 // Close wipes the progress line and closes the source.

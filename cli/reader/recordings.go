@@ -15,20 +15,20 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Recording is what one analysis reads: a capture file, or several files that
+// Recording is the input of one analysis: a capture file, or several files that
 // are read as one. Flows and their numbers belong to one recording.
 type Recording struct {
-	Paths []string // in the order of machine.Ref.File; of a live capture, its interfaces
-	First int      // position of paths[0] among all files of the command, from 0
-	Files int      // files that the command reads in all
+	Paths []string // in the order of machine.Ref.File; for a live capture its interfaces
+	First int      // position of Paths[0] among all files of the command, from 0
+	Files int      // number of all files of the command
 	last  bool     // no recording follows
 }
 
-// File is a recording of one file, or of "-", standard input.
+// File returns a recording of one file, or of standard input for "-".
 func File(path string) *Recording { return &Recording{Paths: []string{path}, Files: 1, last: true} }
 
-// File names the file of a frame, where the command reads several files;
-// otherwise it is empty.
+// File returns the name of a frame's file. It returns "" if the command reads
+// only one file.
 func (r *Recording) File(ref machine.Ref) string {
 	if r.Files < 2 || ref.File() >= len(r.Paths) {
 		return ""
@@ -36,7 +36,8 @@ func (r *Recording) File(ref machine.Ref) string {
 	return r.Paths[ref.File()]
 }
 
-// Path names the file of a frame; empty for none of the recording.
+// Path returns the path of a frame's file. It returns "" for a frame that is
+// not of the recording.
 func (r *Recording) Path(ref machine.Ref) string {
 	if ref.File() < len(r.Paths) {
 		return r.Paths[ref.File()]
@@ -44,8 +45,9 @@ func (r *Recording) Path(ref machine.Ref) string {
 	return ""
 }
 
-// Only names the recording's file, where it is one of several files that the
-// command reads. What belongs to no frame has no other file to be named by.
+// Only returns the name of the recording's only file. It returns "" if the
+// recording has several files, or the command reads only this one. It names
+// what belongs to no frame.
 func (r *Recording) Only() string {
 	if len(r.Paths) != 1 {
 		return ""
@@ -56,7 +58,7 @@ func (r *Recording) Only() string {
 // Among reports whether the command reads other recordings too.
 func (r *Recording) Among() bool { return r.Files > len(r.Paths) }
 
-// Name is the recording's name in a heading.
+// Name returns the recording's name for a heading.
 func (r *Recording) Name() string {
 	if n := len(r.Paths); n > 1 {
 		return fmt.Sprintf("%s to %s (%d files read as one)", r.Paths[0], r.Paths[n-1], n)
@@ -67,8 +69,8 @@ func (r *Recording) Name() string {
 	return r.Paths[0]
 }
 
-// Heading prints the recording's name above its output, as head and tail do of
-// several files; nothing where there is one recording.
+// Heading prints the recording's name above its output, like head and tail. It
+// prints nothing for the only recording.
 func Heading(a *app.App, r *Recording) error {
 	if !r.Among() {
 		return nil
@@ -96,9 +98,9 @@ func JoinFlag(a *app.App, c *cobra.Command) {
 	}
 }
 
-// Recordings sorts the files that the command line names into recordings: each
-// file is one, but the files of a rotated row are one together, and with --join
-// all files are.
+// Recordings groups the files of the command line into recordings. Each file is
+// a recording. The files of a rotated row form one recording, and with --join
+// all files form one.
 func Recordings(a *app.App, args []string) ([]*Recording, error) {
 	if err := a.Awaits(args); err != nil {
 		return nil, err
@@ -131,8 +133,8 @@ func Recordings(a *app.App, args []string) ([]*Recording, error) {
 	return list, nil
 }
 
-// Each runs a command over each recording, one after the other, so that memory
-// is that of one. It ends at the first error.
+// Each runs a command over each recording, one after the other, in the memory
+// of one. It ends at the first error.
 func Each(a *app.App, args []string, run func(*Recording) error) error {
 	list, err := Recordings(a, args)
 	if err != nil {
@@ -146,8 +148,9 @@ func Each(a *app.App, args []string, run func(*Recording) error) error {
 	return nil
 }
 
-// One returns the only recording of a command that makes one thing of it: what
-// says which.
+// One returns the only recording, for a command that makes one thing of it,
+// such as a report. If there are several recordings it returns an error that
+// names the thing, what.
 func One(a *app.App, args []string, what string) (*Recording, error) {
 	list, err := Recordings(a, args)
 	if err != nil {
@@ -159,7 +162,7 @@ func One(a *app.App, args []string, what string) (*Recording, error) {
 	return list[0], nil
 }
 
-// errApart refuses to put captures of their own into one.
+// errApart refuses to combine separate captures.
 func errApart(what string, n int) error {
 	return fmt.Errorf(
 		"%s: found %d captures that are recordings of their own: expected one, or --join to read them as one",
@@ -168,11 +171,11 @@ func errApart(what string, n int) error {
 
 // FlowName is a flow as --flow names it.
 type FlowName struct {
-	File   string // empty for none
-	Number int    // 0 for none
+	File   string // empty if not given
+	Number int    // 0 if not given
 }
 
-// ParseFlow reads --flow: NUMBER, or FILE:NUMBER. An empty text names no flow.
+// ParseFlow parses --flow: NUMBER or FILE:NUMBER. An empty text names no flow.
 func ParseFlow(text string) (FlowName, error) {
 	if text == "" {
 		return FlowName{}, nil
@@ -189,7 +192,7 @@ func ParseFlow(text string) (FlowName, error) {
 	return FlowName{file, int(n)}, nil
 }
 
-// CutLast splits at the last colon: names of files may hold others.
+// CutLast cuts a text at its last colon. Names of files may contain others.
 func CutLast(text string) (before, after string, ok bool) {
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 {
@@ -198,8 +201,9 @@ func CutLast(text string) (before, after string, ok bool) {
 	return text[:i], text[i+1:], true
 }
 
-// RecordingOf finds the recording of a file, and the file's place in it. The file is
-// named by its path as given, by its base name, or by its position from 1.
+// RecordingOf returns the recording of a file, and the file's position in it.
+// The file is named by its path as given, by its base name, or by its position
+// from 1.
 func RecordingOf(list []*Recording, flag, file string) (*Recording, int, error) {
 	type place struct {
 		r *Recording
@@ -238,8 +242,8 @@ func RecordingOf(list []*Recording, flag, file string) (*Recording, int, error) 
 		flag, len(found), file)
 }
 
-// OfFlow returns the recording that --flow is about, where the command looks at
-// one flow.
+// OfFlow returns the recording of the flow that --flow names, for commands that
+// show one flow.
 func OfFlow(list []*Recording, name FlowName) (*Recording, error) {
 	if name.File != "" {
 		r, _, err := RecordingOf(list, "--flow "+name.File+":"+strconv.Itoa(name.Number), name.File)

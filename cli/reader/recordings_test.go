@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// The position of a file counts from 1 over all files, and a name wins over it.
+// The position of a file counts from 1 over all files. A name takes precedence
+// over a position.
 func TestRecordingOf(t *testing.T) {
 	list := []*Recording{{Paths: []string{"a/x.pcap", "a/y.pcap"}, Files: 4},
 		{Paths: []string{"b/x.pcap"}, First: 2, Files: 4}, {Paths: []string{"4:1"}, First: 3, Files: 4}}
 	for _, c := range []struct {
 		file string
-		of   int // -1: none
+		of   int // -1 for none
 		at   int
 	}{{"y.pcap", 0, 1}, {"x.pcap", -1, 0}, {"a/x.pcap", 0, 0}, {"3", 1, 0}, {"2", 0, 1}, {"4:1", 2, 0}, {"4", 2, 0},
 		{"5", -1, 0}, {"0", -1, 0}, {"", -1, 0}} {

@@ -16,8 +16,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// A capture that was written as a row of files is recognised by the names that
-// the writers give, and by the times of the frames:
+// A row of files that a rotating capture wrote is recognised by the writers'
+// names, and by the times of the frames:
 //
 //	match_00001_20261122101500.pcapng   dumpcap, tshark, ackscope -b: NUMBER_TIME
 //	match_20261122101500_00001.pcapng   dumpcap -b nametimenum:2: TIME_NUMBER
@@ -32,32 +32,35 @@ var (
 	strftimeName = regexp.MustCompile(`^(.*?)((?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d[-_.T ]?\d\d[-_.:h]?\d\d(?:[-_.:m]?\d\d)?|1\d{9})(\D*)$`)
 )
 
-// rowSlack is how far two files of a row may overlap: what a writer had not yet
-// read off one interface when it began the next file. dumpcap polls its interfaces
-// with this timeout (CAP_READ_TIMEOUT, 250 ms, dumpcap.c).
+// rowSlack is how far two files of a row may overlap in time. When a writer
+// begins the next file, it may not have read all packets of one interface.
+//
+// Source: dumpcap polls its interfaces with a timeout of 250 ms
+// (CAP_READ_TIMEOUT in dumpcap.c).
 const rowSlack = 250 * time.Millisecond
 
-// rotatedFile is a file whose name may belong to a row.
+// rotatedFile is a file whose name fits a row.
 type rotatedFile struct {
 	path   string
 	row    string // equal for the files of one row
-	number int    // -1 where the name has none
+	number int    // -1 if the name has none
 	style  rotationStyle
 
 	link        uint32
 	first, last machine.Instant
 }
 
-// rotationStyle is how the names of a row go on.
+// rotationStyle is how the names of a row continue.
 type rotationStyle uint8
 
 const (
 	byNumber rotationStyle = iota // 1, 2, 3, …
-	byRing                        // the same; beyond the last number, the first comes again
+	byRing                        // 1, 2, 3, …; the first number follows the last
 	byTime                        // no number
 )
 
-// rotatedName reads a name; false for one that no writer of rows gives.
+// rotatedName parses a name. It returns false for a name that no rotating
+// writer uses.
 func rotatedName(path string) (f rotatedFile, ok bool) {
 	f = rotatedFile{path: path, number: -1}
 	bare, packed := path, ""
@@ -89,10 +92,9 @@ func rotatedName(path string) (f rotatedFile, ok bool) {
 	return f, true
 }
 
-// RotatedRows groups paths: the files of a row are one group, in the order of
-// time, and each other file is one of its own. Groups stand where their first
-// file stood. Files are read through only where their names say that they may be
-// of a row.
+// RotatedRows groups paths. The files of a row form one group, ordered by time;
+// every other file is a group of its own. A group has the position of its first
+// file. Files are read only if their names fit a row.
 func RotatedRows(paths []string) (groups [][]string) {
 	rows := map[string][]rotatedFile{}
 	rowOf := make([]string, len(paths))
@@ -102,7 +104,7 @@ func RotatedRows(paths []string) (groups [][]string) {
 			continue
 		}
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			continue // what is wrong with it is said when it is opened
+			continue // opening it will report the problem
 		}
 		rowOf[i] = f.row
 		rows[f.row] = append(rows[f.row], f)
@@ -113,7 +115,7 @@ func RotatedRows(paths []string) (groups [][]string) {
 			parts[key] = contiguous(files)
 		}
 	}
-	told := map[string]bool{} // paths that are in a group
+	grouped := map[string]bool{} // paths that are in a group
 	for i, path := range paths {
 		group := []string{path}
 		for _, part := range parts[rowOf[i]] {
@@ -122,11 +124,11 @@ func RotatedRows(paths []string) (groups [][]string) {
 			}
 		}
 		if len(group) > 1 {
-			if told[path] {
+			if grouped[path] {
 				continue
 			}
 			for _, p := range group {
-				told[p] = true
+				grouped[p] = true
 			}
 		}
 		groups = append(groups, group)
@@ -134,7 +136,7 @@ func RotatedRows(paths []string) (groups [][]string) {
 	return groups
 }
 
-// contiguous splits files of one row where the one does not go on from the other.
+// contiguous splits the files of a row where one does not continue the other.
 func contiguous(files []rotatedFile) (parts [][]string) {
 	readable := files[:0]
 	for _, f := range files {
@@ -164,27 +166,28 @@ func contiguous(files []rotatedFile) (parts [][]string) {
 	return append(parts, part)
 }
 
-// goesOn reports whether y begins where x ended.
+// goesOn reports whether y continues x.
 func goesOn(x, y *rotatedFile, lowest, highest int, longest time.Duration) bool {
 	pause := y.first.Sub(x.last)
 	if x.link != y.link || pause < -rowSlack {
 		return false
 	}
 	switch x.style {
-	case byRing: // tcpdump -W begins at the first number again
+	case byRing: // tcpdump -W starts again at the first number
 		if x.number == highest && y.number == lowest && highest > lowest {
 			return true
 		}
 	case byTime:
-		// A pause as long as a whole file is more than one period of -G: another run of the program.
+		// A pause as long as a whole file is longer than one period of -G: it was
+		// another run of the program.
 		return pause <= longest
 	case byNumber:
 	}
 	return y.number == x.number+1
 }
 
-// survey reads the file for its link type and the times of its first and last
-// frames; false where it cannot be read to its end, or holds no frame.
+// survey reads the file's link type and the times of its first and last frames.
+// It returns false if the file has no frame, or cannot be read to its end.
 func (f *rotatedFile) survey() bool {
 	in, err := capture.Open([]string{f.path}, capture.Options{})
 	if err != nil {
@@ -194,7 +197,7 @@ func (f *rotatedFile) survey() bool {
 	var fr capture.Frame
 	for n := 0; ; n++ {
 		if err := in.Next(&fr); err != nil {
-			var cut *capture.CutError // the file that is still being written
+			var cut *capture.CutError // the file may still be growing
 			return n > 0 && (errors.Is(err, io.EOF) || errors.As(err, &cut))
 		}
 		if n == 0 {

@@ -13,14 +13,14 @@ import (
 	"github.com/ackscope/ackscope/outfile"
 )
 
-// Rotation is a row of files of which each is ended when it is full, as tshark's
-// and dumpcap's -b make it: name_00001_20261121130500.pcapng, …
+// Rotation writes a row of files, each up to a limit, like -b of tshark and
+// dumpcap: name_00001_20261121130500.pcapng, …
 type Rotation struct {
 	Path     string
 	size     int64         // bytes; 0 for no limit
 	duration time.Duration // 0 for no limit
 	packets  uint64        // 0 for no limit
-	files    int           // how many are kept; 0 for all
+	files    int           // number of files to keep; 0 for all
 
 	number  int
 	kept    []outfile.Made
@@ -28,7 +28,7 @@ type Rotation struct {
 	began   machine.Instant
 }
 
-// ParseRotation reads the values of -b; nil where there is none.
+// ParseRotation parses the values of -b. It returns nil if there are none.
 func ParseRotation(path string, conditions []string) (*Rotation, error) {
 	if len(conditions) == 0 {
 		return nil, nil
@@ -71,7 +71,7 @@ func ParseRotation(path string, conditions []string) (*Rotation, error) {
 	return r, nil
 }
 
-// Next names the file to begin.
+// Next returns the name of the next file.
 func (r *Rotation) Next(now time.Time) string {
 	r.number++
 	r.written = 0
@@ -80,14 +80,14 @@ func (r *Rotation) Next(now time.Time) string {
 		now.Format("20060102150405"), extension)
 }
 
-// full reports whether the current file is to end before a frame of that time.
+// full reports whether the current file ends before a frame of that time.
 func (r *Rotation) full(bytes int64, at machine.Instant) bool {
 	return r.written > 0 && (r.size > 0 && bytes >= r.size ||
 		r.packets > 0 && r.written >= r.packets ||
 		r.duration > 0 && at.Sub(r.began) >= r.duration)
 }
 
-// note counts a frame that was written.
+// note counts a written frame.
 func (r *Rotation) note(at machine.Instant) {
 	if r.written == 0 {
 		r.began = at
@@ -95,8 +95,8 @@ func (r *Rotation) note(at machine.Instant) {
 	r.written++
 }
 
-// prune deletes the oldest files beyond those that are kept. A file that somebody
-// else has put in the place of one of them stays.
+// prune deletes the oldest files beyond the number to keep. It does not delete
+// a file that has replaced one of them.
 func (r *Rotation) prune() error {
 	for r.files > 0 && len(r.kept) > r.files {
 		if err := r.kept[0].Remove(); err != nil {

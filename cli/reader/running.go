@@ -19,10 +19,10 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Running is an analysis of traffic as it comes, from interfaces or a pipe. One
-// goroutine reads and analyses; it holds the lock but while it waits for the next
-// frame, so that others (a scrape of metrics, the table on the terminal) see the
-// session as it is between two frames.
+// Running is an analysis of live traffic, from interfaces or a pipe. One
+// goroutine reads and analyses. It holds the lock, except while it waits for
+// the next frame. So others, such as a scrape of metrics, see the session
+// between two frames.
 type Running struct {
 	app    *app.App
 	watch  *WatchFlags
@@ -40,20 +40,21 @@ type Running struct {
 	unsaved   uint64
 	collector *metrics.Collector
 	Alerts    *alerts
-	rows      *export.Rows[export.FindingRow] // of alerts as JSON
-	access    *metricsAccess                  // of the server; nil without metrics
+	rows      *export.Rows[export.FindingRow] // alerts as JSON
+	access    *metricsAccess                  // access to the server; nil without --metrics
 	server    *http.Server
-	Screen    *app.Screen // nil where nothing is drawn
-	Tick      func()      // what the command does every so often; nil for nothing
-	Err       error       // of printing
+	Screen    *app.Screen // nil if nothing is drawn
+	Tick      func()      // called at every interval of --every; may be nil
+	Err       error       // the error of printing
 
-	OnFrame func(*capture.Frame) // of the command, before the analysis; nil for nothing
+	OnFrame func(*capture.Frame) // called before the analysis; may be nil
 }
 
-// flushEvery is the longest that what was printed is kept back.
+// flushEvery is how long output stays buffered at most.
 const flushEvery = 200 * time.Millisecond
 
-// Begin opens a recording, or the interfaces that the flags name. The caller ends what it gives.
+// Begin opens a recording, or the interfaces of the flags. The caller calls
+// End.
 func (l *LiveFlags) Begin(a *app.App, w *WatchFlags, from *Recording) (r *Running, err error) {
 	r = &Running{app: a, watch: w, from: from, flags: l}
 	if r.limits, r.memory, err = w.Limits(a, l.endless(w)); err != nil {
@@ -68,7 +69,7 @@ func (l *LiveFlags) Begin(a *app.App, w *WatchFlags, from *Recording) (r *Runnin
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	if w.Metrics != "" { // refused while nothing is open yet
+	if w.Metrics != "" { // refuse wrong flags before anything is opened
 		if _, err := listenAddress(w.Metrics); err != nil {
 			return nil, err
 		}
@@ -92,7 +93,7 @@ func (l *LiveFlags) Begin(a *app.App, w *WatchFlags, from *Recording) (r *Runnin
 		return r, nil
 	}
 	access := func() (err error) {
-		r.access, err = w.access(a.Advise) // by the user who goes on
+		r.access, err = w.access(a.Advise) // as the unprivileged user
 		return err
 	}
 	if r.Reader, err = l.start(a, r.Warn, access); err != nil {
@@ -110,7 +111,7 @@ func (r *Running) Warn(text string) {
 	r.app.Warn(text)
 }
 
-// Next implements capture.Source: it lets go of the lock while it waits.
+// Next implements capture.Source. It releases the lock while it waits.
 func (r *Running) Next(f *capture.Frame) error {
 	r.mu.Unlock()
 	err := r.Reader.Next(f)
@@ -142,7 +143,7 @@ func (r *Running) Dropped() (n uint64) {
 	}
 	list, err := r.Reader.Live.Group.Statistics()
 	if err != nil {
-		return 0 // the end tells
+		return 0 // the final counts report the error
 	}
 	for _, st := range list {
 		n += st.OSDropped + st.Dropped
@@ -153,7 +154,7 @@ func (r *Running) Dropped() (n uint64) {
 // Close implements capture.Source.
 func (r *Running) Close() error { return r.Reader.Close() }
 
-// prepare sets an analysis up with what the flags ask for.
+// prepare configures an analysis by the flags.
 func (r *Running) prepare(o analyze.Options) error {
 	o.Limits = r.limits
 	if r.watch.Metrics != "" {
@@ -185,8 +186,8 @@ func (r *Running) prepare(o analyze.Options) error {
 	return nil
 }
 
-// Run analyses all that comes. The session is finished then; the error is how
-// the source ended.
+// Run analyses everything and finishes the session. The error is how the source
+// ended.
 func (r *Running) Run(o analyze.Options) (*analyze.Session, error) {
 	if err := r.prepare(o); err != nil {
 		return nil, err
@@ -210,8 +211,9 @@ func (r *Running) Run(o analyze.Options) (*analyze.Session, error) {
 	return r.Session, err
 }
 
-// Show analyses all that comes: on the way tick prints, on a screen where there
-// is one, as rows where they are asked for; all prints what there is at the end.
+// Show analyses everything. On the way it calls tick to print intermediate
+// results, if there is a screen or rows is set. At the end it calls all to
+// print the results.
 func (r *Running) Show(o analyze.Options, rows bool, tick func(), all func(*analyze.Session) error) error {
 	if r.Screen = r.app.NewScreen(); r.Screen != nil || rows {
 		r.Tick = tick
@@ -223,11 +225,11 @@ func (r *Running) Show(o analyze.Options, rows bool, tick func(), all func(*anal
 	return r.app.Ended(errors.Join(err, r.End()))
 }
 
-// Count reads all that comes and does no more.
+// Count reads everything without analysis.
 func (r *Running) Count() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var f capture.Frame // not the loop's own: that would be a new one for each packet
+	var f capture.Frame // declared here, since one in the loop would be allocated for each packet
 	for {
 		if err := r.Next(&f); errors.Is(err, io.EOF) {
 			return nil
@@ -237,7 +239,7 @@ func (r *Running) Count() error {
 	}
 }
 
-// every is how often the command does what is due by the clock; 0 for never.
+// every returns the interval of Tick, or 0 for never.
 func (r *Running) every() time.Duration {
 	if r.watch.every == 0 && r.Screen != nil {
 		return time.Second
@@ -245,11 +247,11 @@ func (r *Running) every() time.Duration {
 	return r.watch.every
 }
 
-// wait lets the analysis run, and does in between what is due by the clock. It
-// returns with the lock, which nobody needs any more.
+// wait waits for the end of the analysis. In between it does what is due by the
+// clock. It returns with the lock held.
 func (r *Running) wait(ended <-chan error) error {
 	interrupt := make(chan os.Signal, 1)
-	if r.Reader.Live == nil { // captures see to it themselves
+	if r.Reader.Live == nil { // a live capture handles interrupts itself
 		signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
 		defer signal.Stop(interrupt)
 	}
@@ -263,10 +265,11 @@ func (r *Running) wait(ended <-chan error) error {
 			r.mu.Lock()
 			return err
 		case <-interrupt:
-			// Who writes into the pipe was likely interrupted too: its last words are to come.
+			// The writer of the pipe was probably interrupted too: wait for its last
+			// frames.
 			signal.Stop(interrupt)
 			late = time.After(time.Second)
-		case <-late: // the reader waits for a frame, and may do so for good
+		case <-late: // the reader may wait for a frame for ever
 			r.mu.Lock()
 			r.Session.Finish()
 			return nil
@@ -287,8 +290,8 @@ func (r *Running) wait(ended <-chan error) error {
 	}
 }
 
-// End closes the source, tells what the capture counted and ends the file that
-// was written.
+// End closes the source, prints what the capture counted, and ends the written
+// file.
 func (r *Running) End() error {
 	if r.Reader.Live == nil {
 		var err error

@@ -16,19 +16,20 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// Origin is where the frames of a save come from.
+// Origin describes where the frames of a Save come from.
 type Origin struct {
-	Of    func(file, index int) capture.Interface // describes an interface, as far as it is known by now
-	Files []OriginFile                            // nil where frames come from no file
+	Of    func(file, index int) capture.Interface // describes an interface as far as it is known now
+	Files []OriginFile                            // nil if the frames come from no file
 }
 
-// OriginFile is a file of an opened capture: what it says of itself goes along.
+// OriginFile is a file of an open capture. Its own description is copied to the
+// saved file.
 type OriginFile struct {
 	In    *capture.Input
 	Index int
 }
 
-// OriginOf describes opened captures.
+// OriginOf returns the origin of open captures.
 func OriginOf(in *capture.Input) Origin {
 	o := Origin{Of: func(file, index int) capture.Interface {
 		if list := in.Interfaces(file); index < len(list) {
@@ -42,7 +43,7 @@ func OriginOf(in *capture.Input) Origin {
 	return o
 }
 
-// The words of -F.
+// The values of -F.
 const (
 	formatNG      = "pcapng"
 	formatClassic = "pcap"
@@ -51,46 +52,46 @@ const (
 
 var saveFormats = []string{formatNG, formatClassic, formatNano}
 
-// Save writes frames to a capture file, or to a row of them.
+// Save writes frames to a capture file, or to a row of capture files.
 type Save struct {
 	app      *app.App
-	flag     string // that names the file, for errors; empty for an argument
+	flag     string // the flag that names the file, for errors; empty for an argument
 	from     Origin
-	format   string        // of -F; empty where the file's name tells
-	out      io.Writer     // where the capture goes when it is no file
-	file     *outfile.File // nil for standard output, and where out is set
+	format   string        // the value of -F; empty if the file's name decides
+	out      io.Writer     // the destination if it is no file
+	file     *outfile.File // nil for standard output, and if out is set
 	failed   bool          // a write has failed
 	ng       *capture.Writer
 	classic  *capture.ClassicWriter
-	to       io.Writer      // of a classic file that waits for its first frame; nil otherwise
+	to       io.Writer      // a classic file that waits for its first frame; nil otherwise
 	ids      map[[2]int]int // (file, interface) to the written id
-	keys     [][2]int       // by id
-	last     [2]int         // the key of the frame before, and
-	lastID   int            // its id: mostly there is one interface
-	section  int            // of the only file, that is being written
-	named    []int          // by file: bytes of its names that were written
+	keys     [][2]int       // keys of ids, by id
+	last     [2]int         // (file, interface) of the previous frame
+	lastID   int            // the id of last; mostly there is one interface
+	section  int            // section of the only file that is being written
+	named    []int          // by file: bytes of its name records that were written
 	Frames   uint64
-	unsaid   uint64    // frames whose comments a classic file has no room for
+	unsaid   uint64    // frames whose comments do not fit a classic file
 	rotation *Rotation // nil for a single file
-	// Counts gives the counts of the interfaces so far, for a file that is full;
-	// nil where there are none.
+	// Counts returns the counts of the interfaces so far, for a file that is
+	// full. It may be nil.
 	Counts func() ([]capture.Statistics, error)
 }
 
-// NewSaveInto begins a pcapng capture in w, which the caller closes.
+// NewSaveInto starts a pcapng capture in w, which the caller closes.
 func NewSaveInto(a *app.App, w io.Writer, from Origin) (*Save, error) {
 	s := &Save{app: a, from: from, format: formatNG, out: w}
 	return s, s.begin("")
 }
 
-// SaveTo writes frames to a capture that somebody else began, and ends.
+// SaveTo writes frames to a capture that the caller has started and will end.
 func SaveTo(a *app.App, w *capture.Writer, from Origin) *Save {
 	return &Save{app: a, ng: w, from: from, ids: map[[2]int]int{}}
 }
 
-// NewSave begins a capture file that is there whole or not at all; "-" is standard
-// output. The name says which format it has. flag is the one that names the file;
-// empty for an argument.
+// NewSave creates a capture file that appears complete or not at all; "-" is
+// standard output. The name decides the format. flag is the flag that names the
+// file, or "" for an argument.
 func NewSave(a *app.App, flag, path string, from Origin) (*Save, error) {
 	s, err := BeginSave(a, flag, path, "", from, a.Outputs.Whole)
 	if err == nil && s.file != nil {
@@ -99,14 +100,14 @@ func NewSave(a *app.App, flag, path string, from Origin) (*Save, error) {
 	return s, err
 }
 
-// NewStream begins a capture file of packets that are still coming: it is locked,
-// and grows under its own name.
+// NewStream creates a capture file for packets that are still arriving. The
+// file is locked, and grows under its own name.
 func NewStream(a *app.App, path, format string, from Origin) (*Save, error) {
 	return BeginSave(a, "-w", path, format, from, a.Outputs.Stream)
 }
 
-// NewCopy begins a capture file for what an input gives: a whole one where all of
-// it is there already, a stream where some of it comes through a pipe.
+// NewCopy creates a capture file for the frames of an input. It appears
+// complete or not at all, unless some input is a pipe: then it grows.
 func NewCopy(a *app.App, path, format string, in *capture.Input) (*Save, error) {
 	for i := range in.Files() {
 		name := in.FileName(i)
@@ -121,10 +122,10 @@ func NewCopy(a *app.App, path, format string, in *capture.Input) (*Save, error) 
 	return s, err
 }
 
-// opener opens a file of a.outputs.
+// opener opens a file of App.Outputs.
 type opener func(path string, c outfile.Content) (*outfile.File, error)
 
-// BeginSave begins a capture file that open opens; flag names it in errors.
+// BeginSave creates a capture file with open. Errors name flag.
 func BeginSave(a *app.App, flag, path, format string, from Origin, open opener) (*Save, error) {
 	if format != "" && !slices.Contains(saveFormats, format) {
 		return nil, fmt.Errorf("-F %q: expected %s", format, strings.Join(saveFormats, ", "))
@@ -147,7 +148,7 @@ func BeginSave(a *app.App, flag, path, format string, from Origin, open opener) 
 	return s, s.begin(path)
 }
 
-// NewRotation begins the first of a row of files.
+// NewRotation creates the first file of a row.
 func NewRotation(a *app.App, r *Rotation, format string, from Origin) (*Save, error) {
 	if format != "" && !slices.Contains(saveFormats, format) {
 		return nil, fmt.Errorf("-F %q: expected %s", format, strings.Join(saveFormats, ", "))
@@ -156,7 +157,7 @@ func NewRotation(a *app.App, r *Rotation, format string, from Origin) (*Save, er
 	return s, s.beginNext()
 }
 
-// beginNext opens the next of a row of files.
+// beginNext creates the next file of a row.
 func (s *Save) beginNext() (err error) {
 	if s.file, err = s.app.Outputs.Row(s.rotation.Next(time.Now()), outfile.Payload); err != nil {
 		return s.saving(err)
@@ -184,10 +185,10 @@ func (s *Save) begin(path string) (err error) {
 	return s.saving(err)
 }
 
-// FlushSaved is how often what was saved of traffic as it comes is handed to the system.
+// FlushSaved is how often saved live traffic is flushed.
 const FlushSaved = time.Second
 
-// saving names the flag in an error.
+// saving adds the flag to an error.
 func (s *Save) saving(err error) error {
 	if err == nil || s.flag == "" {
 		return err
@@ -195,8 +196,8 @@ func (s *Save) saving(err error) error {
 	return fmt.Errorf("%s: %w", s.flag, err)
 }
 
-// described is what the file is to say of itself: of one file what that says in a
-// section, of several what they say in their first, without repetitions.
+// described returns the description of the file's section. It joins the
+// descriptions of that section in all input files, without repetitions.
 func (s *Save) described(section int) (x capture.Section) {
 	add := func(to *string, text string) {
 		switch {
@@ -228,10 +229,10 @@ func (s *Save) described(section int) (x capture.Section) {
 	return x
 }
 
-// Write writes a frame, with comments on it.
+// Write writes a frame and comments on it.
 func (s *Save) Write(f *capture.Frame, comments ...string) error {
 	if s.rotation != nil && s.rotation.full(s.written(), f.At) {
-		if err := s.turn(); err != nil {
+		if err := s.rotate(); err != nil {
 			return err
 		}
 	}
@@ -316,8 +317,8 @@ func (s *Save) writeClassic(f *capture.Frame, comments []string) error {
 	return s.classic.WriteFrame(f)
 }
 
-// beginClassic writes the head of a classic file: in microseconds where all that is
-// known of the sources' clocks allows it.
+// beginClassic writes the head of a classic file. It uses microseconds if no
+// source has a finer clock, and nanoseconds otherwise.
 func (s *Save) beginClassic(link, snap uint32) (err error) {
 	resolution := capture.Nanoseconds
 	if s.format != formatNano && len(s.from.Files) > 0 {
@@ -334,8 +335,8 @@ func (s *Save) beginClassic(link, snap uint32) (err error) {
 	return err
 }
 
-// turn ends the file that is full and begins the next.
-func (s *Save) turn() error {
+// rotate ends the full file and creates the next.
+func (s *Save) rotate() error {
 	var st []capture.Statistics
 	if s.Counts != nil {
 		var err error
@@ -352,7 +353,7 @@ func (s *Save) turn() error {
 	return s.rotation.prune()
 }
 
-// flush hands what was written on to the system.
+// flush writes the buffered frames.
 func (s *Save) flush() error {
 	switch {
 	case s.ng != nil:
@@ -363,7 +364,8 @@ func (s *Save) flush() error {
 	return nil
 }
 
-// count says what the interfaces counted: st, or what the sources say of it.
+// count writes the counts of the interfaces: st, or those of the sources if st
+// is nil.
 func (s *Save) count(st []capture.Statistics) {
 	for id, key := range s.keys {
 		if st == nil {
@@ -376,9 +378,9 @@ func (s *Save) count(st []capture.Statistics) {
 	}
 }
 
-// CloseAfter is close where the reading ended with err. A capture that was cut
-// short is only warned of; after any other error a whole file is given up, and what
-// stood there before stays.
+// CloseAfter closes the file after the reading has ended with err. It keeps a
+// file if the capture was cut short. After any other error it gives up a file
+// that is not complete, and an older file stays.
 func (s *Save) CloseAfter(err error, st []capture.Statistics) error {
 	if err != nil && !s.app.Tolerated(err) {
 		s.failed = true
@@ -386,7 +388,7 @@ func (s *Save) CloseAfter(err error, st []capture.Statistics) error {
 	return s.Close(st)
 }
 
-// Abort ends the file without what close adds: a whole one is given up.
+// Abort gives the file up without the counts of Close.
 func (s *Save) Abort() error {
 	if s.file == nil {
 		return nil
@@ -394,8 +396,8 @@ func (s *Save) Abort() error {
 	return s.saving(s.file.Abort())
 }
 
-// Close ends the file: with the counts of a live capture's interfaces, or with what
-// the sources say of theirs.
+// Close ends the file. It writes the counts st of a live capture, or those of
+// the sources.
 func (s *Save) Close(st []capture.Statistics) error {
 	if s.failed && s.file != nil && s.file.Unfinished() {
 		return s.Abort()

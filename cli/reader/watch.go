@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 )
 
-// WatchFlags are the flags of commands that can look at traffic without end.
+// WatchFlags are the flags of commands that can read traffic without end.
 type WatchFlags struct {
 	live    bool
 	Metrics string
@@ -20,13 +20,14 @@ type WatchFlags struct {
 	idle    time.Duration
 	every   time.Duration
 
-	// Of the server of metrics: files of its bearer token and of TLS.
+	// Files of the metrics server: its bearer token, and TLS.
 	tokenFile, certificate, key string
 
-	Set func(string) bool // whether a flag was given
+	Set func(string) bool // reports whether a flag was given
 }
 
-// Register adds what every such command takes; listing ones also print on the way.
+// Register adds the flags of every such command. listing adds those for
+// printing intermediate results.
 func (w *WatchFlags) Register(a *app.App, c *cobra.Command, listing bool) {
 	f := c.Flags()
 	if listing {
@@ -52,8 +53,8 @@ func (w *WatchFlags) Register(a *app.App, c *cobra.Command, listing bool) {
 	})
 }
 
-// RegisterWatched adds the flags of a listing that reads files, or traffic as it
-// comes: what to read, what to save, how to watch, and which rows pass text.
+// RegisterWatched adds the flags of a listing that reads files or live traffic.
+// They say what to read, what to save, how to watch, and which rows to filter.
 func RegisterWatched(a *app.App, c *cobra.Command, live *LiveFlags, watch *WatchFlags, text *string) {
 	live.Register(c)
 	a.Writes(c)
@@ -62,7 +63,8 @@ func RegisterWatched(a *app.App, c *cobra.Command, live *LiveFlags, watch *Watch
 	FilterFlag(a, c, text)
 }
 
-// RegisterBounds adds what bounds the memory of a command that can read without end.
+// RegisterBounds adds the flags that limit the memory of a command that can
+// read without end.
 func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
 	f := c.Flags()
 	f.IntVar(&w.flows, "max-flows", 0,
@@ -71,8 +73,8 @@ func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
 	w.Set = f.Changed
 }
 
-// asked reports whether any of them was given, so that the capture is read as a
-// live one is.
+// asked reports whether any of the flags was given. The capture is then read
+// like a live one.
 func (w *WatchFlags) asked() bool {
 	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key",
 		"alert", "max-flows", "flow-idle"} {
@@ -83,7 +85,8 @@ func (w *WatchFlags) asked() bool {
 	return false
 }
 
-// Limits returns what bounds the analysis, and the whole program, in bytes.
+// Limits returns the limits of the analysis. memory is the limit of the whole
+// program, in bytes.
 func (w *WatchFlags) Limits(a *app.App, endless bool) (l analyze.Limits, memory int64, err error) {
 	l, memory = a.Limits(0), a.Memory.Bytes
 	if endless {
@@ -95,7 +98,7 @@ func (w *WatchFlags) Limits(a *app.App, endless bool) (l analyze.Limits, memory 
 		return l, 0, errors.New("--max-flows, --flow-idle, --every: expected something above 0")
 	}
 	if w.flows > 0 || w.idle > 0 {
-		l.Room = false // as traffic without end is read
+		l.Room = false // like endless traffic
 	}
 	if w.flows > 0 {
 		l.Flows = w.flows
@@ -106,7 +109,8 @@ func (w *WatchFlags) Limits(a *app.App, endless bool) (l analyze.Limits, memory 
 	return l, memory, nil
 }
 
-// alerts says which findings are printed as they occur.
+// parseAlerts returns which findings are printed as they occur, or nil for
+// none.
 func parseAlerts(a *app.App, words []string) (*alerts, error) {
 	if len(words) == 0 {
 		return nil, nil
@@ -129,15 +133,15 @@ func parseAlerts(a *app.App, words []string) (*alerts, error) {
 	return x, nil
 }
 
-// Streams reports whether the command line asks for traffic that comes as it is
-// looked at.
+// Streams reports whether the command line asks for results while the traffic
+// arrives.
 func (l *LiveFlags) Streams(w *WatchFlags) bool { return len(l.Devices) > 0 || w.asked() }
 
-// endless reports whether there may be no end to it.
+// endless reports whether the traffic may never end.
 func (l *LiveFlags) endless(w *WatchFlags) bool { return len(l.Devices) > 0 || w.live }
 
-// Each runs a command over what the flags name: the interfaces together, or each
-// recording, one after the other.
+// Each runs a command over the interfaces together, or over each recording in
+// turn.
 func (l *LiveFlags) Each(a *app.App, w *WatchFlags, args []string, run func(*Recording) error) error {
 	if len(l.Devices) > 0 {
 		if len(args)+len(a.Flags.Read) > 0 {
@@ -166,12 +170,13 @@ func (l *LiveFlags) Each(a *app.App, w *WatchFlags, args []string, run func(*Rec
 	return nil
 }
 
-// Recording is that of a live capture: what comes from all interfaces is one.
+// Recording returns the recording of a live capture, in which all interfaces
+// are one.
 func (l *LiveFlags) Recording() *Recording {
 	return &Recording{Paths: []string{l.Device()}, Files: 1, last: true}
 }
 
-// Left is how many packets of -c are still to be read; 0 for no limit.
+// Left returns how many packets of -c are still to be read, or 0 for no limit.
 func (l *LiveFlags) Left() uint64 {
 	if l.Count == 0 {
 		return 0

@@ -1,3 +1,6 @@
-// Package state holds the command state: what each side knew at a frame, as a picture,
-// as JSON, or as the difference of two frames.
+// Package state holds the command state, which shows what each side knew at a
+// frame. For example, `ackscope state --at 591 match.pcapng` prints both sides
+// at frame 591.
+//
+// The command prints a picture, JSON, or the difference between two frames.
 package state

@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// begin starts an object with what every object of the state has.
+// begin starts an object with the keys that all objects of the state have.
 func (p *statePrinter) begin(o *app.Object, ref machine.Ref, side machine.Side) {
 	o.Begin()
 	o.Uint("frame", ref.Frame())
@@ -26,7 +26,7 @@ func (p *statePrinter) begin(o *app.Object, ref machine.Ref, side machine.Side) 
 	o.Str("vantage", p.Flow.Facts().Vantage.String())
 }
 
-// json writes the state, an object a side.
+// json prints the state: one object for each side.
 func (p *statePrinter) json(ref machine.Ref, views *[2]machine.View) error {
 	var o app.Object
 	for _, side := range p.Sides {
@@ -107,7 +107,7 @@ func (p *statePrinter) windowJSON(o *app.Object, w *machine.Window) {
 	})
 }
 
-// diffJSON writes what changed, an object a side.
+// diffJSON prints what changed: one object for each side.
 func (p *statePrinter) diffJSON(refs []machine.Ref, views [][2]machine.View) error {
 	var o app.Object
 	for _, side := range p.Sides {

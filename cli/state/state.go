@@ -139,11 +139,11 @@ func state(a *app.App, f *stateFlags, args []string) error {
 
 // frameName is a frame as the command line names it.
 type frameName struct {
-	file  string // empty for none
+	file  string // empty if not given
 	frame uint64
 }
 
-// parseFrames reads FRAME or FILE:FRAME, each.
+// parseFrames parses texts of the form FRAME or FILE:FRAME.
 func parseFrames(texts []string, diff bool) (frames []frameName, err error) {
 	for _, text := range texts {
 		file, number, ok := reader.CutLast(text)
@@ -160,10 +160,11 @@ func parseFrames(texts []string, diff bool) (frames []frameName, err error) {
 	return frames, nil
 }
 
-// placeFrames returns the recording that a flow and frames are of, and the frames' places in it.
+// placeFrames returns the recording of a flow and frames, and the positions of
+// the frames in it.
 func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameName) (from *reader.Recording,
 	refs []machine.Ref, err error) {
-	file := 0 // of frames that name none
+	file := 0 // the file of frames that name none
 	if flow.File != "" {
 		if from, file, err = reader.RecordingOf(list, "--flow", flow.File); err != nil {
 			return nil, nil, err
@@ -197,7 +198,7 @@ func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameN
 	return from, refs, err
 }
 
-// Travel is a capture that was read through, ready to go to any packet of it.
+// Travel is a capture that was read to its end, and can go to any packet.
 type Travel struct {
 	from     *reader.Recording
 	in       *reader.Reader
@@ -206,17 +207,17 @@ type Travel struct {
 	moments  []moment
 }
 
-// moment is what the pictures tell of a frame itself.
+// moment is what the pictures show of a frame itself.
 type moment struct {
 	ref  machine.Ref
 	at   machine.Instant
-	flow *analyze.Flow // nil for a frame of none
+	flow *analyze.Flow // nil if the frame belongs to no flow
 	from machine.Side
 	info string
 }
 
-// travel reads captures for going to any packet, and notes the frames refs on
-// the way. The error is how reading ended.
+// travel reads captures for random access, and notes the frames refs on the
+// way. The error is how reading ended.
 func travel(a *app.App, from *reader.Recording, refs []machine.Ref) (*Travel, error) {
 	o, err := a.Options()
 	if err != nil {
@@ -253,7 +254,7 @@ func travel(a *app.App, from *reader.Recording, refs []machine.Ref) (*Travel, er
 	return t, err
 }
 
-// note keeps what the picture says of the frame itself.
+// note records what the picture shows of the frame itself.
 func (t *Travel) note(r *analyze.Record) {
 	m := moment{ref: r.Datagram.Ref, at: r.Datagram.At, flow: r.Flow, from: r.Datagram.From}
 	if f := r.Flow; f != nil && f.Protocol != nil && len(r.Datagram.Bytes) > 0 {
@@ -262,7 +263,8 @@ func (t *Travel) note(r *analyze.Record) {
 	t.moments = append(t.moments, m)
 }
 
-// moment returns what is known of a frame; false for none of the capture.
+// moment returns what is known of a frame. It returns false if the capture does
+// not contain the frame.
 func (t *Travel) moment(ref machine.Ref) (moment, bool) {
 	i := slices.IndexFunc(t.moments, func(m moment) bool { return m.ref == ref })
 	if i < 0 {
@@ -271,7 +273,8 @@ func (t *Travel) moment(ref machine.Ref) (moment, bool) {
 	return t.moments[i], true
 }
 
-// Choose finds the flow: by number, by a frame, or the only one with a protocol.
+// Choose returns the flow: by number, by a frame, or the only flow with a
+// protocol.
 func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	flows := t.Session.Flows()
 	if number != 0 {
@@ -311,7 +314,7 @@ func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	return nil, fmt.Errorf("which flow? %d have a state: expected --flow NUMBER (`ackscope flows` lists them)", len(known))
 }
 
-// followed returns the flow where its sides have a state.
+// followed returns the flow, or an error if its sides have no state.
 func followed(f *analyze.Flow) (*analyze.Flow, error) {
 	if f.Protocol == nil {
 		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
@@ -323,7 +326,8 @@ func followed(f *analyze.Flow) (*analyze.Flow, error) {
 	return f, nil
 }
 
-// frame names a frame for people: with its file where there are several.
+// frame formats a frame's number, with its file's number if there are several
+// files.
 func (t *Travel) frame(ref machine.Ref) string {
 	if t.in.In.Files() > 1 {
 		return fmt.Sprintf("%d:%d", t.from.First+ref.File()+1, ref.Frame())

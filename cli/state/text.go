@@ -16,8 +16,8 @@ type statePrinter struct {
 	show.State
 }
 
-// picture draws the sides at a frame: beside each other, so that what one sent
-// stands beside what the other received.
+// picture prints both sides at a frame, beside each other: what one sent is
+// next to what the other received.
 func (p *statePrinter) picture(ref machine.Ref, views *[2]machine.View) {
 	w := p.app.Writer()
 	fmt.Fprintln(w, p.headline(ref))
@@ -50,7 +50,7 @@ func (p *statePrinter) picture(ref machine.Ref, views *[2]machine.View) {
 	fmt.Fprintln(w, p.Paint.String(show.Dim, p.Legend(views)))
 }
 
-// headline says which packet this is.
+// headline describes the packet.
 func (p *statePrinter) headline(ref machine.Ref) string {
 	s := fmt.Sprintf("flow %d  %s · frame %s", p.Flow.ID, show.FlowName(p.Flow), p.travel.frame(ref))
 	m, ok := p.travel.moment(ref)

@@ -1,3 +1,4 @@
-// Package terminal holds the command tui: it opens captures for the screens of package
-// tui, one at a time.
+// Package terminal holds the command tui. For example, `ackscope tui
+// match.pcapng` opens the capture in package tui. Several captures are open one
+// at a time.
 package terminal

@@ -107,11 +107,12 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 	}
 }
 
-// screenOptions are what the screens are given, of whichever capture.
+// screenOptions returns the options of the UI that are the same for all
+// captures.
 func screenOptions(a *app.App, theme, filter string) tui.Options {
 	options := tui.Options{Table: a.Table(), Theme: theme, Filter: filter,
 		Save: func(path string, in *capture.Input) (store.Saver, error) {
-			// The screens end the program on signals themselves.
+			// The UI ends the program on signals itself.
 			s, err := reader.BeginSave(a, "", path, "", reader.OriginOf(in), a.Outputs.Whole)
 			return saver{s}, err
 		}, Autopsy: func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
@@ -131,8 +132,7 @@ type screens struct {
 	options  tui.Options
 }
 
-// show shows a capture until the user leaves: for the capture next, where that is
-// another one.
+// show shows a capture until the user leaves. next is the capture to show next.
 func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 	bounds, o := s.bounds, s.analysis
 	limits, memory, err := bounds.Limits(s.app, growing)
@@ -140,7 +140,7 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 		return s.options.File, errors.Join(err, in.Close())
 	}
 	if growing && !bounds.Set("flow-idle") {
-		limits.Idle = 0 // what has ended is what one looks at
+		limits.Idle = 0 // users look at ended flows too
 	}
 	o.Limits = limits
 	if memory > 0 {
@@ -152,7 +152,7 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 	return next, errors.Join(err, held.Stop())
 }
 
-// saver fits save to what the screens want.
+// saver adapts a Save to store.Saver.
 type saver struct{ *reader.Save }
 
 // Write implements store.Saver.
@@ -161,8 +161,8 @@ func (s saver) Write(f *capture.Frame) error { return s.Save.Write(f) }
 // Close implements store.Saver.
 func (s saver) Close() error { return s.Save.Close(nil) }
 
-// pipeLive captures from an interface into a pipe of pcapng: what comes is then
-// kept and read again like any other pipe's.
+// pipeLive captures from an interface into a pipe of pcapng. The UI then keeps
+// and rereads the packets like those of any pipe.
 func pipeLive(a *app.App, live *reader.LiveFlags, in **capture.Input) (stop func(), err error) {
 	source, err := live.Open(a)
 	if err != nil {
@@ -183,7 +183,8 @@ func pipeLive(a *app.App, live *reader.LiveFlags, in **capture.Input) (stop func
 	return stop, nil
 }
 
-// copyLive writes what is captured to w, and to the file of -w, until the end.
+// copyLive writes the captured packets to w, and to the file of -w, until the
+// end.
 func copyLive(a *app.App, source *reader.Reader, live *reader.LiveFlags, w io.Writer) error {
 	from := source.Live.Origin()
 	if live.Write != "" {
@@ -196,7 +197,7 @@ func copyLive(a *app.App, source *reader.Reader, live *reader.LiveFlags, w io.Wr
 	if err != nil {
 		return err
 	}
-	// The screens open before the first packet comes: by what the file begins with.
+	// The UI opens before the first packet: the head of the file is enough.
 	if err := pipe.Flush(); err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func copyLive(a *app.App, source *reader.Reader, live *reader.LiveFlags, w io.Wr
 	return errors.Join(err, source.Close())
 }
 
-// autopsyLines formats how a connection ended, for protocols that have such pages.
+// autopsyLines describes how a connection ended, if the protocol has autopsies.
 func autopsyLines(a *app.App, f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
 	dead := a.NewEndings()
 	each(dead.Take)

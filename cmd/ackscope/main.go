@@ -1,9 +1,9 @@
 // Command ackscope analyzes captures of the reliability protocols that games
-// run over UDP: it dissects their packets, rebuilds what both sides knew, and
+// run over UDP. It dissects their packets, rebuilds what both sides knew, and
 // says why a message was late, resent, duplicated or lost.
 //
-// The command line is package cli; here is which protocols it knows, and how the
-// collector is set.
+// Package cli is the command line. This package lists the protocols and
+// configures the garbage collector.
 package main
 
 import (
@@ -14,12 +14,13 @@ import (
 	"github.com/ackscope/ackscope/cli"
 )
 
-// gcPercent lets the heap grow by a fifth between collections. In steady state
-// nothing is allocated per packet, so collecting more often costs nothing; with
-// very many flows it saves a third of the memory.
+// gcPercent lets the heap grow by a fifth between collections. A packet
+// allocates nothing in steady state, so collecting more often costs nothing.
+// With very many flows it saves a third of the memory.
 //
-// Until the first collection it may grow to some 20 MB: while it is small, each
-// one costs more for the program's own tables than it frees.
+// The heap may grow to some 20 MB before the first collection. A small heap is
+// not worth collecting: the program's own tables cost more to scan than a
+// collection frees.
 const (
 	gcPercent      = 20
 	gcPercentStart = 300

@@ -7,8 +7,8 @@ import (
 	"github.com/ackscope/ackscope/cli/protocol/srdp"
 )
 
-// registry lists every protocol that ackscope knows, in the order in which they
-// are tried and shown. A new one takes its packages and one line here.
+// registry lists every protocol in the order in which they are tried and shown.
+// A new protocol needs its packages and one line here.
 func registry() protocol.Registry {
 	return protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
 }

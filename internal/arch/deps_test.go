@@ -1,4 +1,7 @@
-// Package arch holds the import law of the house as a test.
+// Package arch tests the rules of the architecture: which package may import
+// which, who starts goroutines, and who writes files. For example, it fails
+// when package wire imports package machine. ARCHITECTURE.md explains the
+// rules.
 package arch
 
 import (
@@ -14,19 +17,23 @@ import (
 
 const module = "github.com/ackscope/ackscope"
 
-// rule says what the packages that match a pattern may import: of ours, and
-// from outside the standard library. "@" in an allowed path stands for the
-// second element of the importer's own path, the protocol: machine/gaffer and
-// machine/gaffer/judge may import wire/gaffer, not wire/riptide. "%" stands for its
-// last element, which is the protocol below cli/protocol.
+// rule says what the packages that match a pattern may import: packages of this
+// module, and packages from outside the standard library. Allowed paths have
+// two placeholders:
+//
+//   - "@" is the second element of the importer's path, the protocol. So
+//     machine/gaffer and machine/gaffer/judge may import wire/gaffer, but not
+//     wire/riptide.
+//   - "%" is the last element of the importer's path, which is the protocol
+//     below cli/protocol.
 type rule struct {
-	packages string // exact path below the module; "*" within it is one element, "/*" at its end all below
+	packages string // exact path below the module; "*" is one element, "/*" at the end is all below
 	ours     []string
 	outside  []string
 }
 
-// law is the table of design section 4.2, as ARCHITECTURE.md gives it. The
-// first rule that matches a package is its rule.
+// law is the table of imports that ARCHITECTURE.md describes. The first rule
+// that matches a package applies.
 var law = []rule{
 	{"printable", nil, nil},
 	{"scale", nil, nil},
@@ -115,8 +122,8 @@ var law = []rule{
 	{"testdata/gen/*", []string{"..."}, nil},
 }
 
-// roomOf returns what a room of machine/<p> may import: what its protocol's root may,
-// the root, and the named rooms beside it.
+// roomOf returns what a package below machine/<p> may import: the imports of
+// the protocol's root, the root itself, and the named packages beside it.
 func roomOf(beside ...string) []string {
 	ours := []string{"machine", "scale", "agenda", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}
 	for _, room := range beside {
@@ -125,8 +132,9 @@ func roomOf(beside ...string) []string {
 	return ours
 }
 
-// cliBase returns what a package of the command line may import: what stands further
-// in and names no protocol, and the named packages beside it.
+// cliBase returns what a package of the command line may import. That is the
+// inner packages, none of which names a protocol, and the named packages beside
+// it.
 func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "dissect", "export", "export/...", "filter", "filter/...", "graph", "lab",
@@ -162,7 +170,7 @@ func TestImportLaw(t *testing.T) {
 	}
 }
 
-// TestLawCatches plants violations: a law that lets them through is no law.
+// TestLawCatches checks that the law refuses forbidden imports.
 func TestLawCatches(t *testing.T) {
 	for _, c := range []struct{ importer, imported string }{
 		{"wire/seq", module + "/tui"},
@@ -234,7 +242,7 @@ func check(importer string, imports []string) (broken []string) {
 	return broken
 }
 
-// protocolOf returns the second element of a path; "" where it has one.
+// protocolOf returns the second element of a path, or "".
 func protocolOf(importer string) string {
 	elements := strings.Split(importer, "/")
 	if len(elements) < 2 {
@@ -258,8 +266,8 @@ func matches(pattern, name string) bool {
 
 func list(t *testing.T) (out []listed) {
 	t.Helper()
-	// Without the profile: with it, go list names every package of the program
-	// once more as "path [main package]", and their imports are then unnamed.
+	// With a profile, go list names every package a second time as "path [main
+	// package]", and the imports of those packages have no name.
 	cmd := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Imports", module+"/...")
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 const gopacket = "github.com/google/gopacket"
 
 // TestWhoLinksGopacket: a program that imports the codec, the machines or the
-// descriptor of a protocol does not link gopacket, on no path of imports. A
-// program that imports dissect/<p>/layers does, and only it: what every package of
-// these folders needs is looked at, so that a new protocol or room is held too.
+// descriptor of a protocol does not link gopacket. Only a program that imports
+// dissect/<p>/layers does. The test lists the dependencies of every package in
+// these folders, so that it covers new protocols and packages.
 func TestWhoLinksGopacket(t *testing.T) {
 	const format = `{{.ImportPath}} {{join .Deps " "}}`
 	out, err := exec.Command("go", "list", "-f", format, module+"/wire/...", module+"/machine/...",

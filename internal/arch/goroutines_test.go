@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// sequential are the packages that start no goroutine, in their tests neither: a
-// caller decides what runs side by side. `make race` leaves them out, since the
-// race detector could find nothing there.
+// sequential are the packages that start no goroutine, not even in their tests.
+// Their callers decide what runs concurrently. `make race` omits them, since
+// the race detector could find nothing there.
 var sequential = []string{"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "analyze", "replay",
 	"rewrite", "graph", "show", "ledger", "report", "export", "capture/stream", "capture/pcapfilter"}
 
@@ -43,7 +43,7 @@ func TestInnerRingsStartNoGoroutine(t *testing.T) {
 	}
 }
 
-// TestGoroutinesAreFound plants what the rule forbids.
+// TestGoroutinesAreFound checks that forbidden goroutines are found.
 func TestGoroutinesAreFound(t *testing.T) {
 	for _, body := range []string{"go func() {}()", "t.Parallel()"} {
 		file, err := parser.ParseFile(token.NewFileSet(), "planted.go", "package p\nfunc f() { "+body+" }", 0)
@@ -56,8 +56,8 @@ func TestGoroutinesAreFound(t *testing.T) {
 	}
 }
 
-// goroutines returns where a file starts one: a go statement, or a test that runs
-// beside others.
+// goroutines returns the positions where a file starts a goroutine: go
+// statements and parallel tests.
 func goroutines(file *ast.File) (at []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// writing are the functions that make, replace or write files by their names.
-// outfile alone calls them, so that modes, links, locks and overwriting are the same
-// everywhere.
+// writing lists the functions that create, replace or write files by name. Only
+// outfile may call them. So modes, links, locks and overwriting follow the same
+// rules everywhere.
 var writing = map[string][]string{
 	"os": {"Create", "CreateTemp", "OpenFile", "WriteFile", "Rename", "Link", "Symlink", "Truncate", "OpenRoot",
 		"OpenInRoot"},
 	"io/ioutil": {"WriteFile", "TempFile"},
 	"syscall":   {"Open", "Openat", "Creat", "Mkfifo", "Mknod", "Rename", "Link"},
-	// Cobra's and x/sys's own ways to the same.
+	// The same functions of Cobra and x/sys.
 	"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Creat", "Mkfifo", "Mknod", "Rename", "Renameat",
 		"Renameat2", "Link", "Linkat"},
 	"golang.org/x/sys/windows":   {"CreateFile", "MoveFile", "MoveFileEx"},
@@ -36,7 +36,7 @@ var writingAllowed = map[string]string{
 	"cli/files/secret.go os.OpenFile":                "the terminal, /dev/tty, which the secret is asked on",
 }
 
-// TestFilesAreWrittenByOutfile holds all packages of the program to the law.
+// TestFilesAreWrittenByOutfile checks all packages of the program.
 func TestFilesAreWrittenByOutfile(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files, used := 0, map[string]bool{}
@@ -52,7 +52,7 @@ func TestFilesAreWrittenByOutfile(t *testing.T) {
 		switch {
 		case d.IsDir() && (relative == "internal" || relative == "testdata" || relative == "outfile" ||
 			strings.HasPrefix(d.Name(), ".") && relative != "."):
-			return filepath.SkipDir // tests, their tools, and the package itself
+			return filepath.SkipDir // tests, their tools, and outfile itself
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
@@ -84,7 +84,7 @@ func TestFilesAreWrittenByOutfile(t *testing.T) {
 	}
 }
 
-// TestWritersAreFound plants what the law forbids.
+// TestWritersAreFound checks that forbidden calls are found.
 func TestWritersAreFound(t *testing.T) {
 	for body, want := range map[string]string{
 		`import "os"; var _ = os.Create`:                                          "os.Create",
@@ -116,9 +116,9 @@ type writer struct {
 	at   token.Pos
 }
 
-// writers returns where a file uses one, called or not.
+// writers returns the uses of writing functions in a file, called or not.
 func writers(file *ast.File) (found []writer) {
-	imported := map[string]string{} // path, by the name in this file
+	imported := map[string]string{} // path, by its name in this file
 	for _, i := range file.Imports {
 		from, err := strconv.Unquote(i.Path.Value)
 		if err != nil || writing[from] == nil {
@@ -130,7 +130,7 @@ func writers(file *ast.File) (found []writer) {
 		}
 		imported[name] = from
 	}
-	reads := map[*ast.SelectorExpr]bool{} // os.OpenFile with nothing but os.O_RDONLY
+	reads := map[*ast.SelectorExpr]bool{} // os.OpenFile with only os.O_RDONLY
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:

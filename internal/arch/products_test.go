@@ -18,9 +18,9 @@ import (
 	"testing"
 )
 
-// timed are the packages that draw or count with times of a capture. A product
-// of such a time overflows 64 bits after one wrong timestamp, so that they leave
-// it to package scale.
+// timed are the packages that draw or count times of a capture. One wrong
+// timestamp makes a product of such a time overflow 64 bits. So these packages
+// use package scale for products.
 var timed = []string{
 	"tui/...", "graph", "report", "show", "analyze", "export", "filter/...", "ledger", "metrics",
 	"rewrite", "rewrite/merge", "rewrite/anonymise", "cli/listing", "cli/reader", "cli/state", "cli/replaying",
@@ -28,7 +28,7 @@ var timed = []string{
 	"cli/protocol/riptide", "cli/protocol/srdp",
 }
 
-// typed is a package with its export data, as go list -export gives it.
+// typed is a package with its export data, as go list -export prints it.
 type typed struct {
 	ImportPath string
 	Dir        string
@@ -36,8 +36,8 @@ type typed struct {
 	Export     string
 }
 
-// TestTimesAreScaledByScale fails on int64(duration)*n, duration*n and on the
-// plain difference of two instants, outside of package scale.
+// TestTimesAreScaledByScale finds int64(duration)*n, duration*n, and
+// differences of two instants by "-", outside package scale.
 func TestTimesAreScaledByScale(t *testing.T) {
 	var patterns []string
 	for _, p := range timed {
@@ -65,7 +65,7 @@ func TestTimesAreScaledByScale(t *testing.T) {
 	}
 }
 
-// TestProductsAreCaught plants products: a check that lets them through is none.
+// TestProductsAreCaught checks that forbidden products are found.
 func TestProductsAreCaught(t *testing.T) {
 	_, exports := listTyped(t, []string{"./machine"})
 	for _, c := range []struct {
@@ -113,8 +113,8 @@ func TestProductsAreCaught(t *testing.T) {
 	}
 }
 
-// listTyped returns the packages of some patterns, and where the export data of
-// each package lies that they need.
+// listTyped returns the packages of some patterns, and the files of export data
+// of all packages that they import.
 func listTyped(t *testing.T, patterns []string) (packages []typed, exports map[string]string) {
 	t.Helper()
 	args := append([]string{"list", "-pgo=off", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export"}, patterns...)
@@ -142,7 +142,7 @@ func listTyped(t *testing.T, patterns []string) (packages []typed, exports map[s
 	}
 }
 
-// products lists the places at which a package multiplies a time.
+// products returns the positions at which a package multiplies a time.
 func products(t *testing.T, set *token.FileSet, path string, files []*ast.File,
 	exports map[string]string) (faults []string) {
 	t.Helper()
@@ -174,13 +174,13 @@ func products(t *testing.T, set *token.FileSet, path string, files []*ast.File,
 	return faults
 }
 
-// timeFlow knows which variables of whole numbers hold a time of the capture.
+// timeFlow knows which integer variables contain a time of the capture.
 type timeFlow struct {
 	info  *types.Info
 	holds map[types.Object]bool
 }
 
-// follow notes the variables that are given a time, until there are no more.
+// follow finds the variables that are assigned a time, until it finds no more.
 func (x *timeFlow) follow(file *ast.File) {
 	for more := true; more; {
 		more = false
@@ -217,7 +217,7 @@ func (x *timeFlow) follow(file *ast.File) {
 	}
 }
 
-// fault says what is wrong with a node; empty for nothing.
+// fault describes what is wrong with a node. It returns "" for nothing.
 func (x *timeFlow) fault(n ast.Node) string {
 	switch e := n.(type) {
 	case *ast.BinaryExpr:
@@ -238,15 +238,15 @@ func (x *timeFlow) fault(n ast.Node) string {
 	return ""
 }
 
-// isInstant reports whether an expression is an instant, and no constant.
+// isInstant reports whether an expression is an instant, and not a constant.
 func (x *timeFlow) isInstant(e ast.Expr) bool {
 	at := x.info.Types[e]
 	return at.Value == nil && at.Type != nil && at.Type.String() == module+"/machine.Instant"
 }
 
-// isTime reports whether an expression of whole numbers is a time of the
-// capture, or made of one: not a constant, and not a count given the type of a
-// duration.
+// isTime reports whether an integer expression is a time of the capture, or
+// computed from one. Constants do not count, and neither do counts that are
+// converted to a duration.
 func (x *timeFlow) isTime(e ast.Expr) bool {
 	at := x.info.Types[e]
 	if at.Value != nil || at.Type == nil {
@@ -262,7 +262,7 @@ func (x *timeFlow) isTime(e ast.Expr) bool {
 		return x.isTime(e.X)
 	case *ast.BinaryExpr:
 		if e.Op == token.QUO || e.Op == token.REM {
-			return x.isTime(e.X) && !x.isTime(e.Y) // a time over a time is a count
+			return x.isTime(e.X) && !x.isTime(e.Y) // a time divided by a time is a count
 		}
 		return x.isTime(e.X) || x.isTime(e.Y) || named(at.Type)
 	case *ast.Ident:
@@ -283,7 +283,7 @@ func (x *timeFlow) isTime(e ast.Expr) bool {
 	return named(at.Type)
 }
 
-// isMethodOfTime reports whether a call asks a time for its number: UnixNano,
+// isMethodOfTime reports whether a call returns a time as a number: UnixNano,
 // Microseconds and such.
 func (x *timeFlow) isMethodOfTime(fun ast.Expr) bool {
 	selector, ok := fun.(*ast.SelectorExpr)

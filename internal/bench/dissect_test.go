@@ -17,8 +17,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// BenchmarkDissect: opening a capture, decoding every frame and taking every
-// datagram apart, field by field, against libpcap's loop; and what it allocates.
+// BenchmarkDissect opens a capture, decodes every frame, and dissects every
+// datagram field by field. It compares that with libpcap's loop, and counts
+// allocations.
 func BenchmarkDissect(b *testing.B) {
 	count := counter(b)
 	path, packets, _ := capture(b, million, 64)
@@ -48,8 +49,8 @@ func BenchmarkDissect(b *testing.B) {
 	b.ReportMetric(float64(allocated)/float64(b.N*packets), "allocs/packet")
 }
 
-// dissectAll takes every datagram of a capture apart, as one flow of a protocol
-// whose a side has the higher port, and expects at least so many fields of each.
+// dissectAll dissects every datagram of a capture, as one flow whose side a has
+// the higher port. It expects at least so many fields of each datagram.
 func dissectAll(b *testing.B, path string, protocol *dissect.Protocol, config *dissect.Config,
 	least int) (packets int) {
 	b.Helper()
@@ -89,8 +90,8 @@ func dissectAll(b *testing.B, path string, protocol *dissect.Protocol, config *d
 	}
 }
 
-// BenchmarkAnalyze: what all of it allocates: flows, detection, both sides'
-// state, findings.
+// BenchmarkAnalyze counts the allocations of a whole analysis: flows,
+// detection, both sides' state, findings.
 func BenchmarkAnalyze(b *testing.B) {
 	path, packets, flows := capture(b, million, 64)
 	var allocated uint64
@@ -118,7 +119,7 @@ type selfUsage struct {
 	mallocs uint64
 }
 
-// self runs f and gives what this process took meanwhile.
+// self runs f and returns the resources that this process used.
 func self(f func()) selfUsage {
 	var before, after runtime.MemStats
 	runtime.GC()

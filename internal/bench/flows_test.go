@@ -9,8 +9,8 @@ import (
 
 const million = 1_000_000
 
-// BenchmarkFlows: `ackscope flows` with everything on, over a million packets
-// in 64 flows, against libpcap's loop on the same file.
+// BenchmarkFlows runs `ackscope flows` with everything on, over a million
+// packets in 64 flows. It compares that with libpcap's loop on the same file.
 func BenchmarkFlows(b *testing.B) {
 	count := counter(b)
 	path, packets, flows := capture(b, million, 64)
@@ -24,7 +24,7 @@ func BenchmarkFlows(b *testing.B) {
 	b.ReportMetric(float64(r.ours.Nanoseconds())/float64(b.N*packets), "cpu-ns/packet")
 }
 
-// BenchmarkTshark: the same against tshark with a Lua dissector and tap that
+// BenchmarkTshark compares it with tshark and a Lua dissector and tap that
 // rebuild a part of it.
 func BenchmarkTshark(b *testing.B) {
 	tshark := testenv.Need(b, "tshark")
@@ -38,7 +38,7 @@ func BenchmarkTshark(b *testing.B) {
 	b.ReportMetric(r.theirs.Seconds()/r.ours.Seconds(), "x-faster-than-tshark")
 }
 
-// BenchmarkMemory: peak memory stays flat in packets.
+// BenchmarkMemory measures the peak memory, which does not grow with packets.
 func BenchmarkMemory(b *testing.B) {
 	small, _, flows := capture(b, million, 64)
 	large, _, _ := capture(b, 10*million, 64)
@@ -52,7 +52,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(float64(ten.peak)/float64(at.peak), "x-10M/1M")
 }
 
-// BenchmarkManyFlows: 100,000 flows of 10 packets, all at once.
+// BenchmarkManyFlows has 100,000 flows of 10 packets, all at once.
 func BenchmarkManyFlows(b *testing.B) {
 	count := counter(b)
 	path, packets, flows := capture(b, million, million/10)
@@ -69,7 +69,7 @@ func BenchmarkManyFlows(b *testing.B) {
 	b.ReportMetric(float64(r.ours.Nanoseconds())/float64(b.N*packets), "cpu-ns/packet")
 }
 
-// BenchmarkCommands: what the other commands cost on the same packets.
+// BenchmarkCommands measures the other commands on the same packets.
 func BenchmarkCommands(b *testing.B) {
 	path, packets, flows := capture(b, million, 64)
 	ackscope := program(b, path, flows)

@@ -15,13 +15,13 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// usage is what one run of a process took.
+// usage is the resources that a process used.
 type usage struct {
 	cpu  time.Duration // user and system
 	peak int64         // resident memory, bytes
 }
 
-// measure runs a command to its end; one that fails, fails the benchmark.
+// measure runs a command to its end. A command that fails, fails the benchmark.
 func measure(b *testing.B, name string, args ...string) usage {
 	b.Helper()
 	var complaint bytes.Buffer
@@ -45,7 +45,8 @@ func counter(b *testing.B) string {
 	return path
 }
 
-// capture writes a capture of synthetic traffic; with -short, a hundredth of it.
+// capture writes a capture of synthetic traffic. With -short it has a hundredth
+// of the packets.
 func capture(b *testing.B, packets, flows int) (path string, packetsMade, flowsMade int) {
 	b.Helper()
 	if testing.Short() {
@@ -65,21 +66,21 @@ func capture(b *testing.B, packets, flows int) (path string, packetsMade, flowsM
 	return path, packets, flows
 }
 
-// program builds ackscope and sees to it that it finds what the capture holds:
-// a program that finds nothing is fast.
+// program builds ackscope and checks that it finds the contents of the capture.
+// A program that finds nothing is fast.
 func program(b *testing.B, path string, flows int) string {
 	b.Helper()
 	ackscope := testenv.Ackscope(b)
 	found := bytes.Count(testenv.Output(b, ackscope, "flows", "--json", path), []byte(`"protocol":"gaffer"`))
-	// A few of very many flows are cut so short that nothing in them was acked yet.
+	// A few of very many flows are so short that no packet was acked yet.
 	if found > flows || found < flows-flows/100 {
 		b.Fatalf("ackscope flows finds %d Gaffer flows in the capture, expected %d", found, flows)
 	}
 	return ackscope
 }
 
-// ratio is how many times the processor time of another program ours took, over
-// all turns of a benchmark.
+// ratio is the processor time of another program and of ours, over all turns of
+// a benchmark.
 type ratio struct{ ours, theirs time.Duration }
 
 func (r *ratio) add(ours, theirs usage) { r.ours += ours.cpu; r.theirs += theirs.cpu }

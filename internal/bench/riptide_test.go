@@ -16,9 +16,9 @@ import (
 	"github.com/ackscope/ackscope/dissect/riptide"
 )
 
-// BenchmarkRiptide: the same as BenchmarkDissect over the longest Riptide
-// capture (66,100 reliable messages) and over a simulated lobby of 4 clients,
-// and following the flows' state as well.
+// BenchmarkRiptide is BenchmarkDissect over the longest Riptide capture (66,100
+// reliable messages) and over a simulated lobby of 4 clients. It also tracks
+// the flows' state.
 func BenchmarkRiptide(b *testing.B) {
 	count := counter(b)
 	path := unpacked(b, "u210_rwrap.client.pcap.gz")
@@ -74,7 +74,7 @@ func analyzed(b *testing.B, path string, registry *dissect.Registry) *analyze.Se
 	return s
 }
 
-// unpacked writes a shipped capture out plain: the C loop reads no gzip.
+// unpacked unpacks a shipped capture, since the C loop reads no gzip.
 func unpacked(b *testing.B, name string) string {
 	b.Helper()
 	packed, err := os.Open(filepath.Join("..", "..", "testdata", "pcaps", name))

@@ -17,9 +17,9 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// simulatedRiptide writes what a tap at a server sees of a lobby: reference
-// endpoints of release 2.2.1 that send every kind of message over a network
-// that loses 2 % and doubles 1 %. It gives the number of packets too.
+// simulatedRiptide writes what a tap at the server of a lobby sees. Reference
+// endpoints of release 2.2.1 send every kind of message over a network that
+// loses 2 % and duplicates 1 %. It also returns the number of packets.
 func simulatedRiptide(b *testing.B, clients int, length time.Duration) (path string, packets int) {
 	b.Helper()
 	version, _ := riptide.LookupVersion("2.2.1")

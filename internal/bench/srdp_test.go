@@ -17,8 +17,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// peersCapture writes a capture, taken at a server of so many peers: in each round
-// it sends a packet to every one, by one counter, and gets one of each.
+// peersCapture writes a capture taken at a server with so many peers. In each
+// round the server sends a packet to every peer, with one counter for all, and
+// gets one from each.
 func peersCapture(tb testing.TB, peers, rounds int) (path string, packets int) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "peers.pcapng")
@@ -66,8 +67,8 @@ func peersCapture(tb testing.TB, peers, rounds int) (path string, packets int) {
 	return path, packets
 }
 
-// TestManyPeers: 10,000 peers of one endpoint are all followed, and over all of
-// them together no id is missing, though the ids go round.
+// TestManyPeers: one endpoint has 10,000 peers, and all are tracked. No id is
+// missing over all of them together, although the ids wrap.
 func TestManyPeers(t *testing.T) {
 	testenv.Grid(t, "10,000 flows")
 	program := testenv.Ackscope(t)
@@ -88,7 +89,8 @@ func TestManyPeers(t *testing.T) {
 	}
 }
 
-// BenchmarkPeers: 10,000 peers of one endpoint, with memory a peer.
+// BenchmarkPeers measures 10,000 peers of one endpoint, with the memory of a
+// peer.
 func BenchmarkPeers(b *testing.B) {
 	const peers = 10_000
 	path, packets := peersCapture(b, peers, 6)

@@ -1,4 +1,5 @@
-// Package captureloss holds the tests of what is made of packets that a tap
-// dropped and says so: they are not taken for lost by the network, nor for sent
-// or kept back by an endpoint. It has tests only.
+// Package captureloss tests captures whose tap dropped packets and reports
+// that. For example, a tap drops 3 % of the frames. ackscope must not report
+// them as network loss, nor as packets that an endpoint resent or held back.
+// The package has tests only.
 package captureloss

@@ -23,9 +23,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// thin writes a capture without some of its frames, chosen at random, as a tap
-// would have it that dropped them, and says so in the interface statistics.
-func thin(t *testing.T, from, to string, share float64, told bool) (dropped uint64) {
+// thin copies a capture without some of its frames, chosen at random, as if a
+// tap had dropped them. With reported set, the interface statistics say so.
+func thin(t *testing.T, from, to string, share float64, reported bool) (dropped uint64) {
 	t.Helper()
 	in, err := capture.Open([]string{from}, capture.Options{})
 	if err != nil {
@@ -65,7 +65,7 @@ func thin(t *testing.T, from, to string, share float64, told bool) (dropped uint
 			t.Fatal(err)
 		}
 	}
-	if told {
+	if reported {
 		w.SetStatistics(ids[0], capture.Statistics{OSDropped: dropped, Known: capture.KnownOSDropped})
 	}
 	if err := errors.Join(w.Close(), file.Close()); err != nil {
@@ -76,8 +76,9 @@ func thin(t *testing.T, from, to string, share float64, told bool) (dropped uint
 
 var protocols = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 
-// accused counts what is said against endpoints and the network: findings that
-// are more than possible, by rule, and sides that diverge from every reference.
+// accused counts what ackscope says against endpoints and the network. The map
+// rules counts the findings that are more than possible. The number diverge
+// counts the sides that diverge from every reference.
 func accused(t *testing.T, path string) (rules map[string]uint64, diverge int, why []string) {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})
@@ -114,10 +115,10 @@ func accused(t *testing.T, path string) (rules map[string]uint64, diverge int, w
 	return rules, diverge, why
 }
 
-// TestCaptureLossIsNoNetworkLoss takes frames out of captures of endpoints that
-// are right, all protocols'. Where the file says that its tap dropped packets,
-// nobody is accused of what a missing packet explains. Where it does not say so,
-// somebody is: else this test would show nothing.
+// TestCaptureLossIsNoNetworkLoss removes frames from captures of correct
+// endpoints, for all protocols. If the file says that its tap dropped packets,
+// ackscope accuses no endpoint of what a missing packet explains. If the file
+// does not say so, it accuses some: otherwise this test would show nothing.
 func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 	dir := t.TempDir()
 	simulated := filepath.Join(dir, "srdp.pcap")
@@ -160,7 +161,7 @@ func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 			rules, diverge, why = accused(t, path)
 			unsaid += diverge
 			if slices.ContainsFunc(why, func(w string) bool { return strings.Contains(w, "lacks packets") }) {
-				unsaid++ // somebody would be, did both ends not agree on what is missing
+				unsaid++ // an endpoint would be accused, unless both ends agree on the missing packets
 			}
 			for rule, n := range rules {
 				if n > before[rule] {
@@ -169,7 +170,7 @@ func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 			}
 		}
 		if unsaid == 0 {
-			t.Errorf("%s: nobody is accused where the drops are not told either: these captures show nothing", protocol)
+			t.Errorf("%s: no endpoint is accused if the file hides its drops: these captures test nothing", protocol)
 		}
 	}
 }

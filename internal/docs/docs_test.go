@@ -60,7 +60,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestPicture: README's picture is what the program prints.
+// TestPicture: the picture in README.md is what the program prints.
 func TestPicture(t *testing.T) { samePicture(t, "scripts/picture", "docs/picture.svg") }
 
 // TestTUIPicture: the picture of the terminal UI is of a real session.
@@ -120,7 +120,7 @@ func same(t *testing.T, name, is string) {
 	}
 }
 
-// TestLinks: what the documents point to in the repository is there.
+// TestLinks: the files that the documents link to exist.
 func TestLinks(t *testing.T) {
 	root := testenv.Module(t)
 	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)|src="([^":]+)"`)
@@ -150,8 +150,7 @@ func documents(t *testing.T, root string) []string {
 	return names
 }
 
-// rewrite returns text with the output below each command replaced by what run
-// makes of it.
+// rewrite replaces the output below each command of a text by what run returns.
 func rewrite(text string, run func(command, was string) string) string {
 	var out strings.Builder
 	console := false
@@ -180,7 +179,7 @@ func rewrite(text string, run func(command, was string) string) string {
 	return out.String()
 }
 
-// trimLines drops spaces at the ends of lines, which editors and reviewers drop too.
+// trimLines removes blanks at the ends of lines, as editors do.
 func trimLines(s string) string {
 	var out strings.Builder
 	for l := range strings.Lines(s) {

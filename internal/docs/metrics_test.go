@@ -15,7 +15,7 @@ import (
 
 const metricsPage, dashboard = "docs/metrics.md", "docs/grafana.json"
 
-// TestMetrics: the page lists all metrics as the code has them.
+// TestMetrics: the page lists all metrics of the code.
 func TestMetrics(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testenv.Module(t), metricsPage))
 	if err != nil {
@@ -35,8 +35,8 @@ func TestMetrics(t *testing.T) {
 	same(t, metricsPage, head+begin+list.String()+end+tail)
 }
 
-// TestDashboard: it is JSON, and asks for metrics that there are, all of them but
-// those that are another's sum.
+// TestDashboard: the dashboard is JSON. It uses all existing metrics and no
+// others, except those that are sums of others.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testenv.Module(t), dashboard))
 	if err != nil {

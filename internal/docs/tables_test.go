@@ -13,8 +13,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// TestTables: docs/tables.md is the declaration of the tables, so a name or a type
-// that changes shows in it.
+// TestTables: docs/tables.md follows from the declaration of the tables. So a
+// changed name or type shows in it.
 func TestTables(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the declarations in package export. " +
@@ -54,7 +54,8 @@ func TestTables(t *testing.T) {
 	same(t, "docs/tables.md", page.String())
 }
 
-// columnLines writes a line for each column, and below it those of what it holds.
+// columnLines writes a line for each column, followed by the lines of its inner
+// columns.
 func columnLines(page *strings.Builder, of string, columns []export.Column) (lines int) {
 	for _, c := range columns {
 		kind := c.Type.String()
@@ -75,7 +76,8 @@ func columnLines(page *strings.Builder, of string, columns []export.Column) (lin
 	return lines
 }
 
-// listed returns what the program lists, of which there are so many at least.
+// listed returns what the program lists, which must be at least so many
+// objects.
 func listed[T any](t *testing.T, least int, args ...string) (list []T) {
 	t.Helper()
 	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, testenv.Ackscope(t), args...))); ; {
@@ -93,7 +95,7 @@ func listed[T any](t *testing.T, least int, args ...string) (list []T) {
 	return list
 }
 
-// TestFields: docs/fields.md is what `ackscope fields` lists.
+// TestFields: docs/fields.md is the output of `ackscope fields`.
 func TestFields(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the fields themselves. -->\n\n# Fields\n\n" +
@@ -109,7 +111,7 @@ func TestFields(t *testing.T) {
 	same(t, "docs/fields.md", page.String())
 }
 
-// TestProfiles: docs/profiles.md is what `ackscope protocols` lists.
+// TestProfiles: docs/profiles.md is the output of `ackscope protocols`.
 func TestProfiles(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(

@@ -52,12 +52,12 @@ func floodFile(t *testing.T, kind func(*forger, uint32) []byte, packets int) str
 	return path
 }
 
-// budgetMost is what a command may have resident with --memory 64MiB: that, and
-// the program itself with what the system keeps of files.
+// budgetMost is the most resident memory of a command with --memory 64MiB. It
+// adds the program itself, and what the system keeps of files.
 const budgetMost = 64<<20 + 32<<20
 
 // TestBudget reads floods from files within --memory. ACKSCOPE_FLOODS sets the
-// number of flows; `make memory` takes a million, of three kinds.
+// number of flows; `make memory` uses a million, of three kinds.
 func TestBudget(t *testing.T) {
 	testenv.Grid(t, "files of 20,000 flows under every command")
 	flows, all := 20000, os.Getenv("ACKSCOPE_FLOODS") != ""
@@ -66,13 +66,13 @@ func TestBudget(t *testing.T) {
 	}
 	ackscope := testenv.Ackscope(t)
 	early := regexp.MustCompile(`warning: ([0-9,]+) flows? ended early to keep within --memory 64MiB`)
-	refuses := regexp.MustCompile(`^(state|graph|merge|reduce|anonymise|events -Y)|what-if`) // what does not fit
+	refuses := regexp.MustCompile(`^(state|graph|merge|reduce|anonymise|events -Y)|what-if`) // commands that refuse, since their tables do not fit
 	dir := t.TempDir()
 	share := filepath.Join(dir, "share.pcapng")
 	for _, x := range []struct {
 		name string
 		make func(*forger, uint32) []byte
-		each int // packets a flow
+		each int // packets of a flow
 	}{
 		{"spoofed", (*forger).spoofed, 1},
 		{"spoofed game", (*forger).spoofedGame, 5},
@@ -121,7 +121,7 @@ func TestBudget(t *testing.T) {
 				switch strings.Fields(command)[0] {
 				case "flows", "findings", "ledger":
 					if !early.MatchString(trouble.String()) {
-						t.Errorf("no word of flows that were let go: %q", trouble.String())
+						t.Errorf("no message about discarded flows: %q", trouble.String())
 					}
 				}
 			})
@@ -129,7 +129,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// countingWriter counts what is printed.
+// countingWriter counts the bytes and lines of the output.
 type countingWriter struct{ n, lines int }
 
 func (w *countingWriter) Write(b []byte) (int, error) {

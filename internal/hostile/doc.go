@@ -1,7 +1,10 @@
-// Package hostile runs the whole program over damaged captures: real ones with
-// bits flipped, ends cut, lengths swapped, stretches zeroed, repeated or moved. It has tests only.
+// Package hostile runs the whole program over damaged captures. They are real
+// captures with flipped bits, cut ends, swapped lengths, and parts that are
+// zeroed, repeated or moved. It has tests only.
 //
-// Whatever the bytes, the program ends by itself, with the exit code that the
-// contract promises, a message where it failed, well-formed output up to there,
-// and memory in proportion to the file.
+// For all input, the program must
+//
+//   - end by itself, with one of its exit codes;
+//   - print a message if it fails, and valid output up to that point;
+//   - use memory in proportion to the file.
 package hostile

@@ -24,7 +24,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// said is what a session says of a real flow.
+// said is what a session reports about a real flow.
 type said struct {
 	events, findings []string
 	summary          string
@@ -72,15 +72,15 @@ func genuine(t testing.TB) (frames []capture.Frame) {
 	return frames
 }
 
-// run analyses frames, with so many forged ones of a kind before each, and gives
-// what is said of the real flows, how much of the heap the session took at its
-// end, and how long a forged packet took on average.
+// run analyses frames, with so many forged packets of a kind before each. It
+// returns the reports about the real flows, the heap of the session at its end,
+// and the average time of a forged packet.
 func run(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits) (out map[string]*said,
 	s *analyze.Session, heap int64, took time.Duration) {
 	return runAgain(t, frames, kind, each, limits, nil)
 }
 
-// runAgain is run with what an earlier run learned.
+// runAgain is run with a survey of an earlier run.
 func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits,
 	survey *analyze.Survey) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
 	t.Helper()
@@ -126,11 +126,11 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 		d.Decode(&frames[i], &p)
 		s.Feed(&frames[i], &p)
 	}
-	told := 0
+	kept := 0
 	for _, x := range out {
-		told += len(x.events)
+		kept += len(x.events)
 	}
-	heap = heapNow() - before - int64(told)*160 // what the test itself keeps, about
+	heap = heapNow() - before - int64(kept)*160 // less what the test itself keeps, roughly
 	runtime.KeepAlive(d)
 	s.Finish()
 	for _, f := range s.Flows() {
@@ -156,8 +156,8 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// recognised holds that the flows that turned were taken for what they were:
-// otherwise nothing was tried of their trackers.
+// recognised checks that the flows which turn hostile were recognised as their
+// protocols. Otherwise their trackers would not be tested.
 func recognised(t *testing.T, s *analyze.Session) {
 	t.Helper()
 	for of, want := range map[int]string{knownGaffer: "gaffer", knownRiptide: "riptide", knownStream: "riptide",
@@ -169,18 +169,18 @@ func recognised(t *testing.T, s *analyze.Session) {
 			}
 		}
 		if is != want {
-			t.Errorf("the flow of %s is taken for %q, expected %s", a, is, want)
+			t.Errorf("the flow of %s is classified as %q, expected %s", a, is, want)
 		}
 	}
 }
 
-// beyondFlows is what the memory of a session may be beyond the state of its
-// flows: datagrams that are held, fragments, the flows' own records.
+// beyondFlows limits the memory of a session beyond the state of its flows:
+// held datagrams, fragments, the flows' own records.
 const beyondFlows = 96 << 20
 
-// TestFlood mixes forged packets among those of real flows, many before each:
-// memory stays within what is stated, and of the real flows the same is said as
-// without, to the last event. With ACKSCOPE_FLOOD=1000000 it is a million of each kind.
+// TestFlood puts many forged packets before each packet of real flows. Memory
+// stays below its limit, and the reports about the real flows are the same, to
+// the last event. ACKSCOPE_FLOOD=1000000 makes a million packets of each kind.
 func TestFlood(t *testing.T) {
 	testenv.Grid(t, "floods of every kind")
 	frames := genuine(t)
@@ -209,8 +209,9 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestFloodTwice reads a flood as a file is read, twice: what the first run learned
-// of the real flows reaches them in the second, though their numbers can differ.
+// TestFloodTwice reads a flood twice, like a file. What the first run learned
+// of the real flows reaches them in the second run, though their numbers can
+// differ.
 func TestFloodTwice(t *testing.T) {
 	frames := genuine(t)
 	_, s, _, _ := run(t, frames, -1, 0, analyze.Limits{})
@@ -218,7 +219,7 @@ func TestFloodTwice(t *testing.T) {
 	limits := analyze.Limits{Flows: 1 << 9, Bytes: 8 << 20, Room: true}
 	_, s, _, _ = run(t, frames, -1, 3, limits)
 	if s.LetGo(analyze.ReasonFlows) == 0 || s.LetGo(analyze.ReasonSession) > 0 {
-		t.Fatalf("%d flows were let go for want of room, %d since another session began", s.LetGo(analyze.ReasonFlows),
+		t.Fatalf("%d flows were discarded for lack of room, %d because another session began", s.LetGo(analyze.ReasonFlows),
 			s.LetGo(analyze.ReasonSession))
 	}
 	mixed, _, _, _ := runAgain(t, frames, -1, 3, limits, s.Survey())
@@ -229,14 +230,14 @@ func TestFloodTwice(t *testing.T) {
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
+			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
 				len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}
 }
 
-// flooded compares what is said of the real flows with forged packets before each
-// of theirs with what is said of them alone.
+// flooded compares the reports about the real flows with and without forged
+// packets before each of theirs.
 func flooded(t *testing.T, frames []capture.Frame, alone map[string]*said, kind, each int, limits analyze.Limits) {
 	t.Helper()
 	mixed, s, heap, took := run(t, frames, kind, each, limits)
@@ -259,7 +260,7 @@ func flooded(t *testing.T, frames []capture.Frame, alone map[string]*said, kind,
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
+			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
 				len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}

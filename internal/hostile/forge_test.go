@@ -8,18 +8,18 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// forger makes packets for worst-case cost, as Ethernet frames. No two flows of
-// its have a byte of addresses in common with real ones: it forges 198.18.0.0/15
-// and more.
+// forger makes packets with worst-case costs, as Ethernet frames. Its flows
+// share no address with real ones: it uses 198.18.0.0/15 and more.
 type forger struct {
 	rng   *rand.Rand
 	frame []byte
 	load  [1400]byte
 	n     uint32
-	known []known // flows that are known for what they are before they turn
+	known []known // flows that are recognised before they turn hostile
 }
 
-// forgeries by name; each gives the nth packet of its kind.
+// forgeries are the kinds of forged packets, by name. Each returns the nth
+// packet of its kind.
 var forgeries = []struct {
 	name string
 	make func(*forger, uint32) []byte
@@ -65,7 +65,8 @@ func (f *forger) udp(src, dst netip.AddrPort, payload []byte) []byte {
 
 var victim = netip.MustParseAddrPort("203.0.113.9:7777")
 
-// forged returns the source of the nth flow of a kind: 2^17 addresses, then the ports.
+// forged returns the source of the nth flow of a kind: 2^17 addresses, then the
+// ports.
 func forged(n uint32) netip.AddrPort { return netip.AddrPortFrom(host(n), uint16(1024+n>>17)) }
 
 func (f *forger) noise(n int) []byte {
@@ -76,13 +77,13 @@ func (f *forger) noise(n int) []byte {
 	return b
 }
 
-// spoofed is a flow of its own each time: one datagram of noise.
+// spoofed makes a new flow each time: one datagram of noise.
 func (f *forger) spoofed(n uint32) []byte {
 	f.ethernet(0x0800)
 	return f.udp(forged(n), victim, f.noise(40+int(n%60)))
 }
 
-// spoofedGame is spoofed with the headers of each protocol, five datagrams a flow.
+// spoofedGame makes flows of five datagrams with the headers of each protocol.
 func (f *forger) spoofedGame(n uint32) []byte {
 	f.ethernet(0x0800)
 	flow, at := n/5, uint16(n%5)
@@ -103,7 +104,7 @@ func (f *forger) spoofedGame(n uint32) []byte {
 	return f.udp(netip.AddrPortFrom(host(flow), uint16(20000+flow>>17)), victim, b)
 }
 
-// answered is spoofed with an answer to each.
+// answered makes new flows of one datagram and its answer.
 func (f *forger) answered(n uint32) []byte {
 	f.ethernet(0x0800)
 	a := netip.AddrPortFrom(host(n/2), uint16(40000+n>>18))
@@ -113,14 +114,15 @@ func (f *forger) answered(n uint32) []byte {
 	return f.udp(victim, a, f.noise(50))
 }
 
-// tags nests VLAN tags as deep as a frame has room.
+// tags nests as many VLAN tags as a frame can hold.
 func (f *forger) tags(n uint32) []byte {
 	var tags [300]uint16
 	f.ethernet(0x0800, tags[:n%300]...)
 	return f.udp(forged(n|1<<31), victim, f.noise(40))
 }
 
-// fragments begins a datagram that never ends, or goes on with one that never began.
+// fragments begins datagrams that never end, and continues others that never
+// began.
 func (f *forger) fragments(n uint32) []byte {
 	f.ethernet(0x0800)
 	at := len(f.frame)
@@ -131,7 +133,8 @@ func (f *forger) fragments(n uint32) []byte {
 	return b
 }
 
-// jumps is one flow whose sequence numbers jump half their range each time.
+// jumps makes one flow whose sequence numbers jump by half their range each
+// time.
 func (f *forger) jumps(n uint32) []byte {
 	f.ethernet(0x0800)
 	b := f.noise(60)
@@ -146,8 +149,8 @@ func (f *forger) jumps(n uint32) []byte {
 	return f.udp(x, y, b)
 }
 
-// strings is Riptide's: messages whose VarLong has no end, whose string claims
-// 64 kB, whose arrays claim more bits than there are.
+// strings makes Riptide messages: a VarLong without end, a string that claims
+// 64 kB, arrays that claim more bits than there are.
 func (f *forger) strings(n uint32) []byte {
 	f.ethernet(0x0800)
 	b := f.noise(64)
@@ -171,7 +174,7 @@ func (f *forger) tcp(src, dst netip.AddrPort, seq uint32, flags uint8, payload [
 	return f.frame
 }
 
-// segments is one stream of which the first byte never comes.
+// segments makes one TCP stream whose first byte never arrives.
 func (f *forger) segments(n uint32) []byte {
 	f.ethernet(0x0800)
 	if n == 0 {
@@ -180,7 +183,7 @@ func (f *forger) segments(n uint32) []byte {
 	return f.tcp(netip.MustParseAddrPort("198.51.100.9:50000"), victim, 2+n*1201, capture.FlagACK, f.noise(1200))
 }
 
-// streams is many of them, in turn.
+// streams makes many such streams, in turn.
 func (f *forger) streams(n uint32) []byte {
 	f.ethernet(0x0800)
 	const many = 1 << 15
@@ -191,8 +194,8 @@ func (f *forger) streams(n uint32) []byte {
 	return f.tcp(src, victim, 2+(n/many)*1201, capture.FlagACK, f.noise(1200))
 }
 
-// spoofedStreams opens a stream from an address of its own each time, and leaves
-// a hole in it.
+// spoofedStreams opens a stream from a new address each time, and leaves a gap
+// in it.
 func (f *forger) spoofedStreams(n uint32) []byte {
 	f.ethernet(0x0800)
 	src := netip.AddrPortFrom(host(n/3), uint16(30000+n/3>>17))
@@ -213,22 +216,22 @@ func (f *forger) fragments6(n uint32) []byte {
 	binary.BigEndian.PutUint32(src[12:], n/8)
 	b = append(append(b, src[:]...), 0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9)
 	b = append(b, 17, 0)
-	b = binary.BigEndian.AppendUint16(b, uint16(n%8*1024)|1) // more are to come
+	b = binary.BigEndian.AppendUint16(b, uint16(n%8*1024)|1) // more fragments follow
 	b = binary.BigEndian.AppendUint32(b, n/8)
 	f.frame = append(b, f.noise(1024)...)
 	return f.frame
 }
 
-// known is a real flow as its packets went.
+// known is a real flow with its packets.
 type known struct {
 	packets []capture.Packet // their payloads are copies
-	a, b    netip.AddrPort   // a spoke first
+	a, b    netip.AddrPort   // a sent the first packet
 }
 
-// Where the known flows of the forger come from: places among the captures of genuine.
+// Positions of the forger's known flows among the captures of genuine.
 const (
 	knownGaffer, knownRiptide, knownStream, knownSRDP = 0, 1, 2, 4
-	turnsAfter                                        = 400 // packets, or all that there are
+	turnsAfter                                        = 400 // packets, or all that the flow has
 )
 
 // learn keeps the packets of the first flow of each capture.
@@ -252,8 +255,8 @@ func (f *forger) learn(frames []capture.Frame) {
 	}
 }
 
-// turned is a flow of its own that is a real one until it has been recognised;
-// then its packets are twisted.
+// turned makes new flows that copy a real one. When the flow has been
+// recognised, twist damages its packets.
 func (f *forger) turned(n uint32, of int, twist func(b []byte) []byte) []byte {
 	k := &f.known[of]
 	p := &k.packets[int(n)%len(k.packets)]
@@ -273,7 +276,8 @@ func turnedFrom(of int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 51, 100, byte(20 + of)}), 50000)
 }
 
-// turnedGaffer jumps half the range of its sequence numbers and acks each time.
+// turnedGaffer jumps by half the range of its sequence numbers and acks each
+// time.
 func (f *forger) turnedGaffer(n uint32) []byte {
 	return f.turned(n, knownGaffer, func(b []byte) []byte {
 		for i := 1; i < min(len(b), 5); i++ {
@@ -298,7 +302,7 @@ func (f *forger) turnedRiptide(n uint32) []byte {
 	})
 }
 
-// turnedSRDP jumps over half its packet ids each time.
+// turnedSRDP jumps over half of its packet ids each time.
 func (f *forger) turnedSRDP(n uint32) []byte {
 	return f.turned(n, knownSRDP, func(b []byte) []byte {
 		if len(b) >= 4 {
@@ -308,7 +312,7 @@ func (f *forger) turnedSRDP(n uint32) []byte {
 	})
 }
 
-// turnedStream is a stream of Riptide from which a byte is then missing for good.
+// turnedStream is a stream of Riptide in which a byte is then missing for good.
 func (f *forger) turnedStream(n uint32) []byte {
 	k := &f.known[knownStream]
 	f.ethernet(0x0800)
@@ -329,7 +333,7 @@ func (f *forger) turnedStream(n uint32) []byte {
 	return f.tcp(src, dst, p.TCPSeq, p.TCPFlags, p.Payload)
 }
 
-// next makes the next packet, of one kind in turn, or of one alone.
+// next makes the next packet, of all kinds in turn or of one kind.
 func (f *forger) next(kind int) []byte {
 	n := f.n
 	f.n++

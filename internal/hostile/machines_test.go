@@ -16,7 +16,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// profile is one way in which a flow can be read.
+// profile is one way to decode a flow.
 type profile struct {
 	protocol *dissect.Protocol
 	config   *dissect.Config
@@ -32,12 +32,13 @@ func profiles() (list []profile) {
 }
 
 const (
-	fuzzedLength = 1500 // bytes of a datagram at most
-	fuzzedCount  = 200  // datagrams of a flow
+	fuzzedLength = 1500 // most bytes of a datagram
+	fuzzedCount  = 200  // most datagrams of a flow
 )
 
-// A script is a flow as the fuzzer writes it: the profile's number, where the tap
-// stands, and each datagram's side and scale of time, its wait, its length and its bytes.
+// A script is a flow as the fuzzer writes it. It has the number of the profile
+// and the position of the tap. For each datagram it has the side, the scale of
+// time, the wait, the length and the bytes.
 func appendDatagram(script []byte, d *machine.Datagram, wait time.Duration) []byte {
 	scale := byte(0)
 	for scale < 127 && wait>>(10+scale/8) > 255 {
@@ -63,7 +64,7 @@ func readScript(script []byte) (list []machine.Datagram) {
 	return list
 }
 
-// scripts returns the beginnings of real flows.
+// scripts returns the first datagrams of real flows.
 func scripts(t testing.TB) (list [][]byte) {
 	known := profiles()
 	for _, name := range []string{
@@ -120,10 +121,13 @@ func scripts(t testing.TB) (list [][]byte) {
 	return list
 }
 
-// FuzzMachines has any datagrams at any times tracked, and held against every
-// reference, of every profile, wherever the tap stands: nothing panics or hangs,
-// memory stays in proportion, a copy of a tracker goes on as the tracker does, and a
-// divergence names frames of the flow.
+// FuzzMachines tracks and replays arbitrary datagrams at arbitrary times, with
+// every profile, reference and position of the tap. It checks:
+//
+//   - nothing panics or hangs;
+//   - memory is proportional to the input;
+//   - a copy of a tracker continues like the tracker;
+//   - a divergence names frames of the flow.
 func FuzzMachines(f *testing.F) {
 	for _, s := range scripts(f) {
 		f.Add(s)
@@ -149,7 +153,8 @@ func FuzzMachines(f *testing.F) {
 	})
 }
 
-// tracked runs a flow through a tracker, and from its middle on through copies of it.
+// tracked runs a flow through a tracker. From the middle on it runs copies of
+// the tracker too.
 func tracked(t *testing.T, tr machine.Tracker, flow []machine.Datagram) {
 	t.Helper()
 	copies, heard := []machine.Tracker{tr}, []string{""}
@@ -165,8 +170,8 @@ func tracked(t *testing.T, tr machine.Tracker, flow []machine.Datagram) {
 		for k, c := range copies {
 			var out machine.Effects
 			c.Observe(&flow[i], &out)
-			if told := len(out.Events) + len(out.Anomalies) + len(out.Messages); told > 1<<16 {
-				t.Fatalf("one datagram told %d things", told)
+			if n := len(out.Events) + len(out.Anomalies) + len(out.Messages); n > 1<<16 {
+				t.Fatalf("one datagram made %d things", n)
 			}
 			heard[k] += fmt.Sprint(out.Events, len(out.Anomalies), len(out.Messages))
 		}
@@ -180,7 +185,7 @@ func tracked(t *testing.T, tr machine.Tracker, flow []machine.Datagram) {
 		c.Inspect(machine.A, &v)
 		c.Inspect(machine.B, &v)
 		if heard[k] != heard[0] {
-			t.Fatalf("copy %d tells\n%s\nthe tracker itself\n%s", k, heard[k], heard[0])
+			t.Fatalf("copy %d reports\n%s\nthe tracker itself\n%s", k, heard[k], heard[0])
 		}
 	}
 	if size := tr.Size(); size > 4<<20+len(flow)*4*fuzzedLength {
@@ -188,7 +193,7 @@ func tracked(t *testing.T, tr machine.Tracker, flow []machine.Datagram) {
 	}
 }
 
-// judge holds a flow against all that its sides can behave as.
+// judge replays a flow with every behaviour of its sides.
 func judge(t *testing.T, p *dissect.Protocol, c *dissect.Config, flow []machine.Datagram) {
 	t.Helper()
 	var names [2][]string

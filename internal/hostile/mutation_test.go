@@ -24,12 +24,13 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 const (
-	deadline  = 60 * time.Second // far above the fraction of a second that these files take
-	memory    = 300 << 20        // bytes resident; the program over the sound file takes a tenth
-	mutations = 12               // of each capture, by default; ACKSCOPE_MUTATIONS asks for more
+	deadline  = 60 * time.Second // these files take a fraction of a second
+	memory    = 300 << 20        // bytes resident; an undamaged file takes a tenth
+	mutations = 12               // of each capture; ACKSCOPE_MUTATIONS sets another number
 )
 
-// seeds are small and differ in format, byte order, link type and dialect.
+// seeds are small captures of different formats, byte orders, link types and
+// dialects.
 var seeds = []string{
 	"linktype-bigendian-nsec.pcap.gz",
 	"linktype-qinq.pcap.gz",
@@ -69,7 +70,8 @@ func TestMutatedCaptures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sound := unzip(t, testenv.Capture(t, name))
 			for i := range count {
-				// A mutation is known by its seed: the name of the test and i give it back.
+				// The name of the test and i are the seed of a mutation: they reproduce
+				// it.
 				rng := rand.New(rand.NewPCG(uint64(s), uint64(i)))
 				data, what := mutate(rng, sound)
 				if i%6 == 5 {
@@ -92,7 +94,8 @@ func TestMutatedCaptures(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoCapture: each is refused in one line that names the file.
+// TestWhatIsNoCapture: a file that is no capture is refused with one line that
+// names it.
 func TestWhatIsNoCapture(t *testing.T) {
 	program := testenv.Ackscope(t)
 	dir := t.TempDir()
@@ -131,7 +134,8 @@ func refused(t *testing.T, program, name string, args ...string) {
 	}
 }
 
-// try returns what is wrong with a run over a damaged capture; empty for nothing.
+// try describes what is wrong with a run over a damaged capture. It returns ""
+// for nothing.
 func try(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	r := start(t, program, args...)
@@ -205,7 +209,7 @@ func mutate(rng *rand.Rand, sound []byte) (data []byte, what string) {
 		case 2:
 			data = data[:1+rng.IntN(len(data))]
 			did = fmt.Sprintf("cut at %d", len(data))
-		case 3: // something that may be a length
+		case 3: // a value that may be a length
 			if at := rng.IntN(len(data)) &^ 3; at+4 <= len(data) {
 				v := []uint32{0, 1, 0xffff, 0x7fffffff, 0xffffffff, 0xf0000000, 1 << 24, rng.Uint32()}[rng.IntN(8)]
 				binary.LittleEndian.PutUint32(data[at:], v)

@@ -2,7 +2,7 @@ package leaks
 
 import "encoding/binary"
 
-// Make returns a capture, made from a seed, and its marks.
+// Make returns a capture for a seed, and its marks.
 func Make(seed uint64) (file []byte, m *Marks) {
 	m = newMarks(seed)
 	w := writer{marks: m, order: binary.AppendByteOrder(binary.LittleEndian)}
@@ -25,14 +25,14 @@ type writer struct {
 func (w *writer) u16(b []byte, v int) []byte    { return w.order.AppendUint16(b, uint16(v)) }
 func (w *writer) u32(b []byte, v uint32) []byte { return w.order.AppendUint32(b, v) }
 
-// start is the time of the first frame, in seconds since 1970; step is between two,
-// in microseconds.
+// start is the time of the first frame, in seconds since 1970. step is the time
+// between two frames, in microseconds.
 const (
 	start = 1_790_000_000
 	step  = 8000
 )
 
-// classic returns a classic pcap file, of one of its three formats.
+// classic returns a classic pcap file in one of its three formats.
 func (w *writer) classic(link int) []byte {
 	const micro, nano, modified = 0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34
 	magic := []uint32{micro, nano, modified}[w.marks.chance.IntN(3)]
@@ -59,13 +59,13 @@ func (w *writer) classic(link int) []byte {
 	return b
 }
 
-// option returns an option of pcapng.
+// option returns a pcapng option.
 func (w *writer) option(code int, value []byte) []byte {
 	b := w.u16(w.u16(nil, code), len(value))
 	return append(append(b, value...), make([]byte, -len(value)&3)...)
 }
 
-// texts returns an option of text for each code.
+// texts returns a text option for each code.
 func (w *writer) texts(place string, codes ...int) (b []byte) {
 	for _, code := range codes {
 		b = append(b, w.option(code, w.marks.text(place, 8+w.marks.chance.IntN(20)))...)
@@ -73,8 +73,7 @@ func (w *writer) texts(place string, codes ...int) (b []byte) {
 	return b
 }
 
-// custom returns options that anybody may define, of text and of bytes, and one that
-// nobody knows.
+// custom returns custom options of text and of bytes, and one unknown option.
 func (w *writer) custom(place string) (b []byte) {
 	const number = 32473 // for examples (RFC 5612)
 	for _, code := range []int{2988, 2989, 19372, 19373} {
@@ -83,7 +82,7 @@ func (w *writer) custom(place string) (b []byte) {
 	return append(b, w.option(777, w.marks.bytes(place, 12))...)
 }
 
-// block writes a block of pcapng.
+// block writes a pcapng block.
 func (w *writer) block(kind uint32, body ...[]byte) {
 	b := join(body...)
 	b = append(b, make([]byte, -len(b)&3)...)
@@ -91,7 +90,7 @@ func (w *writer) block(kind uint32, body ...[]byte) {
 	w.out = w.u32(append(w.out, b...), uint32(len(b)+12))
 }
 
-// pcapng returns a pcapng file with every block that there is.
+// pcapng returns a pcapng file with all kinds of blocks.
 func (w *writer) pcapng(link int) []byte {
 	for range 1 + w.marks.chance.IntN(2) {
 		w.section(link)
@@ -104,7 +103,8 @@ func (w *writer) pcapng(link int) []byte {
 	return w.out
 }
 
-// section writes the begin of a section: its header, its interface, names, secrets.
+// section writes the beginning of a section: its header, interface, names,
+// secrets.
 func (w *writer) section(link int) {
 	m := w.marks
 	const magic = 0x1a2b3c4d
@@ -132,7 +132,7 @@ func (w *writer) section(link int) {
 	w.block(10, w.u32(nil, 0x544c534b), w.u32(nil, uint32(len(secret))), secret, w.texts("secrets", 1))
 }
 
-// packet writes a frame, in one of the three blocks for them.
+// packet writes a frame in one of the three packet blocks.
 func (w *writer) packet(r record) {
 	m := w.marks
 	at := uint64(start)*1_000_000 + uint64(len(w.out))*100
@@ -152,7 +152,7 @@ func (w *writer) packet(r record) {
 	}
 	switch m.chance.IntN(8) {
 	case 0:
-		if len(r.data) == r.length { // a simple block has no length of its own
+		if len(r.data) == r.length { // a simple packet block has no length of its own
 			w.block(3, w.u32(nil, uint32(r.length)), data)
 			return
 		}
@@ -164,7 +164,7 @@ func (w *writer) packet(r record) {
 	}
 }
 
-// between writes, now and then, a block that is no packet.
+// between sometimes writes a block that is no packet.
 func (w *writer) between() {
 	m := w.marks
 	number := w.u32(nil, 32473)

@@ -2,7 +2,8 @@ package leaks
 
 import "encoding/binary"
 
-// ipv4 returns an IPv4 packet with options in a multiple of four bytes.
+// ipv4 returns an IPv4 packet. The length of options is a multiple of four
+// bytes.
 func (m *Marks) ipv4(protocol byte, payload, options []byte) []byte {
 	return m.ipv4Part(protocol, payload, options, 0)
 }
@@ -15,7 +16,8 @@ func (m *Marks) ipv4Part(protocol byte, payload, options []byte, fragment int) [
 		m.ip4("IPv4 address"), m.ip4("IPv4 address"), options, payload)
 }
 
-// flow returns a packet between the two hosts of the game, for which a and b are fixed.
+// flow returns a packet between the two hosts of the game. Its addresses are
+// always the same.
 func (m *Marks) flow(six, back bool, payload []byte, extras func(next byte) (byte, []byte)) []byte {
 	x, y := byte(1), byte(2)
 	if back {
@@ -38,7 +40,7 @@ func (m *Marks) flow(six, back bool, payload []byte, extras func(next byte) (byt
 	return p
 }
 
-// options returns options of IPv4.
+// options returns IPv4 options.
 func (m *Marks) options() []byte {
 	route := func(kind byte) []byte {
 		return join([]byte{kind, 11, 12}, m.ip4("route in an option of IPv4"),
@@ -70,7 +72,8 @@ func (m *Marks) ipv6(protocol byte, payload []byte) []byte {
 		m.ip6("IPv6 address"), m.ip6("IPv6 address"), between, payload)
 }
 
-// extension returns an extension header and its number; next is what it names.
+// extension returns an extension header and its number. next is the number of
+// the header that follows.
 func (m *Marks) extension(next byte) (kind byte, b []byte) {
 	const hopByHop, routing, fragment, authentication, destinations = 0, 43, 44, 51, 60
 	kind = []byte{
@@ -113,7 +116,7 @@ func (m *Marks) extension(next byte) (kind byte, b []byte) {
 	return kind, b
 }
 
-// fragments returns the pieces of a UDP datagram in a shuffled order.
+// fragments returns the fragments of a UDP datagram in shuffled order.
 func (m *Marks) fragments(six bool) (list [][]byte) {
 	whole := udp(7, 8, m.bytes("fragmented payload", 100))
 	if m.chance.IntN(2) == 0 {
@@ -132,7 +135,7 @@ func (m *Marks) fragments(six bool) (list [][]byte) {
 	for at := 0; at < len(whole); at += piece {
 		end := min(at+piece, len(whole))
 		if m.chance.IntN(12) == 0 {
-			end = min(end+8, len(whole)) // one that overlaps the next
+			end = min(end+8, len(whole)) // a fragment that overlaps the next
 		}
 		follows := 0
 		if end < len(whole) {
@@ -154,7 +157,7 @@ func (m *Marks) fragments(six bool) (list [][]byte) {
 	}
 	m.chance.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	if m.chance.IntN(3) == 0 {
-		list = list[1:] // never whole
+		list = list[1:] // a datagram that is never complete
 	}
 	return list
 }
@@ -181,7 +184,7 @@ func (m *Marks) other() []byte {
 	)
 }
 
-// packet returns an IP packet of some kind.
+// packet returns an IP packet of a random kind.
 func (m *Marks) packet() []byte {
 	upper := func() (byte, []byte) {
 		if m.chance.IntN(3) == 0 {
@@ -195,12 +198,12 @@ func (m *Marks) packet() []byte {
 		func() []byte { protocol, b := upper(); return m.ipv6(protocol, b) },
 		func() []byte { protocol, b := upper(); return m.ipv6(protocol, b) },
 		func() []byte { return m.other() },
-		func() []byte { // lengths that do not fit
+		func() []byte { // wrong lengths
 			p := m.ipv4(17, m.datagram(), nil)
 			binary.BigEndian.PutUint16(p[20+4:], uint16(m.chance.IntN(2000)))
 			return p
 		},
-		func() []byte { // bytes behind the packet
+		func() []byte { // bytes after the packet
 			return join(m.ipv4(17, m.datagram(), nil), m.bytes("bytes behind the IP packet", 4+m.chance.IntN(20)))
 		},
 		func() []byte { return m.flow(m.chance.IntN(2) == 0, false, m.foreign(), nil) },

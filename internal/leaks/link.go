@@ -1,6 +1,6 @@
 package leaks
 
-// Link types of frames (LINKTYPE_ numbers): all that package capture reads, and some
+// linkTypes are LINKTYPE_ numbers: all that package capture reads, and some
 // that it does not.
 var linkTypes = []int{0, 1, 1, 1, 12, 14, 101, 108, 113, 113, 228, 229, 276, 276, 105, 127, 147, 195}
 
@@ -62,7 +62,8 @@ func (m *Marks) ethernet(kind, packet []byte) []byte {
 	)
 }
 
-// alien returns a frame that carries no IP, or not where it is looked for.
+// alien returns a frame without an IP packet, or with one at an unexpected
+// place.
 func (m *Marks) alien(link int) []byte {
 	inner := m.ipv4(17, udp(1, 2, m.bytes("payload under a label", 16)), nil)
 	var kind int
@@ -77,15 +78,15 @@ func (m *Marks) alien(link int) []byte {
 		kind, body = 0x888e, join([]byte{1, 0, 0, 20, 2, 1, 0, 20, 1}, m.text("identity in 802.1X", 15))
 	case 3: // MPLS
 		kind, body = 0x8847, join([]byte{0, 1, 1, 64}, inner)
-	case 4: // PPPoE, while it is being set up
+	case 4: // PPPoE discovery
 		kind, body = 0x8863, join([]byte{0x11, 9, 0, 0, 0, 12, 1, 3, 0, 8}, m.text("name in PPPoE", 8))
-	case 5: // PPP in PPPoE that is no IP
+	case 5: // PPP in PPPoE that is not IP
 		kind, body = 0x8864, join([]byte{0x11, 0, 0, 1, 0, 22, 0xc0, 0x21}, m.bytes("LCP", 20))
 	case 6:
 		kind, body = 0x0600+m.chance.IntN(0x200), m.bytes("unknown EtherType", 30)
 	case 7: // LLC: CDP
 		kind, body = 40, join([]byte{0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0}, m.text("name in CDP", 32))
-	case 8: // an IP header that is none
+	case 8: // an invalid IP header
 		kind, body = 0x0800, m.bytes("IP that is none", 40)
 	}
 	switch link {
@@ -108,8 +109,8 @@ type record struct {
 	length int
 }
 
-// frames returns the frames of a capture of one link type: a flow of a game, and
-// whatever else, in between and on its addresses.
+// frames returns the frames of a capture of one link type: a flow of a game,
+// and other traffic between them and on its addresses.
 func (m *Marks) frames(link int) (list []record) {
 	six := link == 229 || link != 228 && m.chance.IntN(3) == 0
 	put := func(b []byte) {
@@ -144,7 +145,7 @@ func (m *Marks) frames(link int) (list []record) {
 		}
 		whole(true)
 	}
-	if m.chance.IntN(2) == 0 && len(list) > 0 { // one that is cut in the payload's header
+	if m.chance.IntN(2) == 0 && len(list) > 0 { // a fragment that is cut in the payload's header
 		last := m.frame(link, m.flow(six, false, m.foreign(), nil))
 		list = append(list, record{link, last, len(last) + 500})
 	}

@@ -1,14 +1,15 @@
-// Package leaks makes captures in which every byte that must not leave is marked,
-// and searches what anonymise writes of them for the marks.
+// Package leaks makes captures in which every secret byte is marked, and
+// searches anonymised captures for the marks.
 //
 //	marks.go   what is marked, and the search
 //	link.go    link headers around packets, and frames of other protocols
 //	ip.go      IP packets with options, extension headers, fragments, tunnels
-//	upper.go   UDP and TCP, and what stands in them
+//	upper.go   UDP and TCP, and their contents
 //	file.go    pcap and pcapng files with all their blocks
 //
-// For example a frame's route option is made of marks, and its addresses are of
-// 198.51.100.0/24: both must be gone. A sequence number is not marked: it may stay.
+// For example, a frame's route option consists of marks, and its addresses are
+// in 198.51.100.0/24: the anonymised capture must contain neither. A sequence
+// number is not marked, since it may stay.
 package leaks
 
 import (
@@ -20,14 +21,14 @@ import (
 	"slices"
 )
 
-// window is how many marked bytes in a row are a find.
+// window is how many marked bytes in a row count as a find.
 const window = 4
 
 // Marks are the marked bytes of a capture.
 type Marks struct {
 	chance *rand.Rand
-	places map[[window]byte]string // where each four bytes in a row stand in the capture
-	whole  map[string]string       // place by bytes that are searched for as a whole
+	places map[[window]byte]string // the place of each four bytes in a row in the capture
+	whole  map[string]string       // the place of bytes that are searched for as a whole
 }
 
 func newMarks(seed uint64) *Marks {
@@ -37,10 +38,11 @@ func newMarks(seed uint64) *Marks {
 	}
 }
 
-// Alphabets of marks: capital letters, and bytes from 0xc1 to 0xfe. Frames and files
-// that ackscope writes have no four of either in a row, but for times. These are in
-// microseconds, and written in nanoseconds: their lowest byte is a multiple of 8, which
-// no byte of a mark is.
+// Alphabets of marks: capital letters, and bytes from 0xc1 to 0xfe. What
+// ackscope writes does not contain four of either in a row, except in times.
+// The times of the captures are in microseconds, and are written in
+// nanoseconds. So their lowest byte is a multiple of 8, and no byte of a mark
+// is one.
 var letters, high = alphabet('A', 'Z'), alphabet(0xc1, 0xfe)
 
 func alphabet(from, to byte) (list []byte) {
@@ -79,7 +81,8 @@ func (m *Marks) note(place string, b []byte) {
 	}
 }
 
-// ip4 returns a marked IPv4 address, of the ranges for documentation (RFC 5737).
+// ip4 returns a marked IPv4 address from the ranges for documentation (RFC
+// 5737).
 func (m *Marks) ip4(place string) []byte {
 	b := []byte{198, 51, 100, byte(1 + m.chance.IntN(8))}
 	if m.chance.IntN(2) == 0 {
@@ -111,8 +114,9 @@ func (m *Marks) mac(place string) []byte {
 	return b
 }
 
-// Planted counts the marks that the capture b has, by place. A search for one that it
-// has not would prove nothing. A place where a snap length took all has 0.
+// Planted counts the marks in the capture b, by place. A search for a mark that
+// the capture does not contain would prove nothing. A place that the snap
+// length cut off has 0.
 func (m *Marks) Planted(b []byte) map[string]int {
 	places := map[string]int{}
 	for _, place := range m.places {
@@ -132,9 +136,9 @@ func (m *Marks) Planted(b []byte) map[string]int {
 	return places
 }
 
-// Find returns the places of the marks that are left in an output. x and y are outputs
-// of one capture under two keys: what stays as it was is the same in both, and what
-// looks like a mark by chance is not.
+// Find returns the places of the marks that are left in an output. x and y are
+// outputs of one capture under two keys. A byte that was kept is the same in
+// both outputs. A byte that looks like a mark by chance differs.
 func (m *Marks) Find(x, y []byte) (found []string) {
 	for i := 0; i+window <= min(len(x), len(y)); i++ {
 		w := [window]byte(x[i:])
@@ -157,11 +161,11 @@ func (m *Marks) Find(x, y []byte) (found []string) {
 	return found
 }
 
-// one returns one of several makers' results.
+// one returns the result of one of several functions, chosen at random.
 func (m *Marks) one(makers ...func() []byte) []byte { return makers[m.chance.IntN(len(makers))]() }
 
 func be16(v int) []byte    { return binary.BigEndian.AppendUint16(nil, uint16(v)) }
 func be32(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
 
-// join joins parts.
+// join concatenates parts.
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

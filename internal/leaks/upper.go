@@ -2,13 +2,13 @@ package leaks
 
 import "encoding/binary"
 
-// Ports of the flow that speaks a protocol: article, of dissect/gaffer.
+// Ports of the flow of the game: the profile article of dissect/gaffer.
 const (
 	gamePortA = 30000
 	gamePortB = 40000
 )
 
-// game returns the next datagram of the flow that speaks a protocol.
+// game returns the next datagram of the game.
 func (m *Marks) game(at int) []byte {
 	b := binary.LittleEndian.AppendUint16(nil, uint16(at))
 	ack, bits := at-1, uint32(0xffffffff)
@@ -25,7 +25,7 @@ func udp(from, to int, payload []byte) []byte {
 	return join(be16(from), be16(to), be16(8+len(payload)), be16(0), payload)
 }
 
-// foreign returns a datagram in the flow of the game that is none of the game's.
+// foreign returns a datagram of another protocol in the flow of the game.
 func (m *Marks) foreign() []byte {
 	n := 1 + m.chance.IntN(60)
 	if m.chance.IntN(3) == 0 {
@@ -34,7 +34,7 @@ func (m *Marks) foreign() []byte {
 	return udp(gamePortA, gamePortB, m.bytes("foreign datagram in a known flow", max(n, window)))
 }
 
-// datagram returns a UDP datagram of a protocol that nobody reads.
+// datagram returns a UDP datagram of a protocol that ackscope does not read.
 func (m *Marks) datagram() []byte {
 	inner := join(m.mac("inner MAC"), m.mac("inner MAC"), be16(0x0800), m.ipv4(17, udp(1, 2,
 		m.bytes("inner payload", 12)), nil))
@@ -81,21 +81,21 @@ func (m *Marks) tcp() []byte {
 		options, m.bytes("payload of TCP", 4+m.chance.IntN(40)))
 }
 
-// tcpOptions returns options in a multiple of four bytes, 40 at most.
+// tcpOptions returns options of at most 40 bytes, a multiple of four.
 func (m *Marks) tcpOptions() []byte {
 	option := func(kind byte, n int) []byte {
 		return join([]byte{kind, byte(2 + n)}, m.bytes("option of TCP", n))
 	}
 	b := m.one(
 		func() []byte { return nil },
-		func() []byte { return option(8, 8) },   // time stamps
+		func() []byte { return option(8, 8) },   // timestamps
 		func() []byte { return option(19, 16) }, // MD5
 		func() []byte { return option(34, 8) },  // Fast Open
 		func() []byte { return option(30, 10) }, // Multipath TCP
 		func() []byte { return option(2, 6) },
-		// a segment size of another length
-		func() []byte { return option(5, 16) },                                            // SACK of what is no range
-		func() []byte { return join([]byte{0}, m.bytes("bytes behind the options", 11)) }, // behind their end
+		// a maximum segment size of a wrong length
+		func() []byte { return option(5, 16) },                                            // SACK of an invalid range
+		func() []byte { return join([]byte{0}, m.bytes("bytes behind the options", 11)) }, // after the end of the options
 		func() []byte { return join([]byte{3, 40}, m.bytes("option of TCP that is cut", 8)) },
 		func() []byte { return join([]byte{254, 10}, m.bytes("experimental option of TCP", 8)) },
 	)

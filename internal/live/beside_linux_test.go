@@ -17,15 +17,15 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-const cgoRing = "ACKSCOPE_TEST_CGORING" // that the first run has built
+const cgoRing = "ACKSCOPE_TEST_CGORING" // built by the first run
 
-// rival is a way to capture, with a ring of 64 MiB.
+// rival is a capturing program, with a ring of 64 MiB.
 type rival struct {
 	name string
-	args []string // FILE stands for where it writes
+	args []string // FILE is the file that it writes
 }
 
-// outcome is what one round of a rival came to.
+// outcome is the result of one round of a rival.
 type outcome struct {
 	sent, captured, dropped uint64
 	cpu                     time.Duration
@@ -35,10 +35,11 @@ func (o outcome) lost() float64 {
 	return 100 * float64(o.sent-min(o.sent, o.captured)) / float64(max(1, o.sent))
 }
 
-// TestBesideOthers captures a flood of small packets, 300,000 a second or what
-// the machine gives, with us, with tcpdump and with gopacket's cgo ring in turn,
-// five rounds, and prints the medians. It judges nothing but that no packet is
-// uncounted. With ACKSCOPE_BENCH_LIVE only: `make benchlive`.
+// TestBesideOthers compares ackscope with tcpdump and with gopacket's cgo ring.
+// Each captures a flood of small packets, 300,000 a second or what the machine
+// can send. They take turns for five rounds, and the test prints the medians.
+// It fails only if a packet is uncounted. It needs ACKSCOPE_BENCH_LIVE: `make
+// benchlive`.
 func TestBesideOthers(t *testing.T) {
 	if os.Getenv("ACKSCOPE_BENCH_LIVE") == "" {
 		t.Skip("a benchmark: make benchlive runs it")
@@ -88,7 +89,7 @@ var tcpdumpSays = regexp.MustCompile(`(\d+) packets? (captured|dropped by kernel
 
 const floodTime = 3 * time.Second
 
-// floodRate is in packets a second: ACKSCOPE_BENCH_RATE, or 300,000.
+// floodRate returns packets a second: ACKSCOPE_BENCH_RATE, or 300,000.
 func floodRate(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("ACKSCOPE_BENCH_RATE")
@@ -119,7 +120,7 @@ func race(t *testing.T, r *rival) (o outcome) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = said, said
 	start(t, cmd)
-	time.Sleep(700 * time.Millisecond) // a sleep is all that works for each of them
+	time.Sleep(700 * time.Millisecond) // only a sleep works for all of them
 	o.sent = flood(t, testnet.Inject(t, "veth1"), floodRate(t), floodTime)
 	time.Sleep(300 * time.Millisecond)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -150,7 +151,7 @@ func race(t *testing.T, r *rival) (o outcome) {
 			o.captured, o.dropped = v.Captured, v.Dropped
 		}
 	}
-	if o.captured+o.dropped < o.sent { // tcpdump leaves what is in its ring when it is interrupted
+	if o.captured+o.dropped < o.sent { // an interrupted tcpdump leaves packets in its ring
 		said := fmt.Sprintf("%s: of %d packets %d were captured and %d dropped", r.name, o.sent, o.captured, o.dropped)
 		if strings.HasPrefix(r.name, "ackscope") {
 			t.Error(said)

@@ -21,7 +21,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// capturing is a running `ackscope …`, told what it captures on.
+// capturing is a running `ackscope …` that captures on an interface.
 type capturing struct {
 	cmd         *exec.Cmd
 	out, errors bytes.Buffer
@@ -36,7 +36,7 @@ func begin(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *captu
 	return beginCommand(t, cmd)
 }
 
-// beginCommand is begin for a command that is set up.
+// beginCommand is begin for a prepared command.
 func beginCommand(t *testing.T, cmd *exec.Cmd) *capturing {
 	t.Helper()
 	c := &capturing{cmd: cmd, ended: make(chan error, 1)}
@@ -72,7 +72,7 @@ func beginCommand(t *testing.T, cmd *exec.Cmd) *capturing {
 	return c
 }
 
-// end interrupts it and gives how it ended.
+// end sends a signal and returns how the program ended.
 func (c *capturing) end(t *testing.T, with os.Signal) error {
 	t.Helper()
 	if err := c.cmd.Process.Signal(with); err != nil {
@@ -92,7 +92,7 @@ func (c *capturing) wait(t *testing.T) error {
 	}
 }
 
-// game returns frames of UDP to port 7777, numbered, of about so many bytes.
+// game returns n numbered UDP frames to port 7777, of about size bytes.
 func game(t *testing.T, n, size int) (frames [][]byte) {
 	t.Helper()
 	for i := range n {
@@ -125,8 +125,8 @@ func (c *capturing) totals(t *testing.T) (v totals) {
 	return v
 }
 
-// flood sends at a rate, in packets a second, for a time; as near to it as the
-// machine lets it.
+// flood sends packets for a time, at a rate in packets a second or what the
+// machine can send. It returns their number.
 func flood(t *testing.T, out *testnet.Injector, rate int, during time.Duration) (sent uint64) {
 	t.Helper()
 	frames := game(t, 64, 100)
@@ -145,8 +145,9 @@ func flood(t *testing.T, out *testnet.Injector, rate int, during time.Duration) 
 	}
 }
 
-// TestNoDropUncounted sends 200,000 small packets a second: what the interface
-// received is what was captured and what was counted as dropped, to the packet.
+// TestNoDropUncounted sends 200,000 small packets a second. The packets that
+// the interface received are the captured ones plus those counted as dropped,
+// to the packet.
 func TestNoDropUncounted(t *testing.T) {
 	testenv.Grid(t, "floods of some seconds")
 	during := 2 * time.Second
@@ -184,8 +185,8 @@ func TestNoDropUncounted(t *testing.T) {
 	}
 }
 
-// TestKilled ends a rotating capture at random moments: every file opens in
-// tshark, all but the last to its end.
+// TestKilled kills a rotating capture at random moments. tshark reads every
+// file, all but the last to its end.
 func TestKilled(t *testing.T) {
 	testenv.Grid(t, "captures that are killed on the way")
 	tshark := testenv.Need(t, "tshark")
@@ -203,7 +204,7 @@ func TestKilled(t *testing.T) {
 			time.Sleep(300 * time.Microsecond)
 		}
 		last := fmt.Appendf(nil, "%08d", len(frames)-1)
-		if round > 0 { // it has caught up: what it waits with is on the disk
+		if round > 0 { // the reader has caught up and waits: its packets are on the disk
 			waitFor(t, "the last packet in a file", func() bool { return inFiles(t, dir, last) })
 		}
 		if err := c.end(t, syscall.SIGKILL); err == nil {
@@ -220,7 +221,7 @@ func TestKilled(t *testing.T) {
 			cmd := exec.Command(tshark, "-r", file, "-T", "fields", "-e", "udp.payload")
 			cmd.Stderr = &complaint
 			text, err := cmd.Output()
-			// tshark says so, and exits with 2, where the last block is cut.
+			// If the last block is cut, tshark says so and exits with 2.
 			if err != nil && (i < len(files)-1 || !bytes.Contains(complaint.Bytes(), []byte("cut short"))) {
 				t.Errorf("round %d, %s: %v\n%s", round, filepath.Base(file), err, complaint.Bytes())
 			}
@@ -249,14 +250,15 @@ func inFiles(t *testing.T, dir string, payload []byte) bool {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, payload) { // it may be deleted meanwhile
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, payload) { // it may have been deleted
 			return true
 		}
 	}
 	return false
 }
 
-// TestDiskFull saves into a file system of 1 MB: who analyses too goes on.
+// TestDiskFull saves to a file system of 1 MB. A command that also analyses
+// goes on.
 func TestDiskFull(t *testing.T) {
 	mount, umount := testenv.Need(t, "mount"), testenv.Need(t, "umount")
 	if !namespaced(t) {
@@ -273,15 +275,15 @@ func TestDiskFull(t *testing.T) {
 			t.Fatalf("mount %q: %v\n%s", args, err, out)
 		}
 	}
-	// Under nohup the program would not hear of a hang-up: what is caught here is
-	// not ignored there.
+	// Under nohup the program would ignore SIGHUP. A signal that is caught here
+	// is not ignored in the child.
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	const n = 6000
 	for _, k := range []struct {
 		command []string
-		goesOn  string // what it prints of all that came; empty where it has nothing to do but save
+		goesOn  string // printed for all packets; empty if the command only saves
 	}{
 		{[]string{"flows"}, fmt.Sprintf(`"packets_a":%d,`, n)},
 		{[]string{"capture"}, ""},
@@ -299,7 +301,7 @@ func TestDiskFull(t *testing.T) {
 		var err error
 		if k.goesOn != "" {
 			time.Sleep(300 * time.Millisecond)
-			err = c.end(t, syscall.SIGHUP) // as where the terminal is closed
+			err = c.end(t, syscall.SIGHUP) // like a closed terminal
 		} else {
 			err = c.wait(t)
 		}

@@ -14,16 +14,15 @@ import (
 	"github.com/ackscope/ackscope/internal/traffic"
 )
 
-// TestHour pipes an hour of simulated traffic through an analysis that keeps
-// within 64 MiB, and looks at its memory on the way: it is flat. With
-// ACKSCOPE_SOAK only.
+// TestHour pipes an hour of simulated traffic through an analysis with a limit
+// of 64 MiB. Its memory does not grow meanwhile. It needs ACKSCOPE_SOAK.
 func TestHour(t *testing.T) {
 	if os.Getenv("ACKSCOPE_SOAK") == "" {
 		t.Skip("a soak test: ACKSCOPE_SOAK=1 runs it")
 	}
 	const (
 		flows   = 8
-		packets = 3600 * flows * 90 // as many a second: 30 to 60 each way
+		packets = 3600 * flows * 90 // as many a second: 30 to 60 in each direction
 		most    = 64 << 20
 	)
 	cmd := exec.Command(program(t), "flows", "--live", "--memory", "64MiB", "--metrics", "127.0.0.1:0", "--alert", "error",
@@ -110,7 +109,8 @@ func writeAll(w io.WriteCloser, o traffic.Options) error {
 	return w.Close()
 }
 
-// resident returns the memory that a process has resident, in bytes; 0 where it has ended.
+// resident returns the resident memory of a process in bytes, or 0 if it has
+// ended.
 func resident(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "statm"))

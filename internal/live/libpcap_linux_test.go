@@ -8,8 +8,9 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// TestLibpcap: what captures on other systems builds here too, and captures on
-// loopback. Since it compiles with cgo, it runs where no check may be left out.
+// TestLibpcap builds the libpcap capture of other systems on Linux, and
+// captures on loopback. It compiles with cgo, so it runs only where no check
+// may be skipped.
 func TestLibpcap(t *testing.T) {
 	if !testenv.Required() {
 		t.Skip("compiles with cgo: " + testenv.Require + "=1 runs it")

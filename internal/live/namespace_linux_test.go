@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-const built = "ACKSCOPE_TEST_PROGRAM" // that the first run has built
+const built = "ACKSCOPE_TEST_PROGRAM" // built by the first run
 
 func program(t *testing.T) string {
 	t.Helper()
@@ -20,8 +20,9 @@ func program(t *testing.T) string {
 	return testenv.Ackscope(t)
 }
 
-// namespaced runs the test again, as root, in namespaces of its own with the
-// program that this run has built; true in that second run.
+// namespaced runs the test a second time, as root in namespaces of its own,
+// with the program that the first run has built. It returns true in the second
+// run.
 func namespaced(t *testing.T) bool {
 	t.Helper()
 	return testnet.NamespacedRoot(t, built+"="+program(t))

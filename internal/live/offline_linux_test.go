@@ -17,7 +17,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// packetsOf returns the frames of a capture on Ethernet.
+// packetsOf returns the frames of a capture as Ethernet frames.
 func packetsOf(t *testing.T, name string) (frames [][]byte) {
 	t.Helper()
 	in, err := capture.Open([]string{testenv.Capture(t, name)}, capture.Options{})
@@ -33,7 +33,7 @@ func packetsOf(t *testing.T, name string) (frames [][]byte) {
 		}
 		b := bytes.Clone(f.Data)
 		if f.LinkType != capture.LinkEthernet {
-			at := 16 // of a cooked header
+			at := 16 // length of a cooked header
 			if f.LinkType == capture.LinkSLL2 {
 				at = 20
 			}
@@ -43,7 +43,7 @@ func packetsOf(t *testing.T, name string) (frames [][]byte) {
 	}
 }
 
-// play sends the frames of captures, in turn, without haste.
+// play slowly sends the frames of captures, in turn.
 func play(t *testing.T, out *testnet.Injector, captures ...[][]byte) (sent int) {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -64,8 +64,8 @@ func play(t *testing.T, out *testnet.Injector, captures ...[][]byte) (sent int) 
 	}
 }
 
-// TestLiveIsOffline: what flows says of what it captures live is what it says of
-// the file that it wrote meanwhile, to the byte.
+// TestLiveIsOffline: flows prints the same about a live capture as about the
+// file that it wrote meanwhile, to the byte.
 func TestLiveIsOffline(t *testing.T) {
 	if !namespaced(t) {
 		return
@@ -90,8 +90,8 @@ func TestLiveIsOffline(t *testing.T) {
 	}
 }
 
-// TestPipes: tcpdump captures, and each listing reads its pipe: some as it comes,
-// all to its end. What they say then is what they say of the file.
+// TestPipes: tcpdump captures, and each listing reads its pipe. Some print as
+// packets arrive, and all read to the end. They print the same as for the file.
 func TestPipes(t *testing.T) {
 	tcpdump, tee, mkfifo, shell := testenv.Need(t, "tcpdump"), testenv.Need(t, "tee"), testenv.Need(t, "mkfifo"),
 		testenv.Need(t, "sh")
@@ -131,7 +131,7 @@ func TestPipes(t *testing.T) {
 	source.Stdout, source.Stderr, split.Stdin = to, complaint, from
 	start(t, split)
 	start(t, source)
-	for _, f := range []*os.File{from, to, complaint} { // they are the children's
+	for _, f := range []*os.File{from, to, complaint} { // the children have them
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}

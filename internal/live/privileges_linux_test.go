@@ -18,18 +18,18 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// strangeGroup is a supplementary group of who starts the program.
+// strangeGroup is a supplementary group of the user who starts the program.
 const strangeGroup = 4713
 
 // way is a way to start a capture.
 type way struct {
 	name        string
 	attributes  *syscall.SysProcAttr
-	args        []string // beside those of a capture
+	args        []string // in addition to those of a capture
 	environment []string
-	program     func(t *testing.T) string // nil for the program as it was built
-	adopted     bool                      // descriptor 3 is a packet socket, and the environment says so
-	uid         int                       // who goes on; the files are this user's
+	program     func(t *testing.T) string // nil for the program as built
+	adopted     bool                      // descriptor 3 is a packet socket, and the environment names it
+	uid         int                       // user as whom the capture continues; the owner of the files
 	refused     bool                      // nothing is captured: exit code 2
 }
 
@@ -67,8 +67,8 @@ func ways() []way {
 	}
 }
 
-// TestWaysToStart starts a capture in every way and reads from the running process
-// what each thread still may. SECURITY.md shows the table.
+// TestWaysToStart starts a capture in every way, and reads from the running
+// process the privileges of each thread. SECURITY.md has the table.
 func TestWaysToStart(t *testing.T) {
 	if !namespaced(t) {
 		return
@@ -93,12 +93,12 @@ func TestWaysToStart(t *testing.T) {
 		out.Send(t, game(t, 150, 100)...)
 		line := checkThreads(t, &w, p.cmd.Process.Pid)
 		fmt.Fprintf(&table, "| %s | %s |\n", w.name, line)
-		out.Send(t, game(t, 100, 100)...) // the next file begins when all is given up
+		out.Send(t, game(t, 100, 100)...) // the next file begins after the privileges are given up
 		if err := p.wait(t); err != nil {
 			t.Errorf("%s: %v\n%s", w.name, err, p.errors.Bytes())
 		}
-		if told := strings.Contains(p.errors.String(), "--keep-root: capturing as user 0"); told != (w.uid == 0) {
-			t.Errorf("%s: it says\n%s\nexpected that it tells of root: %v", w.name, p.errors.Bytes(), w.uid == 0)
+		if warned := strings.Contains(p.errors.String(), "--keep-root: capturing as user 0"); warned != (w.uid == 0) {
+			t.Errorf("%s: it says\n%s\nexpected a warning about root: %v", w.name, p.errors.Bytes(), w.uid == 0)
 		}
 		w.checkFiles(t, filepath.Dir(cmd.Args[slices.Index(cmd.Args, "-w")+1]))
 	}
@@ -112,7 +112,7 @@ func TestWaysToStart(t *testing.T) {
 	}
 }
 
-// command sets a way up: a capture of 250 packets to three files.
+// command prepares a way: a capture of 250 packets to three files.
 func (w *way) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	path, dir := program(t), testenv.UserDir(t)
@@ -122,7 +122,7 @@ func (w *way) command(t *testing.T) *exec.Cmd {
 	if err := os.Chmod(filepath.Dir(path), 0o755); err != nil { // any user may execute it
 		t.Fatal(err)
 	}
-	if err := os.Chown(dir, w.uid, -1); err != nil { // root without capabilities too writes only where root may
+	if err := os.Chown(dir, w.uid, -1); err != nil { // root without capabilities can write only where root may
 		t.Fatal(err)
 	}
 	args := []string{"capture", "-i", "veth0", "-f", "udp port 7777", "-b", "packets:100", "-a", "packets:250"}
@@ -143,7 +143,7 @@ func (w *way) command(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// checkFiles holds that the files of the row are the user's.
+// checkFiles checks that the files of the row belong to the user.
 func (w *way) checkFiles(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "c_*.pcapng"))
@@ -161,7 +161,7 @@ func (w *way) checkFiles(t *testing.T, dir string) {
 	}
 }
 
-// copied returns a copy of the program in a folder that everybody can enter.
+// copied returns a copy of the program in a folder that every user can enter.
 func copied(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	from, err := os.Open(program(t))
@@ -188,7 +188,7 @@ func copied(t *testing.T, mode os.FileMode) string {
 
 func setUserID(t *testing.T) string { return copied(t, 0o755|os.ModeSetuid) }
 
-// withFileCapability does what `setcap cap_net_raw+ep` does.
+// withFileCapability does the same as `setcap cap_net_raw+ep`.
 func withFileCapability(t *testing.T) string {
 	t.Helper()
 	const revision2, effective = 0x02000000, 1 // linux/capability.h: VFS_CAP_REVISION_2, VFS_CAP_FLAGS_EFFECTIVE
@@ -202,7 +202,7 @@ func withFileCapability(t *testing.T) string {
 	return path
 }
 
-// status reads a status file of /proc; nil where the thread has ended.
+// status reads a status file of /proc. It returns nil if the thread has ended.
 func status(file string) map[string]string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -217,8 +217,8 @@ func status(file string) map[string]string {
 	return said
 }
 
-// checkThreads reads what the kernel says of every thread, which is the same of
-// each, and gives it as the cells of a row.
+// checkThreads reads what the kernel reports of every thread, which is the same
+// for each, and returns it as the cells of a row.
 func checkThreads(t *testing.T, w *way, pid int) (row string) {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
@@ -269,8 +269,8 @@ func checkThreads(t *testing.T, w *way, pid int) (row string) {
 	return row
 }
 
-// TestEveryCommandDrops captures with each command that can: every thread of it is
-// the user's.
+// TestEveryCommandDrops captures with each command that can. Every thread
+// belongs to the user.
 func TestEveryCommandDrops(t *testing.T) {
 	if !namespaced(t) {
 		return
@@ -292,7 +292,7 @@ func TestEveryCommandDrops(t *testing.T) {
 	}
 }
 
-// TestScreenDrops looks at the process of the terminal UI.
+// TestScreenDrops checks the process of the terminal UI.
 func TestScreenDrops(t *testing.T) {
 	script := testenv.Need(t, "script")
 	if !namespaced(t) {
@@ -313,11 +313,11 @@ func TestScreenDrops(t *testing.T) {
 			return false
 		}
 		drawn, err := os.ReadFile(shown)
-		return err == nil && strings.Contains(string(drawn), "\x1b[?1049h") // the terminal's second screen
+		return err == nil && strings.Contains(string(drawn), "\x1b[?1049h") // the terminal's alternate screen
 	})
 	checkThreads(t, &way{name: "tui", uid: testenv.UserID}, screen)
 	if err := syscall.Kill(screen, syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // it was ended
+	_ = cmd.Wait() // the test has killed it
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// get asks the server of metrics.
+// get sends a request to the metrics server.
 func get(t *testing.T, method, path string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:9190"+path, http.NoBody)
@@ -38,7 +38,7 @@ func get(t *testing.T, method, path string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// series returns a value of an exposition; -1 where it is not there.
+// series returns a value of an exposition, or -1 if it is absent.
 func series(text, name string) float64 {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {
@@ -50,8 +50,8 @@ func series(text, name string) float64 {
 	return -1
 }
 
-// TestMetricsAndAlerts captures to a file, serves metrics meanwhile and prints
-// findings as they occur.
+// TestMetricsAndAlerts captures to a file, serves metrics and prints findings
+// as they occur.
 func TestMetricsAndAlerts(t *testing.T) {
 	if !namespaced(t) {
 		return
@@ -125,9 +125,9 @@ func TestMetricsAndAlerts(t *testing.T) {
 
 var control = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 
-// TestRollingTables looks at what listings draw on a terminal while they capture:
-// drawn anew in its place, no line wider than it, no more lines than it has, and
-// colours only where they are wanted.
+// TestRollingTables checks what listings draw on a terminal during a capture.
+// They redraw in place, fit the terminal's columns and lines, and use colours
+// only if asked to.
 func TestRollingTables(t *testing.T) {
 	script := testenv.Need(t, "script")
 	if !namespaced(t) {
@@ -162,7 +162,7 @@ func TestRollingTables(t *testing.T) {
 	game := packetsOf(t, "reliable-dup10.client.pcap.gz")
 	out := testnet.Inject(t, "veth1")
 	play(t, out, game[:1000])
-	for i := range listings { // a second drawing takes the first one's place
+	for i := range listings { // the second drawing replaces the first
 		waitFor(t, "table of "+listings[i]+
 			" drawn anew", func() bool { return bytes.Count(shown(i), []byte("A\r\x1b[J")) >= 2 })
 	}

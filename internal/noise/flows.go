@@ -2,7 +2,7 @@ package noise
 
 import "encoding/binary"
 
-// Flows is a pcap file of raw IP packets that are each of another flow.
+// Flows returns a pcap file of raw IP packets, each of another flow.
 func Flows(packets int) []byte {
 	out := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
 	out = append(out, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)

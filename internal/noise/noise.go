@@ -1,5 +1,5 @@
-// Package noise makes datagrams of protocols that are none of ours: what
-// detection must leave alone.
+// Package noise makes datagrams of other protocols, which detection must not
+// claim. For example, noise.Protocols["dns"] makes queries and answers.
 package noise
 
 import (
@@ -9,9 +9,10 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Protocols makes flows of other protocols, by name: as they look on the wire, or
-// as the worst of home-made ones would. Each gives the payload of the i-th
-// datagram of the flow, which the given side sends. The same dice give the same flow.
+// Protocols makes flows of other protocols, by name: real ones, and the worst
+// that home-made ones could be. The function returns the payload of the i-th
+// datagram of the flow, which the given side sends. The same random source
+// makes the same flow.
 var Protocols = map[string]func(r *rand.Rand) func(i int, side machine.Side) []byte{
 	"dns": func(r *rand.Rand) func(int, machine.Side) []byte {
 		var id uint16

@@ -1,10 +1,11 @@
-// Command profile takes the CPU profile that `go build` reads by itself, of the work
-// that people wait for: the listings and replay over captures of every protocol.
+// Command profile writes the CPU profile that `go build` reads. It profiles the
+// work that users wait for: the listings and replay over captures of every
+// protocol.
 //
 //	go run ./internal/profile cmd/ackscope/default.pgo      (make pgo)
 //
-// The machine should do nothing else meanwhile. The captures are simulated, so that
-// the same work is profiled each time.
+// Run it on an idle machine. The captures are simulated, so that the profile is
+// always of the same work.
 package main
 
 import (
@@ -32,8 +33,8 @@ func main() {
 	}
 }
 
-// commands are profiled over each capture. flows stands for what all others do first,
-// so it weighs more than each of them.
+// commands are profiled over each capture. flows is the work that all others do
+// first, so it appears several times.
 var commands = []string{"flows", "flows", "flows", "flows", "findings", "findings", "events", "packets",
 	"ledger", "replay"}
 
@@ -72,8 +73,8 @@ func take(to string) error {
 	return out.Close()
 }
 
-// simulate makes a capture of each protocol: a million packets of Gaffer, and as many
-// clients of the others as a match has.
+// simulate makes a capture of each protocol: a million packets of Gaffer, and
+// of the others as many clients as a match has.
 func simulate(dir string) (paths []string, err error) {
 	path := filepath.Join(dir, "gaffer.pcap")
 	f, err := os.Create(path)

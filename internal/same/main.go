@@ -1,18 +1,24 @@
-// Command same holds the program's output against hashes that were committed
-// before: `make same` after a change that must not change a byte.
+// Command same compares the program's output with committed hashes. Run `make
+// same` after a change that must not change a byte.
 //
-// It builds cmd/ackscope, runs its commands on every capture of testdata/pcaps and
-// on captures that it simulates on the spot, and hashes what each run writes to
-// standard output, to standard error and to files, with its exit status.
+// It works in three steps:
+//
+//  1. It builds cmd/ackscope.
+//  2. It runs the commands on every capture of testdata/pcaps, and on captures
+//     that it simulates.
+//  3. It hashes the standard output, standard error, files and exit status of
+//     each run.
+//
+// Usage:
 //
 //	go run ./internal/same            compare with internal/same/hashes.txt
 //	go run ./internal/same -update    write that file anew
 //	go run ./internal/same -run REGEX only the subjects whose name matches
 //	go run ./internal/same -show 'SUBJECT COMMAND'  print what one run writes
 //
-// A line of hashes.txt is a subject (a capture, or a simulated run) and behind it
-// COMMAND=HASH for each run. Where a hash differs, the line that names it says how
-// to see both outputs.
+// A line of hashes.txt is a subject (a capture, or a simulated run), followed
+// by COMMAND=HASH for each run. Where a hash differs, the line that names it
+// says how to see both outputs.
 package main
 
 import (
@@ -88,14 +94,14 @@ type net struct {
 // subject is one capture, or one run without a capture.
 type subject struct {
 	name    string
-	prepare func(n *net, dir string) (string, error) // makes the capture; nil where it is there
+	prepare func(n *net, dir string) (string, error) // makes the capture; nil if it exists
 	capture string
 	runs    []command
-	state   bool // state at ten frames, which needs the capture's length
+	state   bool // run state at ten frames, which needs the capture's length
 }
 
-// command is one run of the program. CAPTURE and OUT in its arguments stand for
-// the capture and for a file that the run writes, which is hashed as well.
+// command is one run of the program. In its arguments CAPTURE is the capture,
+// and OUT a file that the run writes. The file is hashed too.
 type command struct {
 	name string
 	args []string
@@ -154,8 +160,8 @@ func (n *net) subjects() ([]subject, error) {
 	return list, nil
 }
 
-// simulated are the runs over captures that are made on the spot: ten seeds of
-// each protocol, over UDP, TCP and proxies, with faults among them.
+// simulated returns the subjects whose captures are simulated: ten seeds of
+// each protocol, over UDP, TCP and proxies. Some of them have faults.
 func simulated() (list []subject) {
 	kinds := []struct {
 		name string
@@ -202,8 +208,8 @@ func simulated() (list []subject) {
 	return list
 }
 
-// alone are runs that need no capture or one certain capture: help, filters,
-// formats, what-if, merge, and errors.
+// alone returns the runs that need no capture, or one certain capture: help,
+// filters, formats, what-if, merge, and errors.
 func alone() (list []subject) {
 	const gaffer, riptide = "testdata/pcaps/reliable-loss10.client.pcap.gz", "testdata/pcaps/u210_loss10.client.pcapng.gz"
 	add := func(name string, runs ...command) { list = append(list, subject{name: name, runs: runs}) }
@@ -301,7 +307,7 @@ func (n *net) runSubject(s subject) {
 	}
 }
 
-// one returns all that one run writes.
+// one returns everything that one run writes.
 func (n *net) one(dir, capture string, c command) []byte {
 	out := filepath.Join(dir, "out")
 	if err := os.RemoveAll(out); err != nil {
@@ -319,7 +325,7 @@ func (n *net) one(dir, capture string, c command) []byte {
 	return n.output(dir, args, out)
 }
 
-// statesAt is at how many frames of a capture the state is drawn.
+// statesAt is the number of frames of a capture at which the state is printed.
 const statesAt = 10
 
 func (n *net) states(s subject, dir, capture string) {
@@ -337,8 +343,8 @@ func (n *net) states(s subject, dir, capture string) {
 	n.keep(s.name, "states", h.Sum(nil))
 }
 
-// output runs the program and gives its standard output, its standard error, its
-// exit status and the files that it wrote, as one text.
+// output runs the program. It returns its standard output, standard error, exit
+// status and written files as one text.
 func (n *net) output(dir string, args []string, files ...string) []byte {
 	c := exec.Command(n.program, args...)
 	var stdout, stderr bytes.Buffer

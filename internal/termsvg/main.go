@@ -1,11 +1,12 @@
-// Command termsvg draws what a program printed to a terminal as an SVG, for
-// documents: it reads text with colour sequences and writes the picture.
+// Command termsvg draws the output of a program on a terminal as an SVG, for
+// documents. It reads text with colour sequences.
 //
 //	ackscope findings --color always FILE | go run ./internal/termsvg >picture.svg
 //
-// A line that begins with "$ " is a command line. It knows what ackscope prints and what its screens are made of (`tmux
-// capture-pane -e -p`): bold, faint, underlined, reversed, and colours of 16, 256 and true colour. Other sequences are
-// dropped. With -light the page is light.
+// A line that begins with "$ " is a command line. Command termsvg understands
+// what ackscope prints, and what its screens consist of (`tmux capture-pane -e
+// -p`). That is bold, faint, underlined and reversed text, and colours of 16,
+// 256 and true colour. It drops other sequences. With -light the page is light.
 package main
 
 import (
@@ -33,13 +34,13 @@ func main() {
 }
 
 const (
-	cellWidth  = 8.43 // of a 14 px monospace font
+	cellWidth  = 8.43 // width of a character in a 14 px monospace font
 	lineHeight = 18
 	margin     = 16
 	baseline   = 13
 )
 
-// page is what a terminal looks like.
+// page is the look of a terminal.
 type page struct {
 	background, foreground string
 	// palette is black, red, green, yellow, blue, magenta, cyan, white, and their bright forms.
@@ -56,8 +57,8 @@ var lightPage = page{"#fbfbf8", "#1f2328", [16]string{
 	"#57606a", "#cf222e", "#1a7f37", "#9a6700", "#0969da", "#8250df", "#1b7c83", "#8c959f",
 }}
 
-// style is what the sequences so far ask for. Colours are of the palette (0 to
-// 15), or RGB with rgb added; -1 for none.
+// style is the effect of the sequences so far. A colour is an index of the
+// palette (0 to 15), RGB plus rgb, or -1 for none.
 type style struct {
 	fg, bg                         int
 	bold, faint, underline, invert bool
@@ -67,7 +68,7 @@ const rgb = 1 << 24
 
 var plain = style{fg: -1, bg: -1}
 
-// color returns a colour as the picture's format writes it; what stands for -1.
+// color formats a colour for SVG. It returns none for -1.
 func (p *page) color(c int, none string) string {
 	switch {
 	case c < 0:
@@ -78,8 +79,8 @@ func (p *page) color(c int, none string) string {
 	return p.palette[c]
 }
 
-// indexed returns the colour of a number of 256: 16 of the palette, a cube of six
-// by six by six, and 24 greys.
+// indexed returns the colour of a number below 256. There are 16 of the
+// palette, a cube of six by six by six, and 24 greys.
 func indexed(n int) int {
 	level := func(i int) int {
 		if i == 0 {
@@ -145,8 +146,8 @@ func (p *page) draw(r io.Reader, w io.Writer) error {
 	return out.Flush()
 }
 
-// write draws a run; its length is fixed, so that columns stay aligned whatever
-// font the reader has.
+// write draws a run. Its length is fixed, so that columns stay aligned in any
+// font.
 func (r run) write(p *page, w io.Writer, top int) {
 	x, length := margin+float64(r.column)*cellWidth, float64(len([]rune(r.text)))*cellWidth
 	fg, bg := p.color(r.fg, p.foreground), p.color(r.bg, "")
@@ -172,8 +173,8 @@ func (r run) write(p *page, w io.Writer, top int) {
 	fmt.Fprintf(w, ">%s</text>\n", html.EscapeString(text))
 }
 
-// dots draws the characters that are dots of two by four (Braille), which few
-// fonts have in this width, and gives the text without them.
+// dots draws Braille characters as dots, since few fonts have them in this
+// width. It returns the text without them.
 func dots(w io.Writer, fill, text string, x float64, top int) string {
 	const from, to = 0x2800, 0x28ff
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= from && r <= to }) {
@@ -205,14 +206,14 @@ func dots(w io.Writer, fill, text string, x float64, top int) string {
 	return rest.String()
 }
 
-// split cuts a line into runs, beginning in style s; it gives the style at its
-// end and the width in cells.
+// split cuts a line into runs, beginning in style s. It returns the style at
+// the end and the width in cells.
 func split(line string, s style) (runs []run, end style, width int) {
 	var text strings.Builder
 	start := 0
 	flush := func() {
 		if n := len(runs); text.Len() > 0 && n > 0 && runs[n-1].style == s {
-			runs[n-1].text += text.String() // the sequences between changed nothing
+			runs[n-1].text += text.String() // the sequences between them changed nothing
 		} else if text.Len() > 0 {
 			runs = append(runs, run{s, start, text.String()})
 		}
@@ -246,7 +247,7 @@ func split(line string, s style) (runs []run, end style, width int) {
 	return runs, s, width
 }
 
-// apply reads the parameters of one colour sequence.
+// apply applies the parameters of one colour sequence.
 func (s style) apply(parameters string) style {
 	list := strings.FieldsFunc(parameters, func(r rune) bool { return r == ':' })
 	list = strings.Split(strings.Join(list, ";"), ";")
@@ -296,8 +297,8 @@ func (s style) apply(parameters string) style {
 	return s
 }
 
-// extended reads a colour of 256 (5;n) or a true one (2;r;g;b), and says how many
-// parameters that took.
+// extended parses a colour of 256 (5;n) or a true colour (2;r;g;b). It returns
+// the number of parameters used.
 func extended(list []string) (color, used int) {
 	var n [4]int
 	for i := range min(len(list), len(n)) {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// Peak returns the most memory that an ended process had resident, in bytes; 0
-// where the system does not tell.
+// Peak returns the peak resident memory of an ended process in bytes, or 0 if
+// the system does not report it.
 func Peak(s *os.ProcessState) int64 {
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
 		return r.Maxrss << 10 // Linux counts KiB

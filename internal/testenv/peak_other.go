@@ -4,6 +4,5 @@ package testenv
 
 import "os"
 
-// Peak returns the most memory that an ended process had resident, in bytes; 0
-// where the system does not tell.
+// Peak returns 0: this system does not report the peak memory of a process.
 func Peak(*os.ProcessState) int64 { return 0 }

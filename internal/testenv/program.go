@@ -17,8 +17,8 @@ var program struct {
 	said []byte
 }
 
-// Main runs the tests of a package that uses Ackscope, and removes the program
-// after them: func TestMain(m *testing.M) { testenv.Main(m) }.
+// Main runs the tests of a package that uses Ackscope, and then removes the
+// program: func TestMain(m *testing.M) { testenv.Main(m) }.
 func Main(m *testing.M) {
 	code := m.Run()
 	if program.path != "" {
@@ -29,8 +29,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Ackscope returns the path of the program, built once for a test process; its
-// package's TestMain is Main.
+// Ackscope returns the path of the program, which it builds once for a test
+// process. The package's TestMain must call Main.
 func Ackscope(t testing.TB) string {
 	t.Helper()
 	program.once.Do(func() {
@@ -50,7 +50,7 @@ func Ackscope(t testing.TB) string {
 	return program.path
 }
 
-// Output runs a command that has to succeed and gives what it printed.
+// Output runs a command that must succeed, and returns its output.
 func Output(t testing.TB, name string, args ...string) []byte {
 	t.Helper()
 	var complaint bytes.Buffer

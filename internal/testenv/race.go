@@ -2,6 +2,6 @@
 
 package testenv
 
-// Race reports whether the race detector watches: pools then drop what they are
-// given now and then, so that allocations cannot be counted.
+// Race reports whether the race detector is on. It makes sync.Pool drop objects
+// at random, so that allocations cannot be counted.
 const Race = true

@@ -1,7 +1,7 @@
-// Package testenv decides what happens to a test whose tool or privilege is
-// not on the machine: skipped with the reason, or, where every check is
-// required (CI sets ACKSCOPE_REQUIRE=1), failed. A check that quietly did not
-// run is no check.
+// Package testenv skips or fails tests whose tool or privilege is missing. For
+// example, testenv.Need(t, "tshark") skips the test with a reason. Where every
+// check is required (CI sets ACKSCOPE_REQUIRE=1), it fails the test instead, so
+// that no check is silently omitted.
 package testenv
 
 import (
@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// Require is the environment variable under which a skipped check is a failure.
+// Require is the environment variable that makes a skipped check a failure.
 const Require = "ACKSCOPE_REQUIRE"
 
 // Required reports whether skipped checks are failures.
 func Required() bool { return os.Getenv(Require) == "1" }
 
-// Skip ends the test: skipped, or failed where checks are required.
+// Skip ends the test. The test is skipped, or failed if checks are required.
 func Skip(t testing.TB, reason string) {
 	t.Helper()
 	if Required() {
@@ -29,7 +29,7 @@ func Skip(t testing.TB, reason string) {
 	t.Skip(reason)
 }
 
-// Need returns the path of an external tool that the test cannot do without.
+// Need returns the path of an external tool that the test needs.
 func Need(t testing.TB, tool string) string {
 	t.Helper()
 	path, err := exec.LookPath(tool)
@@ -39,7 +39,7 @@ func Need(t testing.TB, tool string) string {
 	return path
 }
 
-// Root skips the test unless it runs as root on Linux, with the privilege to
+// Root skips the test unless it runs as root on Linux, with the privileges to
 // make network namespaces and to open packet sockets.
 func Root(t testing.TB) {
 	t.Helper()
@@ -51,30 +51,30 @@ func Root(t testing.TB) {
 	}
 }
 
-// The user that tests of live captures go on as: in no database, so that no file
-// of the machine belongs to it. AsUser is the value of -Z.
+// The user as whom tests of live captures continue. It is in no database, so no
+// file of the machine belongs to it. AsUser is the value of -Z.
 const (
 	UserID  = 4711
 	GroupID = 4712
 	AsUser  = "4711:4712"
 )
 
-// UserDir returns a folder of the test's own in which that user can write. The
-// caller is root.
+// UserDir returns a temporary folder that this user can write. The caller is
+// root.
 func UserDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chown(dir, UserID, GroupID); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil { // where the folders of the test stand
+	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil { // the parent of the test's folders
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// Long skips a test that takes long under -short: that is a choice of who runs
-// the tests, so it is never a failure.
+// Long skips a long test under -short. The user has chosen that, so it is never
+// a failure.
 func Long(t testing.TB, why string) {
 	t.Helper()
 	if testing.Short() {
@@ -82,9 +82,10 @@ func Long(t testing.TB, why string) {
 	}
 }
 
-// Grid skips a long grid, many repetitions or a comparison with another program:
-// README's test command takes two minutes. `make full` runs it, and so do the
-// targets that set a variable of their own. why says what takes long.
+// Grid skips a long grid, many repetitions, or a comparison with another
+// program. README's test command must take only two minutes. `make full` runs
+// such tests, and so do the targets that set a variable of their own. why says
+// what takes long.
 func Grid(t testing.TB, why string) {
 	t.Helper()
 	if !Whole() {
@@ -92,8 +93,8 @@ func Grid(t testing.TB, why string) {
 	}
 }
 
-// Whole reports whether a test is to run over all that it has, as under make full,
-// rather than over a part.
+// Whole reports whether a test runs over all its data, as under make full, or
+// over a part.
 func Whole() bool {
 	asked := slices.ContainsFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "ACKSCOPE_") || strings.HasPrefix(variable, "SOAK_")
@@ -101,9 +102,9 @@ func Whole() bool {
 	return asked && !testing.Short()
 }
 
-// Capture returns the path of a file in testdata/pcaps, from whichever package's
-// folder the test runs in. A file that is not there is a failure: captures are
-// part of the repository.
+// Capture returns the path of a file in testdata/pcaps, whatever the working
+// directory of the test. A missing file is a failure, since captures are part
+// of the repository.
 func Capture(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(Module(t), "testdata", "pcaps", name)
@@ -113,7 +114,8 @@ func Capture(t testing.TB, name string) string {
 	return path
 }
 
-// Module returns the folder of the module's go.mod, above the package under test.
+// Module returns the folder of the module's go.mod, above the package under
+// test.
 func Module(t testing.TB) string {
 	t.Helper()
 	start, err := os.Getwd()

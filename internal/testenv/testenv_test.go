@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// verdict records how a test would have ended, instead of ending.
+// verdict records how a test would have ended, and does not end it.
 type verdict struct {
 	testing.TB
 	skipped, failed bool
@@ -22,7 +22,7 @@ func TestSkipFailsWhereChecksAreRequired(t *testing.T) {
 	}{{"", true, false}, {"0", true, false}, {"1", false, true}} {
 		t.Setenv(Require, c.require)
 		v := &verdict{TB: t}
-		// The recorder does not end the test, so a failure falls through to Skip.
+		// The recorder does not end the test, so a failure continues to Skip.
 		Need(v, "a-tool-that-is-nowhere")
 		if v.failed != c.failed || (!c.failed && v.skipped != c.skipped) {
 			t.Errorf("%s=%q: skipped %v, failed %v; expected %v, %v", Require, c.require, v.skipped, v.failed,

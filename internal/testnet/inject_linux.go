@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Injector sends frames as they are, out of one end of the pair, many at a call.
+// Injector sends frames unchanged from one end of the pair, many in one call.
 type Injector struct {
 	fd       int
 	vectors  []unix.Iovec
@@ -24,7 +24,7 @@ type message struct {
 	_      [4]byte
 }
 
-// Inject opens one on an interface.
+// Inject opens an Injector on an interface.
 func Inject(t testing.TB, name string) *Injector {
 	t.Helper()
 	i, err := net.InterfaceByName(name)

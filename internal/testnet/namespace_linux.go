@@ -14,8 +14,8 @@ import (
 
 const inside = "ACKSCOPE_TEST_NAMESPACE"
 
-// Namespaced runs the test again in namespaces of its own: true in that second
-// run. There it is root, at least as the namespace sees it.
+// Namespaced runs the test a second time in namespaces of its own, and returns
+// true there. In its namespace the test is root.
 func Namespaced(t *testing.T) bool {
 	t.Helper()
 	attributes := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
@@ -24,27 +24,29 @@ func Namespaced(t *testing.T) bool {
 		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 	}
-	return again(t, attributes)
+	return rerun(t, attributes)
 }
 
-// NamespacedRoot is Namespaced for tests that must be root on the host too, and
-// that mount: the mounts are their own. The environment is for the second run.
+// NamespacedRoot is Namespaced for tests that must also be root on the host,
+// and that mount file systems. Their mounts are private. environment is added
+// in the second run.
 func NamespacedRoot(t *testing.T, environment ...string) bool {
 	t.Helper()
 	if os.Getenv(inside) == "" && os.Geteuid() != 0 {
 		testenv.Skip(t, "who gives up privileges must have had some: root is needed")
 	}
-	return again(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}, environment...)
+	return rerun(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}, environment...)
 }
 
-// again runs the test in a child in new namespaces; in that, it sets them up.
-func again(t *testing.T, attributes *syscall.SysProcAttr, environment ...string) bool {
+// rerun runs the test in a child in new namespaces. In the child it configures
+// them.
+func rerun(t *testing.T, attributes *syscall.SysProcAttr, environment ...string) bool {
 	t.Helper()
 	ip := testenv.Need(t, "ip")
 	if os.Getenv(inside) != "" {
 		for _, args := range []string{
 			"link set lo up", "link add veth0 type veth peer name veth1",
-			"link set veth0 addrgenmode none", "link set veth1 addrgenmode none", // silent
+			"link set veth0 addrgenmode none", "link set veth1 addrgenmode none", // they send nothing
 			"link set veth0 up", "link set veth1 up",
 		} {
 			if out, err := exec.Command(ip, strings.Fields(args)...).CombinedOutput(); err != nil {

@@ -1,11 +1,14 @@
 // Package traffic makes captures of synthetic game traffic of any size, for
-// benchmarks and soak runs: the same options give the same bytes.
+// benchmarks and soak runs.
 //
-// Each flow is a client and a server that send 30 to 60 packets a second with the
-// article's 8-byte header (sequence, ack, ack_bits, little-endian) and a payload of 80 to
-// 120 bytes, half noise and half slowly changing. The tap stands in the middle
-// of the path: half of the loss is before it, half behind it. What an endpoint
-// acks is what reached it.
+//	err := traffic.Write(w, traffic.Options{Packets: 1_000_000, Flows: 64, Seed: 1})
+//
+// The same options make the same bytes. Each flow is a client and a server that
+// send 30 to 60 packets a second. A packet has the article's 8-byte header
+// (sequence, ack, ack_bits, little-endian). Its payload is 80 to 120 bytes,
+// half noise and half slowly changing. The tap is in the middle of the path:
+// half of the loss is before it, half behind it. An endpoint acks what reached
+// it.
 package traffic
 
 import (
@@ -18,11 +21,11 @@ import (
 	"github.com/ackscope/ackscope/agenda"
 )
 
-// Options sizes a capture. The zero value of Loss is no loss.
+// Options describe a capture. The zero value of Loss is no loss.
 type Options struct {
 	Packets int
 	Flows   int
-	Loss    float64 // share of packets lost on the way, 0..1
+	Loss    float64 // share of packets lost on the path, 0 to 1
 	Seed    uint64
 }
 
@@ -34,8 +37,8 @@ const (
 	ackHeader  = 8
 )
 
-// moment is what is due at an instant: a side sends, or its packet passes the
-// tap, or it reaches the other side.
+// moment is an event that is due: a side sends, its packet passes the tap, or
+// it reaches the other side.
 type moment struct {
 	at     int64 // ns since the epoch
 	what   kind
@@ -110,7 +113,7 @@ type generator struct {
 	out     *bufio.Writer
 	flows   []flow
 	noise   []byte
-	loss    float64 // on each half of the way
+	loss    float64 // loss on each half of the path
 	queue   agenda.Agenda[int64, moment]
 	record  []byte
 	written int
@@ -157,7 +160,7 @@ func (g *generator) fileHeader() {
 	b = le.AppendUint64(b, 0)
 	b = le.AppendUint32(b, 65535) // snap length
 	b = le.AppendUint32(b, 1)     // Ethernet
-	_, _ = g.out.Write(b)         // the error comes back from Flush
+	_, _ = g.out.Write(b)         // Flush returns the error
 }
 
 func (g *generator) emit(m moment, f *flow) {
@@ -197,7 +200,7 @@ func (g *generator) emit(m moment, f *flow) {
 	b = append(b, g.noise[from:from+int(m.packet.payload)]...)
 
 	g.record = b
-	_, _ = g.out.Write(b) // the error comes back from Flush
+	_, _ = g.out.Write(b) // Flush returns the error
 	g.written++
 }
 

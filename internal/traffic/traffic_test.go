@@ -28,8 +28,9 @@ func TestSameOptionsSameBytes(t *testing.T) {
 	}
 }
 
-// TestTraffic reads a capture back with gopacket: times rise, checksums hold,
-// acks name only what was sent, and loss is about what was asked for.
+// TestTraffic reads a capture back with gopacket. Times rise, checksums are
+// right, acks name only sent packets, and the loss is about that of the
+// options.
 func TestTraffic(t *testing.T) {
 	const packets, flows = 20000, 16
 	var file bytes.Buffer

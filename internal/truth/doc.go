@@ -1,18 +1,21 @@
-// Package truth holds what ackscope rebuilds from a capture against what the
-// endpoints themselves logged while the capture was taken (testdata/pcaps).
-// It has tests only, and they look at the program from outside: they run the
-// command and read its JSON, as the contract of `events` and `flows` has it, so
-// that no fault inside can hide from them.
+// Package truth compares what ackscope rebuilds from a capture with the logs of
+// the endpoints, which they wrote while the capture was taken (testdata/pcaps).
+// For example, the log has a line for each acked packet, and `ackscope events`
+// must list the same acks.
 //
-// Two oracles, written apart from each other and from the product:
+// It has tests only. They run the command and read the JSON of `events` and
+// `flows`, so that no fault inside the program can hide from them.
+//
+// There are two oracles, written independently of each other and of the
+// product:
 //
 //	run_test.go, facts_test.go, estimates_test.go   Go, run by plain `go test`
 //	truthcheck.py                                   Python; the stricter on the far endpoint
 //
-// The near endpoint is the one at the tap: there every fact must be found, none
-// more, and each at the time that the log allows. The far endpoint is known by
-// evidence: there no fact graded certain may contradict its log, or be told by
-// a frame that is older than the fact.
+// The near endpoint is the one at the tap. All its facts must be found, no
+// others, and each at a time that the log allows. The far endpoint is known by
+// evidence. No fact graded certain may contradict its log, or be shown by a
+// frame that is older than the fact.
 //
-// The logs' form is described in testdata/pcaps/README.md.
+// testdata/pcaps/README.md describes the logs.
 package truth

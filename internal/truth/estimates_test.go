@@ -10,8 +10,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// flow is what the contract says of a line of `flows --json`, as far as it is
-// checked here.
+// flow is the part of a line of `flows --json` that the tests check.
 type flow struct {
 	Protocol string   `json:"protocol"`
 	A        addrPort `json:"a"`
@@ -37,8 +36,8 @@ func (f *flow) side(at netip.AddrPort) (self, peer estimate) {
 	return b, a
 }
 
-// TestEstimates: RTT and loss are those that the library itself computed, and
-// the packets acked are counted right. Only `reliable` 1.4.0 has these estimates.
+// TestEstimates: RTT and loss are those that the library computed, and acked
+// packets are counted correctly. Only `reliable` 1.4.0 logs these estimates.
 func TestEstimates(t *testing.T) {
 	testenv.Grid(t, "the state at every logged moment")
 	program := testenv.Ackscope(t)
@@ -91,9 +90,10 @@ func checkEstimate(r *run, c *captured, endpoint string, conn int, near bool, go
 	}
 	final, frame := finals[len(finals)-1], 1000/r.pps(endpoint)
 
-	// Near, the frames are its own sends; 0.35 ms off where the last acks came after its last send. Far, they
-	// are seen through
-	// jitter, and the very first sample, taken as is, may be a frame off.
+	// The frames of the near endpoint are its own sends. The error is 0.35 ms if
+	// the last acks came after its last send. The frames of the far endpoint are
+	// seen through jitter, and its first sample, which is not smoothed, may be
+	// one frame off.
 	tolerance, lossTolerance := 0.5, 1.2/128
 	if !near {
 		tolerance, lossTolerance = 0.5+0.1*frame, 5.0/128
@@ -102,10 +102,10 @@ func checkEstimate(r *run, c *captured, endpoint string, conn int, near bool, go
 		}
 	}
 	if r.params["event"] != "" {
-		tolerance += frame // the library's clock ran at every arrival: no packet shows it
+		tolerance += frame // the library's clock ran at every arrival, which no packet shows
 	}
 	if len(log("logging_starts")) > 0 {
-		// What it had smoothed before the capture fades by 0.9975 a sample.
+		// What it had smoothed before the capture fades by 0.9975 with each sample.
 		start, left, widest := log("stats")[0], 1.0, 0.0
 		for i, l := range acks {
 			if l.T > start.T {

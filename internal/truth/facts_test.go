@@ -14,7 +14,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// event is what the contract says of a line of `events --json`.
+// event is the part of a line of `events --json` that the tests check.
 type event struct {
 	Protocol  string    `json:"protocol"`
 	Flow      int       `json:"flow"`
@@ -27,9 +27,9 @@ type event struct {
 	Certainty string    `json:"certainty"`
 }
 
-// TestFacts: at the tap every packet received, acked, refused as duplicate or
-// stale is found, none more, in time; of the far endpoint nothing is claimed
-// that its log denies.
+// TestFacts: all facts of the endpoint at the tap are found in time, and no
+// others. They are packets received, acked, and refused as duplicate or stale.
+// No claim about the far endpoint contradicts its log.
 func TestFacts(t *testing.T) {
 	program := testenv.Ackscope(t)
 	for i, c := range captures(t) {
@@ -50,8 +50,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestFactsCatches plants faults in what the program says about a run: an
-// oracle that lets them through is none.
+// TestFactsCatches changes the program's output for a run, and checks that the
+// oracle finds each fault.
 func TestFactsCatches(t *testing.T) {
 	program := testenv.Ackscope(t)
 	c := captured{path: testenv.Capture(t, "reliable-dup10.server.pcap.gz"), name: "reliable-dup10", tap: "server"}
@@ -128,14 +128,14 @@ func TestFactsCatches(t *testing.T) {
 	}
 }
 
-// fact is one thing that happened to one packet, by the log or by ackscope.
+// fact is one event of one packet, according to the log or to ackscope.
 type fact struct {
 	seq       int
 	t         float64
 	certainty string // ackscope's
 }
 
-// checkFacts returns one sentence for each kind of fact that is off.
+// checkFacts returns one sentence for each kind of wrong fact.
 func checkFacts(r *run, c *captured, events []event) (faults []string) {
 	flows := map[int]map[netip.AddrPort]bool{}
 	for _, e := range events {
@@ -201,7 +201,7 @@ func factsOf(events []event, kind string, at func(netip.AddrPort) bool) (out []f
 	return out
 }
 
-// near holds what the log of the endpoint at the tap says, and when it may say it.
+// near has the log of the endpoint at the tap, with the times that it allows.
 type near struct {
 	*run
 	*captured
@@ -229,10 +229,11 @@ func newNear(r *run, c *captured, endpoint string, conn int) *near {
 
 func (n *near) log(event string) []line { return n.by[who{n.endpoint, n.conn, event}] }
 
-// late returns by how much the log may be later than the frame at the tap. It is
-// stamped when the application looked: in its next frame, 1/pps after at most, and
-// later where the machine let a frame slip. Frames show as sends; a send within 2
-// ms of the datagram was already under way.
+// late returns how much later the log may be than the frame at the tap. The log
+// has the time at which the application read the packet. That is its next
+// frame, at most 1/pps later, or more if the machine delayed a frame. The
+// application's sends show its frames. A send within 2 ms of the datagram
+// belongs to a frame that had read before.
 func (n *near) late(t float64) float64 {
 	usual := 0.02 + 1.5/n.pps(n.endpoint)
 	i, _ := slices.BinarySearch(n.frames, math.Nextafter(t, math.Inf(1)))
@@ -245,9 +246,10 @@ func (n *near) late(t float64) float64 {
 	return usual
 }
 
-// refused reports that only the application could know: it refused the packet
-// and none of its later headers covered it, so that nothing on the wire tells a
-// refusal from a receipt. Such a claim has to be graded less than certain.
+// refused reports whether only the application could know a fact. It refused
+// the packet, and none of its later headers covered the packet. So nothing on
+// the wire distinguishes a refusal from a receipt. Such a claim must be graded
+// less than certain.
 func (n *near) refused(f fact) bool {
 	if f.certainty == "certain" {
 		return false
@@ -275,15 +277,18 @@ func (n *near) check(kind string, got []fact) string {
 		}
 	}
 	if kind == "acked" {
-		// Joined in the middle, an ack may name a packet from before the log and the capture.
+		// If the capture begins in the middle, an ack may name a packet from before
+		// the log and the capture.
 		before := func(f fact) bool { return !n.sent[f.seq] }
 		want, got = slices.DeleteFunc(want, before), slices.DeleteFunc(got, before)
 	}
 	missing, extra, off := n.match(want, got)
 
-	// tcpdump was stopped with frames unwritten: what the application read after the file's last frame is not in the file.
+	// tcpdump was stopped before it had written all frames. The file lacks what
+	// the application read after its last frame.
 	missing = slices.DeleteFunc(missing, func(f fact) bool { return f.t > n.last+n.late(n.last) })
-	// Nobody reads what comes after the endpoint stopped, and the capture cannot tell.
+	// The endpoint reads nothing after it has stopped, and the capture cannot
+	// show that.
 	extra = slices.DeleteFunc(extra, func(f fact) bool { return f.t > n.over-1/n.pps(n.endpoint) })
 	switch kind {
 	case "received":
@@ -291,13 +296,14 @@ func (n *near) check(kind string, got []fact) string {
 			n.doubtful[f.t] = n.doubtful[f.t] || n.refused(f)
 		}
 		extra = slices.DeleteFunc(extra, n.refused)
-	case "acked": // those that only a refused packet brought
+	case "acked": // acks that only a refused packet carried
 		doubtful := func(f fact) bool { return n.doubtful[f.t] && f.certainty != "certain" }
 		extra, off = slices.DeleteFunc(extra, doubtful), slices.DeleteFunc(off, doubtful)
 	}
 	if n.liar && len(n.log("logging_starts")) > 0 {
-		// A buffer that never clears, joined in the middle: for an entry from one wrap before, the endpoint logs `duplicate`
-		// where the capture sees the packet for the first time.
+		// The buffer never clears, and the capture begins in the middle. For an
+		// entry from one wrap before, the endpoint logs `duplicate`. The capture
+		// sees the packet for the first time.
 		switch kind {
 		case "received":
 			repeated := map[int]bool{}
@@ -316,7 +322,7 @@ func (n *near) check(kind string, got []fact) string {
 		n.endpoint, n.conn, kind, len(want), len(missing), some(missing), len(extra), some(extra), len(off), some(off))
 }
 
-// match pairs the facts of one sequence in order of time.
+// match pairs the facts of one sequence by time.
 func (n *near) match(want, got []fact) (missing, extra, off []fact) {
 	bySeq := func(facts []fact) map[int][]fact {
 		m := map[int][]fact{}
@@ -335,7 +341,8 @@ func (n *near) match(want, got []fact) (missing, extra, off []fact) {
 			switch {
 			case i >= len(gs):
 				missing = append(missing, ws[i])
-			// The kernel stamps a frame before any program can log it: 5 ms; more would be another frame.
+			// The kernel stamps a frame before any program can log it. A difference
+			// above 5 ms is another frame.
 			case ws[i].t-gs[i].t < -0.005 || ws[i].t-gs[i].t > n.late(gs[i].t):
 				off = append(off, gs[i])
 			}
@@ -349,8 +356,9 @@ func (n *near) match(want, got []fact) (missing, extra, off []fact) {
 	return missing, extra, off
 }
 
-// checkFar: what is graded certain must not be denied by the far log, nor told
-// by a frame older than the fact; and what the near log proves must be there.
+// checkFar checks that the far log does not deny what is graded certain. No
+// fact may be shown by a frame older than the fact. What the near log proves
+// must be found.
 func (n *near) checkFar(kind string, got []fact) string {
 	far, conn := other(n.endpoint), n.farConn(n.endpoint, n.conn)
 	when := map[int]float64{}
@@ -387,14 +395,14 @@ func (n *near) checkFar(kind string, got []fact) string {
 	if len(denied)+len(early)+len(absent) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (far) %s: contradicted %d %s; before the fact %d %s; proved by the near log but not told as "+
+	return fmt.Sprintf("%s (far) %s: contradicted %d %s; before the fact %d %s; proved by the near log but not reported as "+
 		"certain %d %s",
 		far, kind, len(denied), some(denied), len(early), some(early), len(absent), some(absent))
 }
 
-// proved returns what the near log alone proves about the far endpoint: it
-// received what the near end learned to be acked; and it read the acks in those
-// packets. From a liar nothing follows.
+// proved returns what the near log alone proves about the far endpoint. It
+// received the packets of which the near end got acks, and it read the acks in
+// those packets. If the endpoint's acks are wrong, they prove nothing.
 func (n *near) proved(kind string, when map[int]float64) map[int]bool {
 	out := map[int]bool{}
 	if n.liar {

@@ -12,8 +12,9 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// TestHeaders: every header that passed the tap is read as its sender wrote it,
-// by the sender's own log; of the endpoint at the tap, none is missing.
+// TestHeaders: every header that passed the tap is decoded as its sender wrote
+// it, according to the sender's log. All headers of the endpoint at the tap are
+// found.
 func TestHeaders(t *testing.T) {
 	program := testenv.Ackscope(t)
 	for _, c := range captures(t) {
@@ -28,7 +29,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestHeadersCatches plants a fault in what the program says.
+// TestHeadersCatches changes the program's output, and checks that the oracle
+// finds the fault.
 func TestHeadersCatches(t *testing.T) {
 	c := captured{path: testenv.Capture(t, "reliable-loss10.server.pcap.gz"), name: "reliable-loss10", tap: "server"}
 	c.span(t)
@@ -46,14 +48,14 @@ func TestHeadersCatches(t *testing.T) {
 	}
 }
 
-// header is one packet with a header, as ackscope reads it.
+// header is one packet with a header, as ackscope decodes it.
 type header struct {
 	frame         int
 	time          float64
 	from, to      netip.AddrPort
 	sequence, ack int
 	bits          uint64
-	payload       []byte // the datagram, as far as it was captured
+	payload       []byte // the captured part of the datagram
 }
 
 func readPackets(t *testing.T, program, path string) (out []header) {
@@ -111,7 +113,7 @@ func checkHeaders(r *run, c *captured, packets []header) (faults []string) {
 		if sent[e] == nil {
 			sent[e] = map[int]line{}
 			for _, l := range r.by[who{e.endpoint, e.conn, "sent"}] {
-				sent[e][l.Seq] = l // no sequence comes twice within any of these captures
+				sent[e][l.Seq] = l // no sequence occurs twice in any of these captures
 			}
 		}
 		return sent[e]
@@ -160,8 +162,9 @@ func checkHeaders(r *run, c *captured, packets []header) (faults []string) {
 	return faults
 }
 
-// begins reports whether the datagram begins with the logged header bytes (of a
-// first fragment: its own header, then the packet's), as far as a snap length left them.
+// begins reports whether the datagram begins with the logged header bytes, as
+// far as the snap length left them. A first fragment begins with its own
+// header, followed by the packet's.
 func (h *header) begins(logged string) bool {
 	want, err := hex.DecodeString(logged)
 	if err != nil {

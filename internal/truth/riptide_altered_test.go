@@ -64,12 +64,12 @@ func readFrames(t *testing.T, path string) (all []capture.Frame) {
 	}
 }
 
-// alteration is a way in which a capture of the same run could have been another.
+// alteration changes a capture to another possible capture of the same run.
 type alteration struct {
 	name  string
 	alter func(all []capture.Frame, rng *rand.Rand) []capture.Frame
-	// nat is set for the one that gives the client another port on the way. At the
-	// server's end the logs would not have the new one.
+	// nat is set if the alteration gives the client another port on the path. At
+	// the server's end the logs would not have the new port.
 	nat bool
 }
 
@@ -105,8 +105,8 @@ var alterations = []alteration{
 	}, false},
 }
 
-// lack takes out what passed during up to a tenth of the frames: all of it, or
-// what one end sent.
+// lack removes up to a tenth of the frames, in one piece: all of it, or what
+// one end sent.
 func lack(all []capture.Frame, rng *rand.Rand, oneWay bool) (some []capture.Frame) {
 	if len(all) < 20 {
 		return all
@@ -129,11 +129,11 @@ func ends(f *capture.Frame) (src, dst netip.AddrPort) {
 	return p.Src, p.Dst
 }
 
-// natBit tells a client's second port from its first.
+// natBit distinguishes a client's second port from its first.
 const natBit = 0x4000
 
-// rebind returns the ends that most connections have another port from some frame on:
-// what a NAT does that has forgotten them.
+// rebind gives most connections another client port from some frame on, like a
+// NAT that has forgotten them.
 func rebind(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
 	conns := map[netip.AddrPort]int{}
 	seen := map[[2]netip.AddrPort]bool{}
@@ -150,7 +150,7 @@ func rebind(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
 		}
 	}
 	if conns[server] == 1 {
-		_, server = ends(&all[0]) // of one client, who spoke first
+		_, server = ends(&all[0]) // one client sent the first packet to it
 	}
 	from := len(all) * (2 + rng.IntN(6)) / 10
 	for i, f := range all {
@@ -181,13 +181,13 @@ func lose(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
 	return some
 }
 
-// TestRiptideAltered alters the captures as others of their kind can be: joined in
-// the middle, ended early, with frames lost or doubled by the capture. Nothing that
-// is told as certain may contradict the logs, no error may be told of a run that
-// had none, and no connection may be taken for another protocol's.
+// TestRiptideAltered alters the captures. They begin in the middle, end early,
+// or have lost or duplicated frames. Nothing certain may contradict the logs.
+// No error may be found in a run that had none. No connection may be classified
+// as another protocol.
 //
-// Each capture has its turn with one alteration; with SOAK_ALTERED, with all of
-// them so many times.
+// Each capture gets one alteration in turn. SOAK_ALTERED=N applies all of them
+// N times.
 func TestRiptideAltered(t *testing.T) {
 	testenv.Grid(t, "an analysis of each of the Riptide captures")
 	seeds, _ := strconv.Atoi(os.Getenv("SOAK_ALTERED"))
@@ -222,11 +222,11 @@ func TestRiptideAltered(t *testing.T) {
 		}
 	}
 	if facts < 5000 {
-		t.Errorf("%d facts are certain: too few to tell", facts)
+		t.Errorf("%d facts are certain: too few for a result", facts)
 	}
 }
 
-// rebound has the run know its clients by their second ports too.
+// rebound adds the second ports of the run's clients.
 func (r *ripRun) rebound() {
 	for port, name := range maps.Clone(r.ports) {
 		r.ports[port^natBit] = name
@@ -236,8 +236,8 @@ func (r *ripRun) rebound() {
 	}
 }
 
-// altered analyzes the frames of a capture and holds what comes of it against the
-// logs; it gives how many facts were certain.
+// altered analyzes the frames of a capture and compares the result with the
+// logs. It returns the number of certain facts.
 func altered(t *testing.T, c *ripCapture, all []capture.Frame) (certain int) {
 	t.Helper()
 	c.events, c.messages, c.anomalies = map[int][]machine.Event{}, map[int][]machine.Message{}, map[int][]machine.Anomaly{}
@@ -259,7 +259,7 @@ func altered(t *testing.T, c *ripCapture, all []capture.Frame) (certain int) {
 	}
 	for _, f := range c.session.Flows() {
 		if f.Protocol != nil && f.Protocol.Name != "riptide" {
-			t.Errorf("flow %d is taken for %s: %s", f.ID, f.Protocol.Name, f.Verdict.Reason)
+			t.Errorf("flow %d is classified as %s: %s", f.ID, f.Protocol.Name, f.Verdict.Reason)
 		}
 	}
 	if t.Failed() {
@@ -272,7 +272,7 @@ func altered(t *testing.T, c *ripCapture, all []capture.Frame) (certain int) {
 	return certain
 }
 
-// certain holds what is certain of a connection's messages against the logs.
+// certain compares what is certain of a connection's messages with the logs.
 func (c *ripCapture) certain(t *testing.T, x *connection) (facts int) {
 	t.Helper()
 	var had [2]map[ripKey]int
@@ -308,7 +308,7 @@ func (c *ripCapture) certain(t *testing.T, x *connection) (facts int) {
 	return facts
 }
 
-// identity is what a message is known by: a notify message has no id of its own.
+// identity is the key of a message: a notify message has no id of its own.
 func identity(k ripKey) ripKey {
 	if k.mode == "notify" {
 		k.id = -1
@@ -316,7 +316,7 @@ func identity(k ripKey) ripKey {
 	return k
 }
 
-// errors holds the findings of the gravest kind against the logs.
+// errors compares the findings of severity error with the logs.
 func (c *ripCapture) errors(t *testing.T, x *connection) {
 	t.Helper()
 	for _, f := range x.flow.Findings() {

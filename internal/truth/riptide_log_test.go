@@ -23,7 +23,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// ripLine is one line of the log of a Riptide run; see testdata/pcaps/RIPTIDE.md.
+// ripLine is one line of the log of a Riptide run; see
+// testdata/pcaps/RIPTIDE.md.
 type ripLine struct {
 	T         float64 `json:"t"`
 	Endpoint  string  `json:"endpoint"`
@@ -52,7 +53,7 @@ type ripLine struct {
 	Length     int    `json:"len"`
 }
 
-// ripRun is the log of a run, with what joins it to addresses.
+// ripRun is the log of a run, with what connects it to addresses.
 type ripRun struct {
 	lines   []ripLine
 	version map[string]string // endpoint -> library
@@ -60,7 +61,7 @@ type ripRun struct {
 	outer   map[uint16]netip.AddrPort
 	server  uint16
 	ids     map[int][]ripLine // the server's `connected` lines, by client id
-	partial map[string]bool   // endpoints whose log leaves lines out
+	partial map[string]bool   // endpoints whose log lacks lines
 }
 
 func readRipRun(t *testing.T, name string) *ripRun {
@@ -99,8 +100,8 @@ func readRipRun(t *testing.T, name string) *ripRun {
 	return r
 }
 
-// remote returns the address by which the server knows the connection of a line.
-// Ids are given out again; the first lines of a connection may precede its
+// remote returns the address by which the server knows the connection of a
+// line. Ids are reused. The first lines of a connection may precede its
 // `connected` by a tick.
 func (r *ripRun) remote(l *ripLine) string {
 	if l.Remote != "" {
@@ -115,8 +116,8 @@ func (r *ripRun) remote(l *ripLine) string {
 	return at
 }
 
-// client names the client of a flow, and gives the address by which the server
-// knows it.
+// client returns the name of a flow's client, and the address by which the
+// server knows it.
 func (r *ripRun) client(tap string, f *analyze.Flow) (name, remote string) {
 	for _, at := range []netip.AddrPort{f.A, f.B} {
 		if at.Port() == r.server {
@@ -140,8 +141,8 @@ func (r *ripRun) client(tap string, f *analyze.Flow) (name, remote string) {
 	return "", ""
 }
 
-// byID returns the first line of a connection made for which a condition holds: by
-// its id a client is found that no relay stands before (TCP).
+// byID returns the first line of a connection for which a condition holds. It
+// finds clients by their ids if they have no relay (TCP).
 func (r *ripRun) byID(is func(*ripLine) bool) ripLine {
 	for i := range r.lines {
 		if l := &r.lines[i]; l.Event == "connected" && is(l) {
@@ -165,13 +166,13 @@ func (r *ripRun) of(endpoint, remote string) (out []ripLine) {
 	return out
 }
 
-// ripCapture is a capture and all that the analysis says of it.
+// ripCapture is a capture and the result of its analysis.
 type ripCapture struct {
 	name, tap   string
 	first, last float64
 	run         *ripRun
 	session     *analyze.Session
-	events      map[int][]machine.Event // by flow
+	events      map[int][]machine.Event // events by flow number
 	messages    map[int][]machine.Message
 	anomalies   map[int][]machine.Anomaly
 }
@@ -179,7 +180,7 @@ type ripCapture struct {
 var ripName = regexp.MustCompile(`^([ut]\w+)\.(client|server)\.pcap(ng)?\.gz$`)
 
 // ripCaptures analyzes every Riptide capture whose name begins with one of the
-// prefixes, and calls check with each.
+// prefixes, and calls check for each.
 func ripCaptures(t *testing.T, prefixes []string, check func(*testing.T, *ripCapture)) {
 	t.Helper()
 	testenv.Long(t, "an analysis of each of the Riptide captures")
@@ -209,7 +210,7 @@ func ripCaptures(t *testing.T, prefixes []string, check func(*testing.T, *ripCap
 	}
 }
 
-// analyzed holds what the tests of this file share: captures are analyzed once.
+// analyzed caches the captures of this file's tests, which analyze each once.
 var analyzed = map[string]*ripCapture{}
 
 func analyzeRiptide(t *testing.T, path, name, tap string) *ripCapture {
@@ -274,7 +275,7 @@ func (c *ripCapture) connections(t *testing.T) (out []connection) {
 	return out
 }
 
-// near reports whether a side of the connection stands at the tap.
+// near reports whether a side of the connection is at the tap.
 func (c *ripCapture) near(x *connection, s machine.Side) bool {
 	return (x.sides[s] == "server") == (c.tap == "server")
 }
@@ -285,12 +286,14 @@ func (c *ripCapture) joined() bool {
 		func(l ripLine) bool { return l.T < c.first && (l.Event == "send" || l.Event == "receive") })
 }
 
-// lifeEvents are those that the logs have too.
-var lifeEvents = []string{"connected", "connection_failed", "disconnected", "client_connected", "client_disconnected"}
+// connectionEvents are the connection events that the logs contain.
+var connectionEvents = []string{"connected", "connection_failed", "disconnected",
+	"client_connected", "client_disconnected"}
 
-// TestRiptideLife: connections made, refused, failed and ended, with the reasons
-// that the library gave, and other clients told of; none more.
-func TestRiptideLife(t *testing.T) {
+// TestRiptideConnections: the connections made, refused, failed and ended are found,
+// with the library's reasons, and so are announced clients. No others are
+// found.
+func TestRiptideConnections(t *testing.T) {
 	ripCaptures(t, []string{"u2", "t2", "upy", "tpy"}, func(t *testing.T, c *ripCapture) {
 		for _, x := range c.connections(t) {
 			for _, s := range []machine.Side{machine.A, machine.B} {
@@ -305,12 +308,12 @@ func TestRiptideLife(t *testing.T) {
 						l.Event != "connection_failed" {
 						continue
 					}
-					if word, ok := c.lifeWord(l); ok {
+					if word, ok := c.connectionEvent(l); ok {
 						want = append(want, word)
 					}
 				}
 				for _, e := range c.events[x.flow.ID] {
-					if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(lifeEvents, name) &&
+					if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(connectionEvents, name) &&
 						e.Certainty >= machine.Likely {
 						got = append(got, fmt.Sprintf("%s %d", name, e.Sequence))
 					}
@@ -325,8 +328,9 @@ func TestRiptideLife(t *testing.T) {
 	})
 }
 
-// lifeWord returns an event of the log in the words compared; false for another.
-func (c *ripCapture) lifeWord(l *ripLine) (string, bool) {
+// connectionEvent returns an event of the log in the words that the test compares. It
+// returns false for other events.
+func (c *ripCapture) connectionEvent(l *ripLine) (string, bool) {
 	number := 0
 	switch l.Event {
 	case "connected":
@@ -342,7 +346,8 @@ func (c *ripCapture) lifeWord(l *ripLine) (string, bool) {
 		if l.Endpoint == "server" {
 			return "", false
 		}
-		// By their numbers since 2.1; 2.0 does not log them, and Pytide those on the wire.
+		// Reasons have numbers since 2.1. Release 2.0 does not log them, and Pytide
+		// logs those on the wire.
 		number = slices.Index([]string{"NoConnection", "AlreadyConnected", "ServerFull", "Rejected", "Custom"}, l.Reason)
 		if l.OnWire != nil && *l.OnWire >= 0 && l.Reason != "NoConnection" {
 			number = *l.OnWire
@@ -353,17 +358,17 @@ func (c *ripCapture) lifeWord(l *ripLine) (string, bool) {
 	return fmt.Sprintf("%s %d", l.Event, number), true
 }
 
-// unlogged takes off what either list cannot have.
+// unlogged removes what either list cannot contain.
 func (c *ripCapture) unlogged(want, got []string) (w, g []string) {
 	if slices.Contains(want, "connection_failed -1") {
-		// The reasons of 2.0.0 are not logged: what counts is that it failed.
+		// 2.0.0 does not log its reasons: compare only that it failed.
 		for i := range got {
 			if strings.HasPrefix(got[i], "connection_failed ") {
 				got[i] = "connection_failed -1"
 			}
 		}
 	}
-	// tcpdump was stopped before the server was: its goodbye is not in the file.
+	// tcpdump was stopped before the server, so the file lacks its goodbye.
 	for _, stop := range []string{"disconnected 5", "disconnected 80"} {
 		if i := slices.Index(want, stop); i >= 0 && !slices.Contains(got, stop) &&
 			(c.name == "u200_lobby" || c.name == "u210_three_noquality") {
@@ -371,7 +376,8 @@ func (c *ripCapture) unlogged(want, got []string) (w, g []string) {
 		}
 	}
 	if c.name == "upy_three" && c.tap == "server" {
-		// The server acked client 2's Welcome and lost it: relaying had spoilt its messages.
+		// The server acked client 2's Welcome and lost it: relaying had damaged its
+		// messages.
 		if i := slices.Index(got, "connected 2"); i >= 0 && !slices.Contains(want, "connected 2") {
 			got = slices.Delete(got, i, i+1)
 		}
@@ -379,9 +385,9 @@ func (c *ripCapture) unlogged(want, got []string) (w, g []string) {
 	return want, got
 }
 
-// TestRiptideRTT: the smoothed RTT at the end is the library's own. Of a client
-// the newest sample is not on the wire yet: it is known up to the tick of its
-// clock, 10 ms here, of which 3 tenths count.
+// TestRiptideRTT: the smoothed RTT at the end is that of the library. A
+// client's newest sample is not on the wire yet. It is known up to a tick of
+// the client's clock, which is 10 ms here, and 3 tenths of it count.
 func TestRiptideRTT(t *testing.T) {
 	compared := 0
 	ripCaptures(t, []string{"u2", "t2", "upy", "tpy"}, func(t *testing.T, c *ripCapture) {
@@ -412,17 +418,17 @@ func TestRiptideRTT(t *testing.T) {
 					tolerance = 4
 				}
 				if first := want.Smooth == want.RTT; first {
-					tolerance = 11 // one sample only, taken as it is
+					tolerance = 11 // one sample only, which is not smoothed
 				}
 				if c.tap == "server" && strings.HasPrefix(c.name, "upy") {
-					tolerance = 3 // a Pytide server stops without a word: which heartbeats it read last is not known
+					tolerance = 3 // a Pytide server stops without a message: the heartbeats that it read last are unknown
 				}
 				if c.name == "t21d_clean" {
-					tolerance = 6 // TCP holds its pings back (Nagle)
+					tolerance = 6 // TCP delays its pings (Nagle)
 				}
 				compared++
 				if want.Smooth <= 0 && c.name == "u210_lobby" {
-					continue // dropped before it had told the server anything that it read
+					continue // dropped before it had reported anything that it read
 				}
 				if d := got - want.Smooth; d > tolerance || -d > tolerance {
 					t.Errorf("%s: smoothed RTT %d ms, its library had %d (last sample %d)", x.sides[s], got, want.Smooth, want.RTT)
@@ -435,8 +441,8 @@ func TestRiptideRTT(t *testing.T) {
 	}
 }
 
-// undelivered is what a log has of messages that one end counted as acked and the
-// other end's application never had.
+// undelivered returns the messages that one end counted as acked, and that the
+// other end's application never got.
 func undelivered(x *connection, receiver machine.Side, first float64) (never []int) {
 	sent, acked, had := map[int]bool{}, map[int]bool{}, map[int]bool{}
 	for _, l := range x.lines[receiver.Other()] {
@@ -463,9 +469,9 @@ func undelivered(x *connection, receiver machine.Side, first float64) (never []i
 	return never
 }
 
-// TestRiptideAckedNotDelivered: at the receiver's end all messages that were
-// acked and never handed over are found, and no other; at the sender's end none
-// of them is said to have been handed over for certain.
+// TestRiptideAckedNotDelivered: at the receiver's end, all messages that were
+// acked and never delivered are found, and no others. At the sender's end, none
+// of them is certainly delivered.
 func TestRiptideAckedNotDelivered(t *testing.T) {
 	total := 0
 	ripCaptures(t, []string{"u2", "t2"}, func(t *testing.T, c *ripCapture) {
@@ -477,7 +483,7 @@ func TestRiptideAckedNotDelivered(t *testing.T) {
 			for _, s := range []machine.Side{machine.A, machine.B} {
 				want := undelivered(&x, s, c.first)
 				if merged && x.sides[s] != "server" {
-					continue // 2.1.0 ORs the ids of what its server sends to several: an id names two messages
+					continue // 2.1.0 ORs the ids of what its server sends to several clients: an id is ambiguous
 				}
 				var got []int
 				for _, e := range c.events[x.flow.ID] {
@@ -497,8 +503,9 @@ func TestRiptideAckedNotDelivered(t *testing.T) {
 				if c.near(&x, s) {
 					total += len(want)
 					missing := slices.DeleteFunc(slices.Clone(want), func(seq int) bool { return slices.Contains(got, seq) })
-					// Refused while the connection ended: a copy that was already under way passes after
-					// the last ack, so nothing tells whether its sender has read that.
+					// Refused while the connection ended: a copy that was on its way
+					// passes after the last ack. So nothing shows whether its sender has
+					// read that ack.
 					if n := len(missing); n > 0 && (n > 1 || !strings.Contains(c.name, "gap")) {
 						t.Errorf("%s: not found %v of %d", x.sides[s], missing, len(want))
 					}
@@ -513,12 +520,12 @@ func TestRiptideAckedNotDelivered(t *testing.T) {
 		}
 	})
 	if !testing.Short() && total < 400 {
-		t.Errorf("the logs have %d such messages: too few to tell", total)
+		t.Errorf("the logs have %d such messages: too few for a result", total)
 	}
 }
 
-// dropped lists what the relay dropped of reliable messages and of Acks in one
-// direction, by the sequence that they carry or answer.
+// dropped returns the reliable messages and Acks of one direction that the
+// relay dropped, by the sequence that they carry or answer.
 func (c *ripCapture) dropped(t *testing.T, x *connection, dir string) (messages, acks map[int]int) {
 	t.Helper()
 	messages, acks = map[int]int{}, map[int]int{}
@@ -550,8 +557,8 @@ func (c *ripCapture) dropped(t *testing.T, x *connection, dir string) (messages,
 	return messages, acks
 }
 
-// TestRiptideResends: why the end at the tap sent a message again, against what
-// the relay says it dropped.
+// TestRiptideResends compares why the end at the tap resent messages with the
+// log of the relay's drops.
 func TestRiptideResends(t *testing.T) {
 	right, wrong := map[string]int{}, map[string]int{}
 	ripCaptures(t, []string{"u210_loss", "u221_loss", "u200_loss", "u21n_loss", "u21d_loss", "u210_burst", "u21n_burst",
@@ -602,9 +609,9 @@ func TestRiptideResends(t *testing.T) {
 	}
 }
 
-// TestRiptidePort: what an end at the tap sent is found, message by message, and
-// what its application was handed as often as it was, whoever speaks: the
-// captures of the Python port cannot all be read by truthcheck.py.
+// TestRiptidePort checks captures with the Python port, some of which
+// truthcheck.py cannot read. All messages that an end at the tap sent are
+// found. Its application got each message as often as ackscope says.
 func TestRiptidePort(t *testing.T) {
 	ripCaptures(t, []string{"upy", "tpy"}, func(t *testing.T, c *ripCapture) {
 		for _, x := range c.connections(t) {
@@ -615,13 +622,14 @@ func TestRiptidePort(t *testing.T) {
 				}
 			}
 			if text := x.flow.Verdict.Reason; !strings.Contains(text, "pytide") {
-				t.Errorf("no side is told to be Pytide: %s", text)
+				t.Errorf("no side is recognised as Pytide: %s", text)
 			}
 		}
 	})
 }
 
-// ripKey is what messages of the logs and of the analysis are compared by.
+// ripKey is the key by which messages of the logs and of the analysis are
+// compared.
 type ripKey struct {
 	mode    string
 	id, seq int
@@ -643,10 +651,11 @@ func messageKey(m *machine.Message) ripKey {
 	return k
 }
 
-// tally counts a message: least where it is certain, most in any case.
+// tally counts a message: the certain occurrences, and all.
 type tally struct{ least, most int }
 
-// compareCounts tells how two counts of messages differ, but for ids that are relayed.
+// compareCounts reports how two counts of messages differ, except for relayed
+// ids.
 func compareCounts(t *testing.T, what string, want map[ripKey]int, got map[ripKey]tally) {
 	t.Helper()
 	for k := range got {
@@ -660,11 +669,11 @@ func compareCounts(t *testing.T, what string, want map[ripKey]int, got map[ripKe
 	}
 }
 
-// unclear are ends of which the log does not say to which client it sent what,
-// or what of it never left.
+// unclear reports whether the log does not say to which client an endpoint sent
+// a message, or what never left.
 func (c *ripCapture) unclear(endpoint string) bool {
 	switch c.name {
-	case "upy_three": // client 2 was never connected in the server's eyes
+	case "upy_three": // the server never considered client 2 connected
 		return endpoint == "server"
 	case "upy_half_open", "upy200_cs200_server": // neither; calls that sent nothing
 		return true
@@ -724,7 +733,7 @@ func (c *ripCapture) portHanded(t *testing.T, x *connection, s machine.Side) {
 	compareCounts(t, x.sides[s]+" was handed", want, got)
 }
 
-// thinned is a capture from which every n-th frame is taken out; n 0: none.
+// thinned is a capture without every n-th frame; 0 removes none.
 type thinned struct {
 	*capture.Input
 	every, count int
@@ -741,8 +750,8 @@ func (t *thinned) Next(f *capture.Frame) error {
 	}
 }
 
-// TestFramingLost: a TCP stream of which the capture missed segments says so, a
-// whole one and one that was joined in its middle do not.
+// TestFramingLost: ackscope reports missing segments of a TCP stream. It
+// reports none for a whole stream, or one that begins in the middle.
 func TestFramingLost(t *testing.T) {
 	for _, c := range []struct {
 		name  string

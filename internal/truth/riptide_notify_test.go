@@ -12,11 +12,11 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestNotifyWindows: what the notify windows of the side at the tap show last of
-// each message is what its library told its application: delivered, lost, received.
-// Of the far side nothing is shown as received that its log denies, and few as acked
-// that only the headers on their way to it say. What comes once a side has left is
-// not compared: that is known later.
+// TestNotifyWindows: the last states of messages in the notify windows are
+// those that the library reported to its application at the tap: delivered,
+// lost, received. For the far side, nothing is shown as received that its log
+// denies. Few messages are shown as acked only by headers on their way to it.
+// What arrives after a side has left is not compared, since it is known later.
 func TestNotifyWindows(t *testing.T) {
 	for _, name := range []string{"u21n_notify_loss10.client.pcap.gz", "u21n_notify_loss10.server.pcapng.gz",
 		"u210_poor_notify.client.pcap.gz", "u210_poor_notify.server.pcapng.gz"} {
@@ -39,7 +39,8 @@ func TestNotifyWindows(t *testing.T) {
 			_, end := c.session.Span()
 			c.last = float64(end) / 1e9
 			for _, x := range c.connections(t) {
-				// What each side's windows showed last of each message, by the window's name.
+				// last is what each side's windows showed last of each message, by
+				// window name.
 				var last [2]map[string]map[int64]machine.Cell
 				for s := range last {
 					last[s] = map[string]map[int64]machine.Cell{"notify sent": {}, "notify received": {}}
@@ -90,18 +91,18 @@ func TestNotifyWindows(t *testing.T) {
 					}
 					for name, cells := range last[s] {
 						for id, got := range cells {
-							told, ok := want[name][id]
+							logged, ok := want[name][id]
 							switch got {
 							case machine.CellAcked, machine.CellLost, machine.CellReceived:
 								compared++
-								if far := !c.near(&x, side) && name == "notify sent"; told != got && far {
+								if far := !c.near(&x, side) && name == "notify sent"; logged != got && far {
 									premature++
-								} else if told != got {
-									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), told.Rune())
+								} else if logged != got {
+									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), logged.Rune())
 								}
 							default:
 								if ok && c.near(&x, side) {
-									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), told.Rune())
+									t.Errorf("%s, %s: message %d is shown as %c, its log says %c", x.sides[s], name, id, got.Rune(), logged.Rune())
 								}
 							}
 						}

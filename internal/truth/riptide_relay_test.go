@@ -6,9 +6,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestRiptideRelay: the server is said to pass messages on to the clients that
-// were handed such by their logs, to no others, and no other messages. (The runs'
-// servers relay messages with id 31; nobody else sends those.)
+// TestRiptideRelay: ackscope finds the messages that the server relayed to
+// clients, according to the clients' logs, and no others. In these runs all
+// messages with id 31 are relayed, and no other messages.
 func TestRiptideRelay(t *testing.T) {
 	passed, held := 0, 0
 	ripCaptures(t, []string{"u2", "t2"}, func(t *testing.T, c *ripCapture) {
@@ -43,6 +43,6 @@ func TestRiptideRelay(t *testing.T) {
 		}
 	})
 	if passed < 10 || held < 100 {
-		t.Errorf("%d ends relay, %d do not: too few to tell", passed, held)
+		t.Errorf("%d ends relay, %d do not: too few for a result", passed, held)
 	}
 }

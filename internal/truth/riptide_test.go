@@ -10,8 +10,8 @@ import (
 )
 
 // TestTruthcheckRiptide runs the Python oracle over every capture of the C#
-// library: copies, values, what was handed over and what the library took for
-// acked, against the endpoints' logs, with no flags but the schema.
+// library. It compares copies, values, deliveries and acked messages with the
+// endpoints' logs. The only flag is the schema.
 func TestTruthcheckRiptide(t *testing.T) {
 	testenv.Grid(t, "a process for each of some 90 captures")
 	python := testenv.Need(t, "python3")

@@ -39,14 +39,14 @@ type line struct {
 	Hex        string   `json:"hex"`
 	FragmentID *int     `json:"fragment_id"`
 	RTTms      float64  `json:"rtt_ms"`
-	RTT        float64  `json:"rtt"`         // of stats and final: smoothed, ms
-	PacketLoss *float64 `json:"packet_loss"` // of stats and final: percent
+	RTT        float64  `json:"rtt"`         // in stats and final: smoothed, ms
+	PacketLoss *float64 `json:"packet_loss"` // in stats and final: percent
 	Addr       string   `json:"addr"`
 	Port       int      `json:"port"`
 }
 
-// who names the log's three keys of a line: which endpoint, which of its
-// connections, what happened.
+// who is the key of a line of the log: endpoint, connection of the endpoint,
+// event.
 type who struct {
 	endpoint string
 	conn     int
@@ -60,13 +60,13 @@ type run struct {
 	server  netip.AddrPort
 	params  map[string]string
 	by      map[who][]line
-	joined  map[who]int            // by endpoint and conn: what farConn found
+	joined  map[who]int            // by endpoint and conn: the result of farConn
 	peers   map[netip.AddrPort]int // at the server: relay address -> conn
 	liar    bool                   // its receiver never clears old entries, so its acks prove nothing
 }
 
-// captureName leaves out the article's samples and yojimbo's encrypted runs, whose
-// logs are of another kind, and other protocols.
+// captureName excludes the article's samples and yojimbo's encrypted runs,
+// whose logs differ, and other protocols.
 var captureName = regexp.MustCompile(`^((?:reliable|oldreliable|plain|crc32)-.*)\.(client|server)\.pcap(ng)?\.gz$`)
 
 func readRun(t *testing.T, name string) *run {
@@ -118,7 +118,8 @@ func readRun(t *testing.T, name string) *run {
 	return r
 }
 
-// pps returns the frames a second of an endpoint: it reads and sends once in each.
+// pps returns the frames a second of an endpoint. In each frame it reads and
+// sends once.
 func (r *run) pps(endpoint string) float64 {
 	for _, key := range []string{endpoint[:1] + "pps", "pps"} {
 		if v, err := strconv.ParseFloat(r.params[key], 64); err == nil && v > 0 {
@@ -130,8 +131,8 @@ func (r *run) pps(endpoint string) float64 {
 
 func (r *run) loopback() bool { return r.params["lo"] != "" }
 
-// near finds which endpoint, and which connection of it, stands at the tap in
-// a flow between two addresses.
+// near returns the endpoint at the tap, and its connection, for a flow between
+// two addresses.
 func (r *run) near(tap string, a, b netip.AddrPort) (endpoint string, conn int, at netip.AddrPort, ok bool) {
 	for _, pair := range [][2]netip.AddrPort{{a, b}, {b, a}} {
 		one, other := pair[0], pair[1]
@@ -145,9 +146,10 @@ func (r *run) near(tap string, a, b netip.AddrPort) (endpoint string, conn int, 
 	return "", 0, netip.AddrPort{}, false
 }
 
-// farConn finds the far endpoint's number of a connection. The server numbers
-// connections by arrival and nothing in the logs joins the two, so it is the one
-// whose received packets have the sizes of those that the near end sent.
+// farConn returns the far endpoint's number of a connection. The server numbers
+// connections by arrival, and nothing in the logs connects the numbers. So
+// farConn compares the sizes of received packets with those that the near end
+// sent.
 func (r *run) farConn(near string, conn int) int {
 	k := who{endpoint: near, conn: conn}
 	if _, known := r.joined[k]; !known {
@@ -190,13 +192,13 @@ func other(endpoint string) string {
 	return "client"
 }
 
-// captured is a shipped capture that has a log and a tap in its name.
+// captured is a shipped capture with a log, and with a tap in its name.
 type captured struct {
 	path, name, tap string // name: of the run; tap: client or server
 	first, last     float64
 }
 
-// captures lists those that the oracles hold.
+// captures returns the captures that the oracles check.
 func captures(t *testing.T) (out []captured) {
 	t.Helper()
 	dir := filepath.Join(testenv.Module(t), "testdata", "pcaps")
@@ -220,8 +222,8 @@ func captures(t *testing.T) (out []captured) {
 	return out
 }
 
-// span reads the times of the first and last frame, with gopacket's readers:
-// what the log has outside of them no analyzer can know.
+// span reads the times of the first and last frame with gopacket's readers. No
+// analyzer can know what the log has outside of them.
 func (c *captured) span(t *testing.T) {
 	t.Helper()
 	data := unzip(t, c.path)
@@ -269,7 +271,7 @@ func unzip(t *testing.T, path string) []byte {
 	return data
 }
 
-// addrPort reads the contract's "ip:port" or "[ip6]:port".
+// addrPort decodes "ip:port" or "[ip6]:port".
 type addrPort struct{ netip.AddrPort }
 
 func (a *addrPort) UnmarshalText(text []byte) (err error) {
@@ -277,7 +279,7 @@ func (a *addrPort) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// decode reads JSON lines.
+// decode decodes JSON lines.
 func decode[T any](data []byte) (out []T, err error) {
 	for d := json.NewDecoder(bytes.NewReader(data)); ; {
 		var v T

@@ -28,7 +28,7 @@ type srdpLine struct {
 	ProxyPort   uint16   `json:"proxy_port"`
 }
 
-// srdpEvent is what is read of a line of `events --json`.
+// srdpEvent is the part of a line of `events --json` that the tests read.
 type srdpEvent struct {
 	Protocol   string    `json:"protocol"`
 	Time       time.Time `json:"time"`
@@ -40,7 +40,7 @@ type srdpEvent struct {
 	Certainty  string    `json:"certainty"`
 }
 
-// srdpFact is one thing that happened to one packet: the n-th of its kind.
+// srdpFact is one event of one packet: the n-th of its kind.
 type srdpFact struct {
 	at, peer netip.AddrPort
 	event    string
@@ -48,17 +48,17 @@ type srdpFact struct {
 	n        int
 }
 
-// srdpKinds are the facts that are held against the truth. What is handed over,
-// and what is refused as a duplicate, is told by the same acknowledgements.
+// srdpKinds are the facts that are compared with the truth. Deliveries and
+// refused duplicates are shown by the same acknowledgements.
 var srdpKinds = []string{"sent", "resent", "acked", "received", "duplicate"}
 
 // TestSimulatedSRDP simulates a server with several clients over a grid of
-// conditions, with the tap at either side and between, and holds what is told
-// about the endpoints against what they did: nothing certain is denied, and of an
-// endpoint at the tap nothing is missing and nothing too much.
+// conditions, with the tap at either side and between. It compares the facts
+// about the endpoints with what they did. Nothing certain may be wrong. For an
+// endpoint at the tap, no fact may be missing or additional.
 func TestSimulatedSRDP(t *testing.T) {
 	program := testenv.Ackscope(t)
-	n, stride := 0, 4 // a quarter; all of them where nothing may be left out
+	n, stride := 0, 4 // a quarter; all of them where no check may be skipped
 	switch {
 	case testing.Short():
 		stride = 19
@@ -107,8 +107,9 @@ func TestSimulatedSRDP(t *testing.T) {
 	}
 }
 
-// TestSimulatedSRDPProxies: the same of clients behind a proxy, UDP and TCP, at
-// the clients: there the proxy stands for the server.
+// TestSimulatedSRDPProxies does the same for clients behind a proxy, over UDP
+// and TCP. The tap is at the clients, where the proxy takes the place of the
+// server.
 func TestSimulatedSRDPProxies(t *testing.T) {
 	program := testenv.Ackscope(t)
 	for n, proxy := range []string{"srdp:proxy", "srdp:tcp"} {
@@ -152,7 +153,8 @@ func TestSimulatedSRDPProxies(t *testing.T) {
 	}
 }
 
-// TestSimulatedSRDPCatches plants faults: an oracle that lets them through is none.
+// TestSimulatedSRDPCatches changes the events, and checks that the oracle finds
+// each fault.
 func TestSimulatedSRDPCatches(t *testing.T) {
 	program := testenv.Ackscope(t)
 	dir := t.TempDir()
@@ -215,8 +217,8 @@ func TestSimulatedSRDPCatches(t *testing.T) {
 	}
 }
 
-// checkSRDP returns a sentence for each fact that is off. near begins the names of
-// the endpoints at the tap.
+// checkSRDP returns a sentence for each wrong fact. near is the prefix of the
+// names of endpoints at the tap.
 func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []string) {
 	addr := map[string]netip.AddrPort{}
 	for _, l := range lines {
@@ -246,48 +248,48 @@ func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []stri
 		}
 	}
 	clear(count)
-	told := map[srdpFact]srdpEvent{}
+	found := map[srdpFact]srdpEvent{}
 	spoke := map[netip.AddrPort]float64{}
 	for _, e := range events {
 		if e.Protocol != "srdp" {
-			return append(faults, fmt.Sprintf("frame %d is told as of %s", e.Frame, e.Protocol))
+			return append(faults, fmt.Sprintf("frame %d is reported as of %s", e.Frame, e.Protocol))
 		}
 		if slices.Contains(srdpKinds, e.Event) {
-			told[numbered(srdpFact{at: e.Addr.AddrPort, peer: e.Peer.AddrPort, event: e.Event, seq64: e.Sequence64})] = e
+			found[numbered(srdpFact{at: e.Addr.AddrPort, peer: e.Peer.AddrPort, event: e.Event, seq64: e.Sequence64})] = e
 		}
-		// What a side sends shows at the tap as its packets, and as its
-		// acknowledgements, by which it is told to have received.
+		// At the tap the packets of a side show what it sent. Its acknowledgements
+		// show what it received.
 		if e.Event != "acked" {
 			spoke[e.Addr.AddrPort] = max(spoke[e.Addr.AddrPort], seconds(e.Time))
 		}
 	}
-	for f, e := range told {
+	for f, e := range found {
 		t, happened := truth[f]
 		at := seconds(e.Time)
 		receipt := f.event == "received" || f.event == "duplicate"
 		switch {
 		case e.Certainty != "certain":
 			if !happened && nearby[f.at] && (f.event == "sent" || f.event == "resent") {
-				faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told in frame %d, did not happen", f.at, f.event, f.seq64,
+				faults = append(faults, fmt.Sprintf("%v %s %d (%d.), reported in frame %d, did not happen", f.at, f.event, f.seq64,
 					f.n, e.Frame))
 			}
 		case !happened:
-			faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told as certain in frame %d, did not happen", f.at, f.event,
+			faults = append(faults, fmt.Sprintf("%v %s %d (%d.), reported as certain in frame %d, did not happen", f.at, f.event,
 				f.seq64, f.n, e.Frame))
 		case receipt && t > at+0.001:
 			faults = append(faults,
-				fmt.Sprintf("%v %s %d told at %.3f, before it happened at %.3f", f.at, f.event, f.seq64, at, t))
+				fmt.Sprintf("%v %s %d reported at %.3f, before it happened at %.3f", f.at, f.event, f.seq64, at, t))
 		case f.event == "acked" && (t < at-0.001 || t > at+0.1):
-			faults = append(faults, fmt.Sprintf("%v acked %d told as of %.3f, it happened at %.3f", f.at, f.seq64, at, t))
+			faults = append(faults, fmt.Sprintf("%v acked %d reported at %.3f, it happened at %.3f", f.at, f.seq64, at, t))
 		}
 	}
 	for f, t := range truth {
-		if _, ok := told[f]; !ok && nearby[f.at] && t < spoke[f.at]-0.2 {
-			faults = append(faults, fmt.Sprintf("%v %s %d (%d.) at %.3f is not told", f.at, f.event, f.seq64, f.n, t))
+		if _, ok := found[f]; !ok && nearby[f.at] && t < spoke[f.at]-0.2 {
+			faults = append(faults, fmt.Sprintf("%v %s %d (%d.) at %.3f is not reported", f.at, f.event, f.seq64, f.n, t))
 		}
 	}
-	if len(truth) == 0 || len(told) < len(truth)/4 {
-		faults = append(faults, fmt.Sprintf("%d facts are told of %d that happened", len(told), len(truth)))
+	if len(truth) == 0 || len(found) < len(truth)/4 {
+		faults = append(faults, fmt.Sprintf("%d facts are reported of %d that happened", len(found), len(truth)))
 	}
 	slices.Sort(faults)
 	return faults

@@ -9,7 +9,8 @@ import (
 )
 
 // TestTruthcheck runs the Python oracle over every capture with a tap in its
-// name: with no flags of ackscope, so flows, dialects and taps are found by itself.
+// name. It passes no flags to ackscope, which must find flows, dialects and
+// taps by itself.
 func TestTruthcheck(t *testing.T) {
 	testenv.Grid(t, "a process for each of some 60 captures, twice")
 	python := testenv.Need(t, "python3")
@@ -26,7 +27,7 @@ func TestTruthcheck(t *testing.T) {
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		// "N hold, 0 differ": zero held would be no check.
+		// "N hold, 0 differ": a check of no facts would be worthless.
 		if last := lines[len(lines)-1]; !strings.HasSuffix(last, "hold, 0 differ") || strings.HasPrefix(last, "0 ") {
 			t.Errorf("truthcheck.py %s closed with %q", strings.Join(mode, " "), last)
 		} else {

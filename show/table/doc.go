@@ -1,5 +1,5 @@
-// Package table fits the columns of a table to a width. It knows neither styles nor
-// terminals: who prints the table measures its texts, and asks where they go.
+// Package table fits the columns of a table to a width. It knows only the
+// widths of texts; the caller prints them.
 //
 //	t := table.New([]table.Column{{Title: "#", Right: true}, {Title: "findings", Yields: 1}}, 2)
 //	t.Note(0, len("12"), false)              // each text of each row that is shown

@@ -6,48 +6,49 @@ import (
 	"unicode/utf8"
 )
 
-// Column says how a column is fitted. Widths are in columns of the terminal.
+// Column says how to fit a column. Widths are in columns of the terminal.
 type Column struct {
 	Title string
-	Right bool // its texts end where the column ends
-	Min   int  // its least width; its title's where that is more, unless Max is less
-	Max   int  // its greatest width; 0 for any
-	Fill  bool // it has what the other columns leave, and no width of its own
-	// Yields says when the column is left out where there is no room: 1 before 2, and
-	// so on; 0 for a column that always stays.
+	Right bool // align its texts to the right
+	Min   int  // least width; the title's if that is greater, unless Max is less
+	Max   int  // greatest width; 0 for any
+	Fill  bool // give it the width that the other columns leave
+	// Yields is the order in which columns are omitted if there is no room: 1
+	// first, then 2, and so on. A column with 0 always stays.
 	Yields int
-	// Needed keeps a column that has no text in any row. Others go before all else.
+	// Needed keeps a column that has no text in any row. Such columns are
+	// otherwise omitted first.
 	Needed bool
 }
 
-// Table is columns that are fitted to what their rows hold.
+// Table is a set of columns that fit the texts of their rows.
 type Table struct {
-	// Bare leaves out columns without any text, whether there is room or not.
+	// Bare omits columns without any text even if there is room.
 	Bare bool
 
 	columns []Column
 	gap     int
 	states  []state
-	yields  []int // columns that may be left out, in that order
+	yields  []int // columns that may be omitted, in that order
 	noted   bool
 }
 
 // state is what is known of a column.
 type state struct {
-	width  int  // of its widest text
-	filled bool // a row has text in it
+	width  int  // width of its widest text
+	filled bool // whether a row has text in it
 	hidden bool
 }
 
-// Place is where a column that is shown stands.
+// Place is the position of a shown column.
 type Place struct {
-	Column    int // its index
+	Column    int // index of the column
 	At, Width int
 	right     bool
 }
 
-// Start returns where a text of a width begins: at the left of its column, or so that it ends
-// where the column does.
+// Start returns the position of a text in the column, by the text's width. It
+// is at the left of the column, or at the right for a column with Right set.
 func (p Place) Start(width int) int {
 	if p.right {
 		return p.At + p.Width - width
@@ -55,7 +56,8 @@ func (p Place) Start(width int) int {
 	return p.At
 }
 
-// New makes a table without rows, with so many blanks between two columns.
+// New returns a table without rows. gap is the number of blanks between two
+// columns.
 func New(columns []Column, gap int) *Table {
 	t := &Table{columns: columns, gap: gap, states: make([]state, len(columns))}
 	for i := range columns {
@@ -67,8 +69,8 @@ func New(columns []Column, gap int) *Table {
 	return t
 }
 
-// Note takes up the text of a column in one row, by its width. An empty text may have a
-// width, such as a dash has.
+// Note records the width of the text of a column in one row. An empty text may
+// have a width, such as a dash.
 func (t *Table) Note(column, width int, empty bool) {
 	x := &t.states[column]
 	x.width = max(x.width, width)
@@ -76,7 +78,7 @@ func (t *Table) Note(column, width int, empty bool) {
 	t.noted = true
 }
 
-// width returns the width of a column that is shown.
+// width returns the width of a shown column.
 func (t *Table) width(i int) int {
 	c := &t.columns[i]
 	if c.Fill {
@@ -89,12 +91,12 @@ func (t *Table) width(i int) int {
 	return w
 }
 
-// shown reports whether a column is.
+// shown reports whether a column is shown.
 func (t *Table) shown(i int) bool {
 	return !t.states[i].hidden && (!t.Bare || t.states[i].filled)
 }
 
-// Total is the width of the columns that are shown, with the gaps between them.
+// Total returns the width of the shown columns with the gaps between them.
 func (t *Table) Total() int {
 	total := -t.gap
 	for i := range t.columns {
@@ -105,15 +107,15 @@ func (t *Table) Total() int {
 	return max(total, 0)
 }
 
-// Fit leaves out columns until the others fit a width: those without any text, then those
-// that yield first. A wide one that had to go may have made room for narrower ones, which
-// stay then.
+// Fit omits columns until the others fit a width. Columns without any text go
+// first, then the others in the order of Yields. When a wide column has gone,
+// narrower columns that fit again come back.
 func (t *Table) Fit(width int) {
 	for i := range t.states {
 		t.states[i].hidden = false
 	}
 	for i := range t.columns {
-		if t.vain(i) && t.Total() > width {
+		if t.omittable(i) && t.Total() > width {
 			t.states[i].hidden = true
 		}
 	}
@@ -124,7 +126,7 @@ func (t *Table) Fit(width int) {
 		t.states[i].hidden = true
 	}
 	for _, i := range slices.Backward(t.yields) {
-		if x := &t.states[i]; x.hidden && !t.vain(i) {
+		if x := &t.states[i]; x.hidden && !t.omittable(i) {
 			x.hidden = false
 			x.hidden = t.Total() > width
 		}
@@ -132,10 +134,10 @@ func (t *Table) Fit(width int) {
 	t.fill(width)
 }
 
-// vain reports whether a column without text may go.
-func (t *Table) vain(i int) bool { return t.noted && !t.states[i].filled && !t.columns[i].Needed }
+// omittable reports whether a column has no text and may be omitted.
+func (t *Table) omittable(i int) bool { return t.noted && !t.states[i].filled && !t.columns[i].Needed }
 
-// fill gives the columns that fill what the others leave.
+// fill widens the columns with Fill set to use the remaining width.
 func (t *Table) fill(width int) {
 	rest := width
 	for i := range t.columns {
@@ -150,7 +152,7 @@ func (t *Table) fill(width int) {
 	}
 }
 
-// Places returns the columns that are shown, from left to right.
+// Places returns the positions of the shown columns, from left to right.
 func (t *Table) Places() []Place {
 	places := make([]Place, 0, len(t.columns))
 	at := 0

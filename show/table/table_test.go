@@ -40,10 +40,10 @@ func TestTable(t *testing.T) {
 		want  string
 	}{
 		{80, " 1  gaffer         2.5%  -\n12  riptide/2.1       -  -\n"},
-		// The column that says nothing goes first, though another yields before it.
+		// The column without text goes first, although another has a lower Yields.
 		{24, " 1  gaffer         2.5%\n12  riptide/2.1       -\n"},
 		{22, " 1  gaffer\n12  riptide/2.1\n"},
-		// Where the wide one has to go the narrow one stays.
+		// When the wide column goes, the narrow one stays.
 		{12, " 1    2.5%\n12       -\n"},
 		{3, " 1\n12\n"},
 		{0, " 1\n12\n"},
@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A table without rows keeps its heads where they have room.
+// A table without rows keeps its titles if they fit.
 func TestTableWithoutRows(t *testing.T) {
 	table := New([]Column{{Title: "one"}, {Title: "two", Yields: 1}}, 1)
 	if table.Fit(7); len(table.Places()) != 2 {
@@ -69,7 +69,7 @@ func TestTableWithoutRows(t *testing.T) {
 	}
 }
 
-// What has no text is left out of a bare table, and stays where it is needed.
+// A bare table omits a column without text, unless the column is needed.
 func TestEmptyColumns(t *testing.T) {
 	table := New([]Column{{Title: "a"}, {Title: "b"}, {Title: "c"}}, 1)
 	table.Bare = true
@@ -82,7 +82,7 @@ func TestEmptyColumns(t *testing.T) {
 	}
 }
 
-// A column that fills has what the others leave.
+// A column with Fill has the width that the others leave.
 func TestFill(t *testing.T) {
 	table := New([]Column{{Min: 5, Max: 5, Right: true}, {Fill: true}, {Min: 3, Max: 3}}, 1)
 	table.Fit(20)

@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Browser is one user's way through a capture: the view, flow and packet that are shown,
-// the filter, the places left before, and what was told last.
+// Browser is one user's position in a capture: the view, flow and packet on
+// screen, the filter, the places visited before, and the last notice.
 type Browser struct {
 	Store  *store.Store
 	Table  *filter.Table // the fields that filters know
@@ -20,23 +20,23 @@ type Browser struct {
 	W, H   int // columns and rows of the whole screen
 
 	View View
-	Flow int // the one that is open; 0 for all packets
+	Flow int // the open flow; 0 for all packets
 	Selection
 	Marks map[rune]Place
 	Text  draw.Pager // state, autopsy, help and explanations, as lines
 
-	// Picked gives the flow at the cursor of the flows; nil for none.
+	// Picked returns the flow at the cursor of the flow list, or nil.
 	Picked func(*Browser) *analyze.Flow
 
-	Note string // told in the last line until the next key
-	Bad  bool   // it tells what went wrong
+	Note string // shown in the last line until the next key
+	Bad  bool   // whether Note is an error
 
-	back   []Place
-	job    *job
-	asking *store.Reader // of frames that a filter asks for in views that list none
+	back         []Place
+	job          *job
+	filterReader *store.Reader // reads frames for filters in views that list no packets
 }
 
-// New begins at the flows of a capture.
+// New returns a browser that shows the list of flows.
 func New(s *store.Store, t *filter.Table, l *Layout) *Browser {
 	return &Browser{
 		Store: s, Table: t, Layout: l, W: 80, H: 24, Selection: Selection{Selected: -1}, Marks: map[rune]Place{},
@@ -44,27 +44,27 @@ func New(s *store.Store, t *filter.Table, l *Layout) *Browser {
 	}
 }
 
-// Say tells something in the last line.
+// Say shows a notice in the last line.
 func (br *Browser) Say(format string, args ...any) {
 	br.Note, br.Bad = fmt.Sprintf(format, args...), false
 }
 
-// Fail tells what went wrong.
+// Fail shows an error in the last line.
 func (br *Browser) Fail(format string, args ...any) {
 	br.Note, br.Bad = fmt.Sprintf(format, args...), true
 }
 
-// Place is a place to come back to.
+// Place is a position that the user can return to.
 type Place struct {
 	View  View
 	Flow  int
 	Entry int
 }
 
-// Here is the present place.
+// Here returns the current place.
 func (br *Browser) Here() Place { return Place{br.View, br.Flow, br.Selected} }
 
-// Leave remembers the present place, to come back to.
+// Leave pushes the current place onto the history, which keeps the last 100.
 func (br *Browser) Leave() {
 	if n := len(br.back); n > 0 && br.back[n-1] == br.Here() {
 		return
@@ -83,7 +83,7 @@ func (br *Browser) Show(v View) {
 	br.View, br.Text.List = v, draw.List{}
 }
 
-// GoTo puts everything as it was at a place.
+// GoTo restores a place.
 func (br *Browser) GoTo(p Place) {
 	br.View = p.View
 	br.OpenFlow(p.Flow)
@@ -92,12 +92,12 @@ func (br *Browser) GoTo(p Place) {
 	}
 }
 
-// Open shows the packets of a flow, or all of them for 0.
+// Open shows the packets of one flow, or of all flows for 0.
 func (br *Browser) Open(flow int) {
 	br.Leave()
 	if br.Flow != flow || br.View == Flows {
 		br.Flow = flow
-		br.Sift()
+		br.Refilter()
 		if f := br.Opened(); f != nil && (br.Selected < 0 || br.Store.FlowID(br.Selected) != flow) {
 			if n, ok := br.Store.Find(f.FirstRef); ok {
 				br.Selected = n
@@ -107,20 +107,23 @@ func (br *Browser) Open(flow int) {
 	br.View = Packets
 }
 
-// OpenFlow has the packets of a flow shown, or all of them for 0, in the present view.
+// OpenFlow selects one flow, or all flows for 0, and keeps the current view.
 func (br *Browser) OpenFlow(flow int) {
 	if br.Flow != flow {
 		br.Flow = flow
-		br.Sift()
+		br.Refilter()
 	}
 }
 
-// Opened is the flow that is open; nil for none.
+// Opened returns the open flow, or nil.
 func (br *Browser) Opened() *analyze.Flow { return br.Store.Flow(br.Flow) }
 
-// Focus is the flow that views of one flow show: the open one, else that of the
-// selected packet, else the one at the cursor of the flows, else the only one
-// that has a protocol.
+// Focus returns the flow that the views of one flow show. It takes the first
+// that exists:
+//
+//  1. the open flow
+//  2. the selected packet's flow, except in the list of flows
+//  3. what Picked returns
 func (br *Browser) Focus() *analyze.Flow {
 	if f := br.Opened(); f != nil {
 		return f
@@ -133,7 +136,7 @@ func (br *Browser) Focus() *analyze.Flow {
 	return br.Picked(br)
 }
 
-// Jump goes to a packet, and can be taken back.
+// Jump selects a packet. JumpBack undoes it.
 func (br *Browser) Jump(n int) {
 	if n < 0 || n >= br.Store.Len() {
 		soFar := " so far"
@@ -155,7 +158,7 @@ func (br *Browser) Jump(n int) {
 	}
 }
 
-// JumpRef goes to a frame.
+// JumpRef selects the packet of a frame.
 func (br *Browser) JumpRef(ref machine.Ref) {
 	n, ok := br.Store.Find(ref)
 	if ref == 0 || !ok {
@@ -165,8 +168,8 @@ func (br *Browser) JumpRef(ref machine.Ref) {
 	br.Jump(n)
 }
 
-// Back closes the view and goes where it was opened from; to the flows from anywhere
-// else.
+// Back closes the view and returns to the view that opened it, or else to the
+// flows.
 func (br *Browser) Back() {
 	p, ok := br.cameFrom()
 	if !ok {
@@ -177,10 +180,10 @@ func (br *Browser) Back() {
 	br.OpenFlow(p.Flow)
 }
 
-// cameFrom returns where the view was opened from, and forgets what lies behind that.
-// Views that show a packet or a flow in another way stand beside each other: what
-// was opened from one of them replaces it. A packet that a finding, a message or a
-// divergence led to goes back to that.
+// cameFrom returns the place that opened the view, and drops the history from
+// there on. It skips views that show the same packet or flow in another way:
+// they replace each other. From the packets it returns to the finding, message
+// or divergence that led there.
 func (br *Browser) cameFrom() (Place, bool) {
 	for n := len(br.back) - 1; n >= 0; n-- {
 		p := br.back[n]
@@ -193,7 +196,7 @@ func (br *Browser) cameFrom() (Place, bool) {
 	return Place{}, false
 }
 
-// JumpBack goes where the last jump began.
+// JumpBack returns to where the last jump began.
 func (br *Browser) JumpBack() {
 	n := len(br.back)
 	if n == 0 {
@@ -205,7 +208,7 @@ func (br *Browser) JumpBack() {
 	br.GoTo(p)
 }
 
-// SelectedFrame names the selected packet's frame.
+// SelectedFrame returns the frame number of the selected packet, or "–".
 func (br *Browser) SelectedFrame() string {
 	if n := br.Selected; n >= 0 && n < br.Store.Len() {
 		return br.Store.FrameAt(n)

@@ -1,5 +1,5 @@
-// Package browser is where a user is in a capture: which view, flow and packet, by which
-// filter, and the way back. It knows no screen.
+// Package browser holds a user's position in a capture: view, flow, packet,
+// filter, and the way back.
 //
 //	br := browser.New(store, table, &browser.Layout{})
 //	br.Open(1)                   // the packets of flow 1
@@ -7,5 +7,6 @@
 //	br.JumpSettled()             // to the packet that acked this one; br.JumpBack() returns
 //	br.Say("marked frame %s", br.SelectedFrame())
 //
-// Screens read it and move it by its methods. Everything wants the store's lock held.
+// Screens read it and change it through its methods. The caller of any method
+// holds the store's lock. The package does not draw.
 package browser

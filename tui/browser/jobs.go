@@ -1,12 +1,12 @@
 package browser
 
-// job is a search along the capture that goes on in the background.
+// job is a search along the capture that runs in the background.
 type job struct {
-	from Place // a user who has moved on does not wait for it
+	from Place // the job ends when the user has moved on
 	over bool
 }
 
-// EndJob stops the search that goes on; false where there is none.
+// EndJob stops the running job. It returns false when there is none.
 func (br *Browser) EndJob() bool {
 	if br.job == nil || br.job.over {
 		return false
@@ -15,9 +15,9 @@ func (br *Browser) EndJob() bool {
 	return true
 }
 
-// GoOn runs step, which reports whether it is through with its work, until then:
-// at once where a share is enough, else in the background.
-func (br *Browser) GoOn(what string, step func() bool) {
+// RunJob calls step until it returns true. The first call is made at once; the
+// others run in the background.
+func (br *Browser) RunJob(what string, step func() bool) {
 	br.EndJob()
 	if step() {
 		return
@@ -30,7 +30,7 @@ func (br *Browser) GoOn(what string, step func() bool) {
 		s.Parts(func() bool {
 			s.Turn()
 			j.over = j.over || j.from != br.Here() || step()
-			s.Poke()
+			s.Redraw()
 			return !j.over
 		})
 	})

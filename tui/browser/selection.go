@@ -8,59 +8,59 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Selection is which packets are shown, and which of them is selected.
+// Selection says which packets are shown, and which one is selected.
 type Selection struct {
-	Selected int            // entry; -1 before there is one
-	Follow   bool           // stay at the newest packet
-	Filter   *filter.Filter // nil for none
-	Sieve    *store.Sieve   // nil while every packet is shown
-	Sifts    int            // how often another one was begun
+	Selected  int              // entry; -1 before there is one
+	Follow    bool             // stay at the newest packet
+	Filter    *filter.Filter   // nil for none
+	FilterJob *store.FilterJob // nil while every packet is shown
+	Refilters int              // counts the filter jobs started; a screen compares it to see a change
 }
 
-// SetFilter has what passes a filter shown; nil for everything.
+// SetFilter shows only the packets that pass a filter; nil shows all.
 func (br *Browser) SetFilter(f *filter.Filter) {
 	br.Filter = f
-	br.Sift()
+	br.Refilter()
 }
 
-// Sift begins a new search for what is to be shown.
-func (br *Browser) Sift() {
-	if br.Sieve != nil {
-		br.Sieve.Close()
-		br.Sieve = nil
+// Refilter restarts the search for the packets to show.
+func (br *Browser) Refilter() {
+	if br.FilterJob != nil {
+		br.FilterJob.Close()
+		br.FilterJob = nil
 	}
 	if br.Flow != 0 || br.Filter != nil {
-		br.Sieve = br.Store.Sift(br.Flow, br.Filter)
+		br.FilterJob = br.Store.StartFilter(br.Flow, br.Filter)
 	}
-	br.Sifts++
+	br.Refilters++
 }
 
-// Rows is how many packets are shown so far.
+// Rows returns the number of packets shown so far.
 func (br *Browser) Rows() int {
-	if br.Sieve == nil {
+	if br.FilterJob == nil {
 		return br.Store.Len()
 	}
-	return br.Sieve.Rows()
+	return br.FilterJob.Rows()
 }
 
 // EntryOf returns the entry of a row.
 func (br *Browser) EntryOf(row int) (int, bool) {
-	if br.Sieve == nil {
+	if br.FilterJob == nil {
 		return row, row >= 0 && row < br.Store.Len()
 	}
-	return br.Sieve.Entry(row)
+	return br.FilterJob.Entry(row)
 }
 
-// RowOf returns the row of an entry, or of the next one that is shown.
+// RowOf returns the row of an entry, or of the next entry shown.
 func (br *Browser) RowOf(entry int) int {
-	if br.Sieve == nil {
+	if br.FilterJob == nil {
 		return entry
 	}
-	return br.Sieve.Row(entry)
+	return br.FilterJob.Row(entry)
 }
 
-// Settle puts the selection in step with what has come: it is an entry, so rows that
-// come in before it do not move it.
+// Settle updates the selection after packets have arrived. The selection is an
+// entry, so rows inserted before it do not move it.
 func (br *Browser) Settle() {
 	if n := br.Rows(); br.Follow && n > 0 {
 		br.Selected, _ = br.EntryOf(n - 1)
@@ -70,12 +70,12 @@ func (br *Browser) Settle() {
 			br.Selected = first
 		}
 	}
-	br.GiveWay(br.SelectedRow())
+	br.SkipHidden(br.SelectedRow())
 }
 
-// GiveWay selects the packet of a row where the filter hides the one that is selected.
-func (br *Browser) GiveWay(row int) {
-	if e, ok := br.EntryOf(row); ok && br.Sieve != nil && br.Sieve.Refused(br.Selected) {
+// SkipHidden selects the packet of a row if the filter hides the selected packet.
+func (br *Browser) SkipHidden(row int) {
+	if e, ok := br.EntryOf(row); ok && br.FilterJob != nil && br.FilterJob.Refused(br.Selected) {
 		br.Selected = e
 	}
 }
@@ -87,10 +87,10 @@ func (br *Browser) SelectRow(row int) {
 	}
 }
 
-// SelectedRow is the row of the selected packet.
+// SelectedRow returns the row of the selected packet.
 func (br *Browser) SelectedRow() int { return br.RowOf(max(br.Selected, 0)) }
 
-// MoveBy selects the packet so many rows on.
+// MoveBy moves the selection by rows.
 func (br *Browser) MoveBy(by int) {
 	n := br.Rows()
 	if n == 0 {
@@ -102,7 +102,7 @@ func (br *Browser) MoveBy(by int) {
 	}
 }
 
-// Step goes by so many packets of the selected packet's flow.
+// Step moves the selection by packets of the selected packet's flow.
 func (br *Browser) Step(by int) {
 	f := br.Focus()
 	if f == nil {
@@ -114,13 +114,13 @@ func (br *Browser) Step(by int) {
 		way, left = -1, -by
 	}
 	at, n := br.Selected, br.Selected
-	br.GoOn("stepping", func() bool {
+	br.RunJob("stepping", func() bool {
 		for left > 0 {
 			next, how := br.Store.Beside(f, n, way)
-			if n = next; how == store.ReachLater {
+			if n = next; how == store.StepLater {
 				return false
 			}
-			if how == store.ReachEnd {
+			if how == store.StepEnd {
 				br.Say("the flow's %s packet", map[int]string{1: "last", -1: "first"}[way])
 				break
 			}
@@ -132,7 +132,7 @@ func (br *Browser) Step(by int) {
 	})
 }
 
-// ToggleFollow stays at the newest packet, or no longer.
+// ToggleFollow starts or stops following the newest packet.
 func (br *Browser) ToggleFollow() {
 	br.Follow = !br.Follow
 	if br.Follow {
@@ -142,7 +142,7 @@ func (br *Browser) ToggleFollow() {
 	}
 }
 
-// StepToEnd selects the last packet of the flow, or its first where way is below 0.
+// StepToEnd selects the flow's last packet, or its first when way is negative.
 func (br *Browser) StepToEnd(way int) {
 	f := br.Focus()
 	if f == nil {
@@ -157,8 +157,8 @@ func (br *Browser) StepToEnd(way int) {
 	}
 }
 
-// Change goes to the next packet of the flow at which a window changes by more
-// than what was sent and received.
+// Change selects the by-th next packet of the flow that shows more than itself
+// sent and received: an ack, a loss, a finding. A negative by goes back.
 func (br *Browser) Change(by int) {
 	f := br.Focus()
 	if f == nil {
@@ -169,13 +169,13 @@ func (br *Browser) Change(by int) {
 	if by < 0 {
 		way, by = -1, -by
 	}
-	br.GoOn("looking for a change", func() bool {
+	br.RunJob("looking for a change", func() bool {
 		for by > 0 {
 			next, how := br.Store.Beside(f, n, way)
-			if n = next; how == store.ReachLater {
+			if n = next; how == store.StepLater {
 				return false
 			}
-			if how == store.ReachEnd {
+			if how == store.StepEnd {
 				br.Say("no further change")
 				return true
 			}
@@ -188,7 +188,7 @@ func (br *Browser) Change(by int) {
 	})
 }
 
-// JumpSettled goes to the packet that settled what became of this one.
+// JumpSettled selects the packet that settled the fate of the selected one.
 func (br *Browser) JumpSettled() {
 	n := br.Selected
 	if n < 0 || n >= br.Store.Len() {
@@ -211,7 +211,7 @@ func (br *Browser) JumpSettled() {
 	}
 }
 
-// JumpAbout goes to the packet that an event of this one is about.
+// JumpAbout selects the packet that an event of the selected packet refers to.
 func (br *Browser) JumpAbout(kind machine.EventKind) {
 	r, err := br.Store.SettledAt(br.Selected)
 	if err != nil {
@@ -232,8 +232,8 @@ func (br *Browser) JumpAbout(kind machine.EventKind) {
 	br.Fail("this packet's header settles nothing")
 }
 
-// JumpFreed goes to the first packet of a message whose life ended here after it
-// was held back.
+// JumpFreed selects the first packet of a message that was held back and whose
+// life ended at the selected packet.
 func (br *Browser) JumpFreed() {
 	r, err := br.Store.SettledAt(br.Selected)
 	if err != nil {

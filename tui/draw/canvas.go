@@ -10,32 +10,32 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Canvas is a rectangle of the screen to draw in; what does not fit is cut.
+// Canvas is a rectangle of the screen. It clips what does not fit.
 type Canvas struct {
 	screen     tcell.Screen
 	theme      *Theme
-	x, y, W, H int // of the screen: where it begins, and its size, in cells
+	x, y, W, H int // its origin on the screen and its size, in cells
 }
 
-// NewCanvas returns the whole of a screen.
+// NewCanvas returns a canvas of the whole screen.
 func NewCanvas(screen tcell.Screen, t *Theme) Canvas {
 	w, h := screen.Size()
 	return Canvas{screen, t, 0, 0, w, h}
 }
 
-// ShowCursor shows the terminal's cursor at a place of the canvas.
+// ShowCursor shows the terminal's cursor at a position of the canvas.
 func (c Canvas) ShowCursor(x, y int) { c.screen.ShowCursor(c.x+x, c.y+y) }
 
-// HideCursor shows none.
+// HideCursor hides the terminal's cursor.
 func (c Canvas) HideCursor() { c.screen.HideCursor() }
 
-// Part returns a rectangle within the canvas.
+// Part returns a rectangle of the canvas.
 func (c Canvas) Part(x, y, w, h int) Canvas {
 	x, y = min(max(x, 0), c.W), min(max(y, 0), c.H)
 	return Canvas{c.screen, c.theme, c.x + x, c.y + y, max(min(w, c.W-x), 0), max(min(h, c.H-y), 0)}
 }
 
-// Fill paints a row in a role.
+// Fill paints a row in the style of a role.
 func (c Canvas) Fill(y int, r Role) {
 	if y < 0 || y >= c.H {
 		return
@@ -45,15 +45,15 @@ func (c Canvas) Fill(y int, r Role) {
 	}
 }
 
-// RuneWidth is how many columns a rune takes.
+// RuneWidth returns how many columns a rune occupies.
 func RuneWidth(r rune) int {
 	if r < 0x300 || r >= 0x2010 && r < 0x2e80 {
-		return 1 // Latin, and the punctuation, arrows and boxes that we draw
+		return 1 // Latin, and the punctuation, arrows and boxes that the screens use
 	}
 	return tview.TaggedStringWidth(string(r))
 }
 
-// TextWidth is how many columns a text takes.
+// TextWidth returns how many columns a text occupies.
 func TextWidth(s string) (n int) {
 	for _, r := range s {
 		n += RuneWidth(r)
@@ -61,8 +61,8 @@ func TextWidth(s string) (n int) {
 	return n
 }
 
-// Text writes s at (x, y) and gives the column after it. What is cut ends in …,
-// what a terminal would obey is escaped.
+// Text writes s at (x, y) and returns the column after it. Clipped text ends in
+// "…". Control characters are escaped.
 func (c Canvas) Text(x, y int, r Role, s string) int { return c.styled(x, y, c.theme.styles[r], s) }
 
 func (c Canvas) styled(x, y int, style tcell.Style, s string) int {
@@ -89,11 +89,11 @@ func (c Canvas) styled(x, y int, style tcell.Style, s string) int {
 // Right writes s so that it ends at column end.
 func (c Canvas) Right(end, y int, r Role, s string) { c.Text(end-TextWidth(s), y, r, s) }
 
-// sgrRoles are what the styles of package show mean here.
+// sgrRoles maps the SGR codes of package show to roles.
 var sgrRoles = map[string]Role{"1": Bold, "2": Dim, "31": Error, "33": Warn, "36": SideA, "35": SideB, "0": Text}
 
-// SGR writes text that carries styles as SGR sequences. over, where it is not
-// Text, is used for all of it.
+// SGR writes text that contains SGR sequences. A role over other than Text
+// replaces them all.
 func (c Canvas) SGR(x, y int, over Role, s string) {
 	r := Text
 	for s != "" {
@@ -121,7 +121,7 @@ func (c Canvas) SGR(x, y int, over Role, s string) {
 	}
 }
 
-// Rule draws the line above a pane, with its title.
+// Rule draws the line above a pane, and its title.
 func (c Canvas) Rule(y int, title string, focused bool) {
 	r := Title
 	if focused {

@@ -1,5 +1,4 @@
-// Package draw puts text, lists and dots on the cells of a terminal. It knows cells
-// and no packets.
+// Package draw puts text, lists and dots on the cells of a terminal.
 //
 //	c := draw.NewCanvas(screen, theme)
 //	c.Rule(0, "packets", true)
@@ -7,6 +6,7 @@
 //	row.Text(1, 0, draw.SideA, "10.0.0.1:40000")
 //	row.Right(c.W, 0, draw.Dim, "of 2,387")
 //
-// What a piece of text means is its Role; a Theme says what that looks like. What does
-// not fit its canvas is cut, and what a terminal would obey is escaped.
+// A Role says what a piece of text means. A Theme gives each role a style. A
+// canvas clips what does not fit, and escapes control characters. The package
+// does not know packets.
 package draw

@@ -2,16 +2,16 @@ package draw
 
 import "fmt"
 
-// Pager is lines that are read, with where one reads.
+// Pager is a text of lines and the reader's position in it.
 type Pager struct {
 	Lines []string
 	List  List
 }
 
-// Scroll shows other lines.
+// Scroll moves the window by lines.
 func (p *Pager) Scroll(by int) { p.List.Scroll(by, len(p.Lines)) }
 
-// Draw draws the lines that fit, and how many more there are.
+// Draw draws the lines that fit, and the number of lines below them.
 func (p *Pager) Draw(c Canvas) {
 	l := &p.List
 	l.Height = max(c.H, 1)

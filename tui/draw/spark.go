@@ -7,11 +7,11 @@ import (
 	"github.com/ackscope/ackscope/scale"
 )
 
-// sparks are the heights of a bar that is one cell wide.
+// sparks are the heights of a bar, one cell wide.
 var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
-// Sparkline draws counts as bars, each one cell wide, against the largest of them; of none
-// a blank.
+// Sparkline draws counts as bars of one cell each, scaled to the largest count.
+// A count of 0 is a blank.
 func Sparkline[T int | uint32](counts []T) string {
 	if len(counts) == 0 {
 		return ""

@@ -8,36 +8,36 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Role is what a piece of text means; a theme says what it looks like. No
-// meaning hangs on colour alone: a letter or a glyph always says the same.
+// Role is the meaning of a piece of text. A theme gives it a style. Colour
+// alone carries no meaning: a letter or glyph always shows the same.
 type Role uint8
 
-// The roles. A side's colour is the same on every screen.
+// The roles. A side has the same colour on every screen.
 const (
-	Text Role = iota // what is read first
-	Dim              // what is read when it is looked for
+	Text Role = iota // main text
+	Dim              // secondary text
 	Bold
-	Title    // of a pane
-	Focus    // of the pane that has the keys
+	Title    // title of a pane
+	Focus    // title of the pane that has the keys
 	Bar      // top and bottom lines
 	Selected // the row at the cursor
-	Error    // a finding that is an error; what failed, was lost, never came
-	Warn     // a finding that is a warning; what was sent again
-	Note     // a finding that is a note; what was told last
-	Good     // what is valid, acked, conforms
+	Error    // a finding that is an error; a failure; a lost packet
+	Warn     // a finding that is a warning; a packet sent again
+	Note     // a finding that is a note; the last notice
+	Good     // valid, acked, conforming
 	SideA
 	SideB
 	Key     // a key in a hint
 	Lit     // bytes of the selected field
-	Settled // the fate of a packet that was acked
-	Mark    // marks of the user, what is typed of a command
+	Settled // the fate of an acked packet
+	Mark    // the user's marks, and the command being typed
 	roles
 )
 
-// look is a role's colours: for terminals of 256 and more as RGB, for those of
-// sixteen by name.
+// look is the style of a role: RGB for terminals of 256 and more colours, names
+// for those of 16.
 type look struct {
-	fg, bg     int32 // RGB; -1 for the terminal's own
+	fg, bg     int32 // RGB; plain for the terminal's own
 	fg16, bg16 tcell.Color
 	attributes tcell.AttrMask
 }
@@ -87,7 +87,7 @@ var light = [roles]look{
 	Mark:     {0xa3168a, plain, tcell.ColorPurple, plain6, tcell.AttrBold},
 }
 
-// mono is for NO_COLOR and terminals without colours.
+// mono is the theme for NO_COLOR and for terminals without colours.
 var mono = map[Role]tcell.AttrMask{
 	Bold: tcell.AttrBold, Focus: tcell.AttrBold | tcell.AttrUnderline, Bar: tcell.AttrReverse,
 	Selected: tcell.AttrReverse | tcell.AttrBold,
@@ -95,16 +95,17 @@ var mono = map[Role]tcell.AttrMask{
 	Title: tcell.AttrBold,
 }
 
-// Theme is the styles of all roles on one terminal.
+// Theme holds the style of every role on one terminal.
 type Theme struct {
 	Name   string
 	styles [roles]tcell.Style
 }
 
-// Themes lists the names that :theme takes.
+// Themes lists the names that :theme accepts.
 var Themes = []string{"dark", "light", "mono"}
 
-// NewTheme makes a theme for a terminal of so many colours.
+// NewTheme returns the named theme for a terminal of so many colours. It
+// returns an error for an unknown name.
 func NewTheme(name string, colors int) (*Theme, error) {
 	t := &Theme{Name: name}
 	if os.Getenv("NO_COLOR") != "" || colors < 8 {
@@ -141,8 +142,8 @@ func NewTheme(name string, colors int) (*Theme, error) {
 	return t, nil
 }
 
-// TerminalTheme guesses by COLORFGBG, which some terminals set, whether the
-// background is light.
+// TerminalTheme returns "light" or "dark". It reads COLORFGBG, which some
+// terminals set.
 func TerminalTheme() string {
 	v := os.Getenv("COLORFGBG")
 	switch v[strings.LastIndexByte(v, ';')+1:] {

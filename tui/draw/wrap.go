@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// WrapLine breaks a line that may carry styles at blanks, so that each part takes at
-// most so many columns. What goes on stands below the last column of the line, as
-// wide blanks part it.
+// WrapLine breaks a line at blanks into parts of at most width columns. The
+// line may contain styles. Two blanks separate columns of a line: a
+// continuation is indented to its last column.
 func WrapLine(line string, width int) (out []string) {
 	if TextWidth(StripStyles(line)) <= width || width < 20 {
 		return []string{line}
@@ -18,7 +18,7 @@ func WrapLine(line string, width int) (out []string) {
 		indent = TextWidth(plain[:i]) + 2
 	}
 	indent = min(indent, width/2)
-	style, columns, blank := "", 0, -1 // blank: where the part may end
+	style, columns, blank := "", 0, -1 // blank: where the part may end; -1 for nowhere
 	start, hang := 0, ""
 	for i := 0; i < len(line); {
 		if line[i] == 0x1b {
@@ -46,7 +46,7 @@ func WrapLine(line string, width int) (out []string) {
 	return append(out, hang+line[start:])
 }
 
-// StripStyles takes SGR sequences out.
+// StripStyles removes SGR sequences.
 func StripStyles(s string) string {
 	var b strings.Builder
 	for {
@@ -63,7 +63,7 @@ func StripStyles(s string) string {
 	}
 }
 
-// PadRight fills a text with blanks up to so many columns.
+// PadRight pads a text with blanks to n columns.
 func PadRight(s string, n int) string {
 	if w := TextWidth(s); w < n {
 		return s + strings.Repeat(" ", n-w)
@@ -71,7 +71,7 @@ func PadRight(s string, n int) string {
 	return s
 }
 
-// Cut shortens a text to so many columns.
+// Cut shortens a text to n columns, the last of which is then "…".
 func Cut(s string, n int) string {
 	if TextWidth(s) <= n {
 		return s

@@ -12,18 +12,19 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Autopsy is the view of how a connection ended.
+// Autopsy shows how a connection ended.
 type Autopsy struct {
-	word WordAutopsy
-	page *autopsyPage // the one that is shown, or being written; nil for none
+	describe AutopsyFunc
+	page     *autopsyPage // on screen, or being written; nil for none
 	lines
 }
 
-// WordAutopsy words how a connection ended, from its records, which each hands to a sink;
-// it gives nothing for one that had not ended by the instant end.
-type WordAutopsy = func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string
+// AutopsyFunc describes how a connection ended, in lines of text. It calls each
+// to receive the connection's records. It returns no lines for a connection
+// that had not ended by the instant end.
+type AutopsyFunc = func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string
 
-// Enter does nothing: there is nothing behind the page.
+// Enter does nothing: a page has nothing to open.
 func (*Autopsy) Enter(*browser.Browser) {}
 
 // Draw draws the page of the flow in focus.
@@ -41,24 +42,24 @@ func (a *Autopsy) Draw(br *browser.Browser, c draw.Canvas) {
 	br.Text.Draw(c.Part(1, 1, c.W-1, c.H-1))
 }
 
-// autopsyPage is the page of one flow. It is written in the background and kept
-// while nothing changes it.
+// autopsyPage is the page of one flow. It is written in the background, and
+// kept until another flow or run replaces it.
 type autopsyPage struct {
 	flow  int
 	pass  int
 	lines []string
 	done  bool
-	stop  bool // nobody waits for it any more
+	stop  bool // another page has replaced it
 }
 
-// autopsyMost bounds the packets that are walked for a page.
+// autopsyMost limits the packets that are stepped over for a page.
 const autopsyMost = 2_000_000
 
-// write makes the page. The lock is let go between stretches of the walk.
-func (p *autopsyPage) write(s *store.Store, f *analyze.Flow, word WordAutopsy) {
+// write writes the page. It releases the lock after each batch of the walk.
+func (p *autopsyPage) write(s *store.Store, f *analyze.Flow, describe AutopsyFunc) {
 	s.Lock()
 	defer s.Unlock()
-	lines := word(f, s.Last(), func(sink analyze.Sink) {
+	lines := describe(f, s.Last(), func(sink analyze.Sink) {
 		w, err := s.Walk(f, 0)
 		if err != nil {
 			return
@@ -77,10 +78,10 @@ func (p *autopsyPage) write(s *store.Store, f *analyze.Flow, word WordAutopsy) {
 	})
 	if len(lines) == 0 {
 		lines = append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""},
-			p.lastWords(s, f)...)
+			p.lastSeen(s, f)...)
 	}
 	p.lines, p.done = lines, true
-	s.Poke()
+	s.Redraw()
 }
 
 // text returns the page of the flow in focus.
@@ -89,7 +90,7 @@ func (a *Autopsy) text(br *browser.Browser) []string {
 	switch {
 	case f == nil:
 		return []string{"\x1b[2mno flow here\x1b[0m"}
-	case a.word == nil || f.Protocol == nil || f.Protocol.NewTracker == nil:
+	case a.describe == nil || f.Protocol == nil || f.Protocol.NewTracker == nil:
 		return []string{"\x1b[2mnothing is known of how connections of this flow's protocol end\x1b[0m"}
 	case !br.Store.Settled() && !br.Store.Growing():
 		return []string{"\x1b[2mthe capture is being read: " + br.Store.Progress() + "\x1b[0m"}
@@ -101,7 +102,7 @@ func (a *Autopsy) text(br *browser.Browser) []string {
 		}
 		p = &autopsyPage{flow: f.ID, pass: br.Store.Pass()}
 		a.page = p
-		br.Store.Work(func() { p.write(br.Store, f, a.word) })
+		br.Store.Work(func() { p.write(br.Store, f, a.describe) })
 	}
 	if !p.done {
 		return []string{"\x1b[2mlooking through the connection …\x1b[0m"}
@@ -109,9 +110,10 @@ func (a *Autopsy) text(br *browser.Browser) []string {
 	return p.lines
 }
 
-// lastWords says when each side was last seen, for a flow without a page. The lock
-// is let go now and then: a side may have been silent for most of the capture.
-func (p *autopsyPage) lastWords(s *store.Store, f *analyze.Flow) (out []string) {
+// lastSeen says when each side was last seen, for a flow without a page. It
+// releases the lock from time to time: a side may have been silent for most of
+// the capture.
+func (p *autopsyPage) lastSeen(s *store.Store, f *analyze.Flow) (out []string) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		n, ok := s.LastOf(f)
 		for i := 1; ok && !p.stop && s.Entry(n).Marks.From() != side; i++ {

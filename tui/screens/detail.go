@@ -7,28 +7,28 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// detail is the selected packet taken apart: its tree, and its bytes with those
-// of the selected line lit.
+// detail is the decode tree and the bytes of the selected packet. The bytes of
+// the selected line are highlighted.
 type detail struct {
-	entry   int // what it shows; -1 for nothing
-	version int // of the store when it was made; it is made anew while a flow's protocol can change
-	came    int // walks that had come to their packets when it was made
+	entry   int // entry of the packet; -1 for none
+	version int // version of the store when the tree was made; a change of the flow's protocol makes it again
+	came    int // Store.Approached when the tree was made
 	err     error
 	tree    show.Tree
 	cursor  int // line of the tree
 	levels  []int
-	shown   []int           // lines that are not folded away
-	folded  map[string]bool // by foldName
+	shown   []int           // lines that are not folded
+	folded  map[string]bool // key: foldName
 	list    draw.List
 	hex     draw.List
 	hexRows int
-	frame   []byte // the bytes of the places of lines
+	frame   []byte // bytes of the places of lines: frame, datagram, whole packet
 	payload []byte
 	whole   []byte
 	reading *filter.Reading
 }
 
-// fill takes the selected packet apart, if that has not been done.
+// fill decodes the selected packet, unless that is done.
 func (d *detail) fill(br *browser.Browser, width int) {
 	n := br.Selected
 	pass := br.Store.Pass()
@@ -53,7 +53,7 @@ func (d *detail) fill(br *browser.Browser, width int) {
 	d.reading.Start = br.Store.First()
 	d.tree.Width, d.tree.Paint, d.tree.Several = at, true, br.Store.Several()
 	d.reading.Previous = br.Store.TimeAt(n - 1)
-	r, err := br.Store.Full(n) // valid until the store reads again
+	r, err := br.Store.Full(n) // valid until the store's next Read
 	if err != nil {
 		d.err = err
 		return
@@ -69,7 +69,7 @@ func (d *detail) fill(br *browser.Browser, width int) {
 		d.whole = append(d.whole, w.Bytes...)
 	}
 	if fresh {
-		// The protocol's own line is what one looks at first.
+		// Start at the protocol's own line: it is what users read first.
 		for i, l := range d.tree.Lines {
 			if l.Heading && l.Field != nil {
 				d.cursor, d.list.Top = i, i
@@ -79,7 +79,8 @@ func (d *detail) fill(br *browser.Browser, width int) {
 	}
 }
 
-// lit returns the bytes in which the selected line's lie, and which of them, in bits.
+// lit returns the bytes that contain the selected line's field, and the field's
+// bits in them.
 func (d *detail) lit() (data []byte, title string, bit, bits int) {
 	if d.cursor < len(d.tree.Lines) {
 		l := d.tree.Lines[d.cursor]

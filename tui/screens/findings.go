@@ -15,8 +15,8 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// FindingTable is what the rules found, grouped by rule; the explanation stands
-// at the side.
+// FindingTable shows the findings, grouped by rule. The explanation is beside
+// them.
 type FindingTable struct {
 	list    draw.List
 	rows    []findingRow
@@ -24,36 +24,36 @@ type FindingTable struct {
 	reverse bool
 	version int
 	width   int // columns of the list
-	flow    int // of the flow that is open; 0 for all
+	flow    int // the open flow; 0 for all
 	filter  *filter.Filter
-	refused error // why the filter is not asked; nil where it is
-	frame   int   // which of the finding's frames enter goes to next
+	refused error // why the filter is ignored; nil if it is applied
+	frame   int   // which frame of the finding Enter shows next
 	later   *findingGather
 }
 
-// findingRow is a heading over a rule's findings, or one of them.
+// findingRow is the heading of a rule, or one of the rule's findings.
 type findingRow struct {
 	rule    *machine.Rule
 	finding *analyze.Finding // nil for a heading
-	count   uint64           // of a heading
+	count   uint64           // in a heading: the sum of the findings
 }
 
 var findingOrders = []string{"gravity", "count", "flow"}
 
-// settle gathers the findings anew where something has changed.
+// settle updates the rows after a change.
 func (t *FindingTable) settle(br *browser.Browser) {
 	if t.version == br.Store.Version() && t.flow == br.Flow && t.filter == br.Filter {
 		return
 	}
 	if t.later != nil && t.version >= 0 && t.flow == br.Flow && t.filter == br.Filter {
-		return // that one first: it is drawn, and asked again
+		return // wait for it: it redraws the screen, which calls settle again
 	}
 	t.version, t.flow, t.filter = br.Store.Version(), br.Flow, br.Filter
 	t.refused = br.Refusal(browser.Findings)
 	g := &findingGather{flow: br.Flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{},
 		count: map[*machine.Rule]uint64{}, session: br.Store.Session()}
 	t.later = nil
-	if !g.look(br, t, store.FlowsAtOnce) {
+	if !g.gather(br, t, store.FlowsAtOnce) {
 		t.rows = g.rows()
 		return
 	}
@@ -61,8 +61,8 @@ func (t *FindingTable) settle(br *browser.Browser) {
 	s := br.Store
 	s.Work(func() {
 		wanted := true
-		look := func() bool { wanted = t.later == g; return wanted && g.look(br, t, store.FlowsAtOnce) }
-		if !s.Parts(look) || !wanted {
+		gather := func() bool { wanted = t.later == g; return wanted && g.gather(br, t, store.FlowsAtOnce) }
+		if !s.Parts(gather) || !wanted {
 			return
 		}
 		rows := g.rows()
@@ -70,28 +70,29 @@ func (t *FindingTable) settle(br *browser.Browser) {
 		defer s.Unlock()
 		if t.later == g {
 			t.rows, t.later = rows, nil
-			s.Poke()
+			s.Redraw()
 		}
 	})
 }
 
-// findingGather goes through the flows for their findings, some flows at a time:
-// there may be a million.
+// findingGather collects the findings of all flows, some flows at a time: there
+// may be a million flows.
 type findingGather struct {
 	flow    int // 0 for all
 	sort    int
 	reverse bool
 	session *analyze.Session
-	next    int // flow to be looked at
+	next    int // index of the next flow to read
 	byRule  map[*machine.Rule][]*analyze.Finding
 	count   map[*machine.Rule]uint64
 	rules   []*machine.Rule
 }
 
-// look takes up the findings of so many flows; false where there are no more.
-func (g *findingGather) look(br *browser.Browser, t *FindingTable, most int) bool {
+// gather adds the findings of up to most flows. It returns false when there are
+// no more flows.
+func (g *findingGather) gather(br *browser.Browser, t *FindingTable, most int) bool {
 	flows := br.Store.Flows()
-	if g.session != br.Store.Session() { // the second run has flows of its own
+	if g.session != br.Store.Session() { // the second run replaces the flows
 		g.session, g.next, g.rules = br.Store.Session(), 0, nil
 		clear(g.byRule)
 		clear(g.count)
@@ -116,7 +117,7 @@ func (g *findingGather) look(br *browser.Browser, t *FindingTable, most int) boo
 	return g.next < len(flows)
 }
 
-// rows makes the rows of the table. It runs without the lock.
+// rows returns the rows of the table. It runs without the lock.
 func (g *findingGather) rows() (out []findingRow) {
 	slices.SortStableFunc(g.rules, func(x, y *machine.Rule) int {
 		c := cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(x.ID, y.ID))
@@ -140,7 +141,7 @@ func (g *findingGather) rows() (out []findingRow) {
 	return out
 }
 
-// Area returns where the rows stand: the explanation has the columns beside them.
+// Area returns the area of the rows. The explanation has the columns beside it.
 func (t *FindingTable) Area() (rows *draw.List, line, width int) { return &t.list, 3, t.width }
 
 // Move moves the cursor.
@@ -149,7 +150,7 @@ func (t *FindingTable) Move(br *browser.Browser, by int) {
 	t.frame, br.Text.List = 0, draw.List{}
 }
 
-// Matches looks at the rule and at what it found.
+// Matches searches the rules and what they found.
 func (t *FindingTable) Matches(_ *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	return len(t.rows), t.list.Cursor, func(row int) bool {
 		x := &t.rows[row]
@@ -168,20 +169,20 @@ func (t *FindingTable) Copy(*browser.Browser) string {
 	return ""
 }
 
-// SortTurn turns the order around.
+// SortTurn reverses the order.
 func (t *FindingTable) SortTurn(*browser.Browser) {
 	t.reverse = !t.reverse
 	t.version = -1
 }
 
-// SortNext orders by the next figure.
+// SortNext sorts by the next order: gravity, count, flow.
 func (t *FindingTable) SortNext(br *browser.Browser) {
 	t.sort = (t.sort + 1) % len(findingOrders)
 	t.version = -1
 	br.Say("sorted by %s: i turns it around", findingOrders[t.sort])
 }
 
-// selected is the row at the cursor; nil for none.
+// selected returns the row at the cursor, or nil.
 func (t *FindingTable) selected() *findingRow {
 	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
@@ -189,8 +190,8 @@ func (t *FindingTable) selected() *findingRow {
 	return &t.rows[t.list.Cursor]
 }
 
-// Enter goes to the first frame of the finding; come back and enter again for
-// the next one.
+// Enter shows the first frame of the finding. When the user returns and presses
+// it again, it shows the next frame.
 func (t *FindingTable) Enter(br *browser.Browser) {
 	r := t.selected()
 	if r == nil {
@@ -212,12 +213,12 @@ func (t *FindingTable) Enter(br *browser.Browser) {
 	br.JumpRef(ref)
 	if flow == 0 && br.Store.FlowID(br.Selected) == x.Flow.ID {
 		br.Flow = x.Flow.ID
-		br.Sift()
+		br.Refilter()
 	}
 	br.Say("%s: frame %s, %d of %d", x.Rule.ID, br.Store.Frame(ref), (t.frame-1)%len(refs)+1, len(refs))
 }
 
-// explain formats the row for the pane at the side.
+// explain formats the row for the pane beside the list.
 func (r *findingRow) explain(width int) (lines []string) {
 	lines = append(lines, fmt.Sprintf("\x1b[1m%s\x1b[0m  %s", r.rule.ID, r.rule.Severity), "")
 	if x := r.finding; x != nil {

@@ -18,38 +18,39 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// FlowTable is the view of all flows.
+// FlowTable lists all flows.
 type FlowTable struct {
 	list    draw.List
-	sort    int // column
+	sort    int // index of the column
 	reverse bool
-	version int             // of the store when order was made
-	Order   []*analyze.Flow // as they are shown
-	sorted  int             // column by which order was made
+	version int             // version of the store when Order was made
+	Order   []*analyze.Flow // the flows as listed
+	sorted  int             // column by which Order was made
 	turned  bool
 	filter  *filter.Filter
-	picked  int           // number of the flow at the cursor, so that it stays there
-	heads   []table.Place // where the columns stood at the last drawing
-	made    time.Time     // when order was made
-	cost    time.Duration // what that took
+	picked  int           // number of the flow at the cursor, which follows that flow
+	heads   []table.Place // position of each column at the last drawing
+	made    time.Time     // when Order was made
+	cost    time.Duration // how long that took
 	later   *flowOrder    // being made in the background; nil for none
 }
 
-// orderShare is the share of the time that goes into ordering flows anew while the
-// capture is read: one of so many.
+// orderShare limits sorting while a capture is read to one part in ten of the
+// time.
 const orderShare = 10
 
 // flowColumn is a column of the table.
 type flowColumn struct {
 	name   string
 	right  bool
-	yields int // which goes first where there is no room, the least needed first; 0 stays
+	yields int // order of omission if there is no room: 1 first; 0 stays
 	text   func(br *browser.Browser, f *analyze.Flow) string
 	key    func(br *browser.Browser, f *analyze.Flow) flowKey
 	role   func(br *browser.Browser, f *analyze.Flow) draw.Role
 }
 
-// flowKey is what a column sorts by: numbers first, then words, then addresses.
+// flowKey is the sort key of a flow in a column. Numbers compare first, then
+// words, then addresses.
 type flowKey struct {
 	number float64
 	word   string
@@ -60,7 +61,7 @@ func (k *flowKey) compare(o *flowKey) int {
 	return cmp.Or(cmp.Compare(k.number, o.number), cmp.Compare(k.word, o.word), k.addr.Compare(o.addr))
 }
 
-// bySide sorts by the larger of both sides' figures.
+// bySide returns a key function: the larger of both sides' figures.
 func bySide[T uint64 | float64 | time.Duration](value func(*machine.Summary) T) func(br *browser.Browser,
 	f *analyze.Flow) flowKey {
 	return func(_ *browser.Browser, f *analyze.Flow) flowKey {
@@ -70,7 +71,7 @@ func bySide[T uint64 | float64 | time.Duration](value func(*machine.Summary) T) 
 	}
 }
 
-// sideText writes a figure of both sides.
+// sideText formats a figure of both sides.
 func sideText(f *analyze.Flow, text func(*machine.Summary) string) string {
 	a, ok := f.Summary(machine.A)
 	if !ok {
@@ -136,7 +137,7 @@ var flowColumns = []flowColumn{
 		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
 }
 
-// findingsText counts findings by severity: 1E 3W 2N.
+// findingsText formats the findings by severity: 1E 3W 2N.
 func findingsText(f *analyze.Flow) string {
 	n := show.Severities(f)
 	var parts []string
@@ -164,20 +165,19 @@ func gravestRole(f *analyze.Flow) draw.Role {
 	return draw.Text
 }
 
-// sortedFlow is a flow with its key, which is dear to make.
+// sortedFlow is a flow with its key, which is expensive to compute.
 type sortedFlow struct {
 	key  flowKey
 	flow *analyze.Flow
 }
 
-// settle sorts the flows anew where something has changed, and keeps the
-// cursor at its flow.
+// settle sorts the flows after a change. The cursor follows its flow.
 func (t *FlowTable) settle(br *browser.Browser) {
 	if t.version == br.Store.Version() && t.sorted == t.sort && t.turned == t.reverse && t.filter == br.Filter &&
 		t.Order != nil {
 		return
 	}
-	// Many flows are not sorted at every batch that is read.
+	// While the capture is read, many flows are not sorted after every batch.
 	asked := t.sorted != t.sort || t.turned != t.reverse || t.filter != br.Filter || t.version < 0
 	begun := time.Now()
 	if !asked && !br.Store.Settled() && begun.Sub(t.made)/orderShare < t.cost {
@@ -193,11 +193,11 @@ func (t *FlowTable) settle(br *browser.Browser) {
 		t.picked = t.Order[t.list.Cursor].ID
 	}
 	o := t.begin(br)
-	o.look(br, store.FlowsAtOnce)
+	o.gather(br, store.FlowsAtOnce)
 	t.take(o)
 }
 
-// selected is the flow at the cursor; nil for none.
+// selected returns the flow at the cursor, or nil.
 func (t *FlowTable) selected(br *browser.Browser) *analyze.Flow {
 	t.settle(br)
 	if t.list.Cursor >= len(t.Order) || t.list.Cursor < 0 {
@@ -206,7 +206,7 @@ func (t *FlowTable) selected(br *browser.Browser) *analyze.Flow {
 	return t.Order[t.list.Cursor]
 }
 
-// Area returns where the rows stand.
+// Area returns the area of the rows.
 func (t *FlowTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
 
 // Move moves the cursor.
@@ -219,7 +219,7 @@ func (t *FlowTable) Enter(br *browser.Browser) {
 	}
 }
 
-// Matches looks at all columns of the flows.
+// Matches searches all columns of the flows.
 func (t *FlowTable) Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	return len(t.Order), t.list.Cursor, func(row int) bool {
 		var b strings.Builder
@@ -244,13 +244,13 @@ func (t *FlowTable) Copy(br *browser.Browser) (text string) {
 	return text
 }
 
-// Outdate has the flows ordered anew.
+// Outdate forces the flows to be sorted again.
 func (t *FlowTable) Outdate() { t.version = -1 }
 
-// ResetOrder orders the flows by their numbers.
+// ResetOrder sorts the flows by their numbers.
 func (t *FlowTable) ResetOrder() { t.sort, t.reverse = 0, false }
 
-// SortTurn turns the order around.
+// SortTurn reverses the order.
 func (t *FlowTable) SortTurn(br *browser.Browser) {
 	t.reverse = !t.reverse
 	br.Layout.FlowReverse = t.reverse
@@ -259,13 +259,14 @@ func (t *FlowTable) SortTurn(br *browser.Browser) {
 // SortNext sorts by the next column.
 func (t *FlowTable) SortNext(br *browser.Browser) {
 	t.sort = (t.sort + 1) % len(flowColumns)
-	t.reverse = t.sort >= 4 && t.sort <= 10 // figures: the largest first
+	t.reverse = t.sort >= 4 && t.sort <= 10 // the largest figure first
 	br.Layout.FlowSort, br.Layout.FlowReverse = t.sort, t.reverse
 	br.Say("sorted by %s: i turns it around", flowColumns[t.sort].name)
 }
 
-// ClickHead sorts by the column whose head is at a place of the screen, and turns the
-// order around where it is sorted by that already; false where the heads do not stand.
+// ClickHead sorts by the column whose head is at a position of the screen. A
+// second click reverses the order. It returns false if the line is not that of
+// the heads.
 func (t *FlowTable) ClickHead(br *browser.Browser, x, y int) bool {
 	if _, line, _ := t.Area(); y != line-2 {
 		return false
@@ -283,7 +284,8 @@ func (t *FlowTable) ClickHead(br *browser.Browser, x, y int) bool {
 	return true
 }
 
-// SortBy sorts by a column's name; false where there is none of it.
+// SortBy sorts by the column with a name. It returns false if there is no such
+// column.
 func (t *FlowTable) SortBy(br *browser.Browser, name string) bool {
 	for i := range flowColumns {
 		if strings.EqualFold(flowColumns[i].name, name) {
@@ -295,7 +297,7 @@ func (t *FlowTable) SortBy(br *browser.Browser, name string) bool {
 	return false
 }
 
-// FlowColumns names the columns.
+// FlowColumns returns the names of the columns.
 func FlowColumns() (names []string) {
 	for i := range flowColumns {
 		names = append(names, flowColumns[i].name)

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	flowMargin = 1 // columns left of the table: the cursor
+	flowMargin = 1 // columns left of the table, for the cursor
 	flowGap    = 2 // blanks between two columns
 )
 
-// Draw draws the table of flows; below it what made the capture end before its time.
+// Draw draws the table of flows. Below it stands the error that ended reading,
+// if there is one.
 func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 	c = drawEnd(br, c)
 	t.settle(br)
 	rows := c.H - 2
 	t.list.Fit(len(t.Order), rows)
-	// The widths are those of what is shown.
+	// The widths follow from the flows on screen.
 	columns := make([]table.Column, len(flowColumns))
 	for i := range flowColumns {
 		col := &flowColumns[i]
@@ -82,13 +83,13 @@ func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 	}
 }
 
-// flowText writes a text of a column.
+// flowText draws the text of a column.
 func flowText(c draw.Canvas, y int, p table.Place, r draw.Role, text string) {
 	c.Text(flowMargin+p.Start(draw.TextWidth(text)), y, r, text)
 }
 
-// drawEnd draws what made the capture end before its time, in full below what is left
-// of the canvas.
+// drawEnd draws the error that ended reading below the table. It returns the
+// rest of the canvas.
 func drawEnd(br *browser.Browser, c draw.Canvas) draw.Canvas {
 	err := br.Store.Err()
 	if err == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// flowOrder is an order that is made in the background: flows may be a million.
+// flowOrder is an order that is made in the background: there may be a million
+// flows.
 type flowOrder struct {
 	column  *flowColumn
 	sorts   bool
@@ -18,10 +19,10 @@ type flowOrder struct {
 	filter  *filter.Filter
 	session *analyze.Session
 	flows   []sortedFlow
-	next    int // flow to be looked at
+	next    int // index of the next flow to add
 }
 
-// begin makes an empty order as it is asked for now.
+// begin returns an empty order with the current settings.
 func (t *FlowTable) begin(br *browser.Browser) *flowOrder {
 	t.version, t.sorted, t.turned, t.filter = br.Store.Version(), t.sort, t.reverse, br.Filter
 	return &flowOrder{
@@ -30,10 +31,10 @@ func (t *FlowTable) begin(br *browser.Browser) *flowOrder {
 	}
 }
 
-// look takes up so many flows; false where there are no more.
-func (o *flowOrder) look(br *browser.Browser, most int) bool {
+// gather adds up to most flows. It returns false when there are no more.
+func (o *flowOrder) gather(br *browser.Browser, most int) bool {
 	flows := br.Store.Flows()
-	if o.session != br.Store.Session() { // the second run has flows of its own
+	if o.session != br.Store.Session() { // the second run replaces the flows
 		o.session, o.flows, o.next = br.Store.Session(), nil, 0
 	}
 	for ; o.next < len(flows) && most > 0; most-- {
@@ -69,7 +70,7 @@ func (o *flowOrder) list() []*analyze.Flow {
 	return out
 }
 
-// take shows an order, with the cursor at its flow.
+// take shows an order. The cursor follows its flow.
 func (t *FlowTable) take(o *flowOrder) { t.show(o.list()) }
 
 func (t *FlowTable) show(order []*analyze.Flow) {
@@ -82,13 +83,13 @@ func (t *FlowTable) show(order []*analyze.Flow) {
 	t.picked = 0
 }
 
-// orderMany makes the order of many flows in the background, one at a time. What
-// was shown is shown until then.
+// orderMany sorts many flows in the background. The table shows the old order
+// until then.
 func (t *FlowTable) orderMany(br *browser.Browser, asked bool) {
 	switch {
 	case t.sort == 0 && !t.reverse && br.Filter == nil:
 		t.begin(br)
-		t.show(slices.Clone(br.Store.Flows())) // which are in this order already
+		t.show(slices.Clone(br.Store.Flows())) // they are in this order already
 		return
 	case t.later != nil && !asked:
 		return
@@ -98,8 +99,8 @@ func (t *FlowTable) orderMany(br *browser.Browser, asked bool) {
 	s := br.Store
 	s.Work(func() {
 		wanted := true
-		look := func() bool { wanted = t.later == o; return wanted && o.look(br, store.FlowsAtOnce) }
-		if !s.Parts(look) || !wanted {
+		gather := func() bool { wanted = t.later == o; return wanted && o.gather(br, store.FlowsAtOnce) }
+		if !s.Parts(gather) || !wanted {
 			return
 		}
 		begun := time.Now()
@@ -109,7 +110,7 @@ func (t *FlowTable) orderMany(br *browser.Browser, asked bool) {
 		if t.later == o {
 			t.made, t.cost = time.Now(), time.Since(begun)
 			t.show(order)
-			s.Poke()
+			s.Redraw()
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// await waits until something holds, under the store's lock.
+// await waits until a condition holds, which it checks under the store's lock.
 func await(t *testing.T, s *store.Store, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
@@ -34,8 +34,9 @@ func await(t *testing.T, s *store.Store, holds func() bool) {
 	}
 }
 
-// While a capture is read, many flows are ordered anew only now and then; a key that
-// asks for another order is heeded at once, and at the end all is in order.
+// While a capture is read, many flows are sorted only from time to time. A key
+// that changes the order takes effect at once, and at the end the order is
+// correct.
 func TestOrderWhileReading(t *testing.T) {
 	file, err := os.Open(testenv.Capture(t, "reliable-two-clients.server.pcap.gz"))
 	if err != nil {
@@ -78,7 +79,7 @@ func TestOrderWhileReading(t *testing.T) {
 	await(t, s, func() bool { return s.Version() > version })
 	s.Lock()
 	if table.settle(br); s.Settled() || !slices.Equal(table.Order, turned) {
-		t.Error("ordered anew though that would take most of the time")
+		t.Error("sorted again although that would take most of the time")
 	}
 	table.SortTurn(br)
 	if table.settle(br); !slices.Equal(table.Order, turned) || table.version != s.Version() {
@@ -109,8 +110,8 @@ func TestOrderWhileReading(t *testing.T) {
 	}
 }
 
-// gate is a pipe that gives so many bytes more of its data for each number that it is
-// sent, and all once that is over.
+// gate is a pipe that provides n more bytes of its data for each number n that
+// it is sent. It provides all of them once the channel is closed.
 type gate struct {
 	data []byte
 	more chan int

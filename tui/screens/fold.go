@@ -6,10 +6,10 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Folding of the decode tree. What is folded stays so from packet to packet: it
-// is remembered by the name of the line, not by its place.
+// Parts of the decode tree can be folded. A folded part stays folded from
+// packet to packet, since it is remembered by the name of its line.
 
-// level returns how deep a line of the tree stands.
+// level returns the depth of a line in the tree.
 func (d *detail) level(i int) int {
 	text := d.lineText(i)
 	for strings.HasPrefix(text, "\x1b[") {
@@ -18,7 +18,8 @@ func (d *detail) level(i int) int {
 	return (len(text) - len(strings.TrimLeft(text, " "))) / 4
 }
 
-// foldName names a line for folding: its field, or its first word.
+// foldName returns the name by which a line is remembered: its field, or its
+// first word.
 func (d *detail) foldName(i int) string {
 	if f := d.tree.Lines[i].Field; f != nil {
 		return f.Name
@@ -27,18 +28,18 @@ func (d *detail) foldName(i int) string {
 	return strings.TrimRight(word, ":")
 }
 
-// folds reports whether lines hang below a line.
+// folds reports whether a line has lines below it in the tree.
 func (d *detail) folds(i int) bool {
 	return i+1 < len(d.tree.Lines) && d.levels[i+1] > d.levels[i]
 }
 
-// unfold works out which lines are shown.
+// unfold computes which lines are shown.
 func (d *detail) unfold() {
 	d.levels, d.shown = d.levels[:0], d.shown[:0]
 	for i := range d.tree.Lines {
 		d.levels = append(d.levels, d.level(i))
 	}
-	hidden := -1 // the level below which lines are hidden
+	hidden := -1 // lines below this level are hidden
 	for i := range d.tree.Lines {
 		if hidden >= 0 && d.levels[i] > hidden {
 			continue
@@ -52,8 +53,8 @@ func (d *detail) unfold() {
 	d.cursor = d.shownAt(d.row())
 }
 
-// row returns which of the lines shown the cursor is at, or the one under which its
-// line is folded.
+// row returns the row of the cursor. If the cursor's line is folded away, it is
+// the row of the folded part.
 func (d *detail) row() int {
 	row := 0
 	for j, i := range d.shown {
@@ -65,7 +66,7 @@ func (d *detail) row() int {
 	return row
 }
 
-// moveBy moves the cursor by so many rows.
+// moveBy moves the cursor by rows.
 func (d *detail) moveBy(by int) { d.cursor = d.shownAt(d.row() + by) }
 
 // shownAt returns the line of a row.
@@ -76,7 +77,7 @@ func (d *detail) shownAt(row int) int {
 	return d.shown[min(max(row, 0), len(d.shown)-1)]
 }
 
-// Fold folds the part that the cursor is in, or unfolds it.
+// Fold folds or unfolds the part that contains the cursor.
 func (p *PacketView) Fold() {
 	d := &p.detail
 	i := d.cursor
@@ -88,7 +89,7 @@ func (p *PacketView) Fold() {
 		for i--; i > 0 && d.levels[i] >= level; i-- {
 		}
 		if d.levels[i] >= level {
-			return // the tree's first line, with nothing below
+			return // the first line of the tree, with nothing below it
 		}
 	}
 	if d.folded == nil {
@@ -99,7 +100,7 @@ func (p *PacketView) Fold() {
 	d.unfold()
 }
 
-// FoldAll folds all parts, or unfolds them.
+// FoldAll folds or unfolds all parts.
 func (p *PacketView) FoldAll(all bool) {
 	d := &p.detail
 	d.folded = map[string]bool{}

@@ -15,26 +15,27 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Graphs is the view of a flow's figures over time, with a cursor at the
-// selected packet.
+// Graphs shows the figures of a flow over time. The cursor is at the selected
+// packet.
 type Graphs struct {
 	flow   int
 	series *graph.Flow
-	scale  int // 1 << scale: how much closer than the whole flow
+	scale  int // the whole flow is magnified 1 << scale times
 	steps  int
-	only   int // 0 for both sides, 1 for A alone, 2 for B
+	only   int // 0 for both sides, 1 for A, 2 for B
 	work   *store.Collect
 
 	scrubber
 }
 
-// Zoom shows less of the flow; more where by is below 0.
+// Zoom magnifies the graphs, or shrinks them when by is negative.
 func (g *Graphs) Zoom(by int) { g.scale = min(max(g.scale+by, 0), 8) }
 
-// smoothedEvery is how many packets pass between looks at a side's smoothed RTT.
+// smoothedEvery is how many packets pass between two samples of a side's
+// smoothed RTT.
 const smoothedEvery = 4
 
-// ensure begins to gather the series of the flow in focus.
+// ensure starts to collect the series of the flow in focus.
 func (g *Graphs) ensure(br *browser.Browser) {
 	f := br.Focus()
 	if f == nil || f.ID == g.flow && (g.series == nil || g.series.Last >= f.Last || g.work == nil || !g.work.Done()) {
@@ -66,7 +67,7 @@ type panel struct {
 	name  string
 	unit  string
 	kinds []graph.Kind
-	sum   bool // the rate of what fell in a column, rather than its range
+	sum   bool // show the sum of a column's values instead of their range
 }
 
 var panels = []panel{
@@ -76,10 +77,10 @@ var panels = []panel{
 	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true},
 }
 
-// NextSide shows both sides, A alone, or B alone.
+// NextSide switches between both sides, A alone, and B alone.
 func (g *Graphs) NextSide() { g.only = (g.only + 1) % 3 }
 
-// Draw draws the graphs below each other, with the time at the foot.
+// Draw draws the graphs below each other. The time is at the bottom.
 func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	g.ensure(br)
 	if g.series == nil {
@@ -91,7 +92,7 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	if n := br.Selected; n >= 0 && n < br.Store.Len() {
 		now = br.Store.TimeAt(n)
 	}
-	// The stretch shown, in cells of the series, with the cursor inside.
+	// The cells of the series on screen; they contain the cursor.
 	span := graph.Cells >> g.scale
 	from := min(max(s.CellAt(now)-span/2, 0), graph.Cells-span)
 	if g.scale == 0 {
@@ -107,7 +108,7 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	}
 	c.Rule(0, title, true)
 	label := 12
-	plot := c.Part(label, 1, c.W-label-2, c.H-2) // a letter stands behind each series
+	plot := c.Part(label, 1, c.W-label-2, c.H-2) // each series ends with its letter
 	each := max(plot.H/len(panels), 3)
 	cursor := (s.CellAt(now) - from) * plot.W / span
 	for i := range panels {
@@ -124,14 +125,15 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	foot.Text(label, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(br.Store.First()).Seconds()))
 	foot.Right(c.W-1, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(br.Store.First()).Seconds()))
 	if plot.W < 40 {
-		return // no room for its name between the times
+		return // the name has no room between the times
 	}
 	x := label + min(max(cursor-6, 12), plot.W-26)
 	foot.Text(x, 0, draw.Focus, fmt.Sprintf("▲ frame %s", br.SelectedFrame()))
 }
 
-// drawPanel draws one graph: A's dots and B's, in their colours and with their
-// letters behind; left of it the range, and the figures at the cursor.
+// drawPanel draws one graph. The series of A and B have their own colours and
+// end with their letters. The range and the figures at the cursor are on the
+// left.
 func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor int) {
 	low, high := math.Inf(1), math.Inf(-1)
 	column := func(k graph.Kind, side machine.Side, x int) graph.Cell {
@@ -186,7 +188,8 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor
 			}
 			if last >= 0 && !named[side] {
 				named[side] = true
-				// The side's letter stands where its series ends; B's below where both do.
+				// The side's letter stands where its series ends. B's letter moves down
+				// if both end there.
 				row := last / 4
 				if letters[row] {
 					row = min(row+1, plot.H-1)
@@ -208,7 +211,7 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor
 		}
 	}
 	whole.Text(0, 1, draw.Dim, strings.TrimSpace(number(high)+" "+p.unit))
-	// What each side's figure was where the cursor stands.
+	// The figure of each side at the cursor.
 	row := 2
 	for _, side := range sides {
 		at := g.figure(p, side, func(k graph.Kind, x int) graph.Cell { return column(k, side, x) }, 2*cursor)
@@ -223,8 +226,8 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor
 	}
 }
 
-// figure returns what the first of a panel's series that has something tells at or
-// shortly before a column.
+// figure returns the value at a column, or near it: from one column after it to
+// eight before. It takes the first series of the panel that has a value there.
 func (g *Graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int) graph.Cell, at int) (c graph.Cell) {
 	for _, k := range p.kinds {
 		if seriesGlyphs[k] != "" || g.series.Series[k][side].Cells == nil {
@@ -239,7 +242,8 @@ func (g *Graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int
 	return c
 }
 
-// seriesGlyphs are of what is drawn as letters: never by colour alone.
+// seriesGlyphs are the letters of series that are drawn as letters, since
+// colour alone must not carry meaning.
 var seriesGlyphs = [graph.Kinds]string{graph.Lost: "x", graph.Resent: "r"}
 
 func seriesRole(k graph.Kind, side machine.Side) draw.Role {

@@ -15,17 +15,17 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Ladder is the view of the packets between both endpoints around the selected
-// one. Time runs down; row is how much of it a row shows.
+// Ladder shows the packets between both endpoints around the selected one. Time
+// runs down. row is the time that one row covers.
 type Ladder struct {
-	row    time.Duration // 0 until it was chosen
+	row    time.Duration // 0 until the first drawing
 	flow   int
 	reader *store.Reader
 
 	scrubber
 }
 
-// ladderSteps are the zooms.
+// ladderSteps are the zoom levels.
 var ladderSteps = []time.Duration{
 	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond,
 	5 * time.Millisecond, 10 * time.Millisecond,
@@ -33,7 +33,8 @@ var ladderSteps = []time.Duration{
 	500 * time.Millisecond, time.Second,
 }
 
-// Zoom shows less time in a row; more where by is below 0.
+// Zoom shortens the time that a row covers, or lengthens it when by is
+// negative.
 func (l *Ladder) Zoom(by int) {
 	for i, d := range ladderSteps {
 		if d >= l.row {
@@ -43,11 +44,11 @@ func (l *Ladder) Zoom(by int) {
 	}
 }
 
-// arrows returns the packets of the flow near an entry, by their marks; false where
-// the share of a drawing was spent before all of them were found.
+// arrows returns the packets of the flow near an entry. It returns false if the
+// drawing's share of steps ended before it had found all of them.
 func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.Instant,
 	oneWay time.Duration) (out []graph.Arrow, all bool) {
-	const most = 400 // each way from the entry: more have no room on any screen
+	const most = 400 // in each direction: no screen has room for more
 	vantage := f.Facts().Vantage
 	add := func(n int) bool {
 		at := br.Store.TimeAt(n)
@@ -69,8 +70,8 @@ func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.In
 	for _, way := range []int{-1, 1} {
 		for n, i := entry, 0; i < most; i++ {
 			next, how := br.Store.Beside(f, n, way)
-			all = all && how != store.ReachLater
-			if n = next; how != store.ReachFound || !add(n) {
+			all = all && how != store.StepLater
+			if n = next; how != store.StepFound || !add(n) {
 				break
 			}
 		}
@@ -78,8 +79,9 @@ func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.In
 	return out, all
 }
 
-// Draw draws both endpoints as lines and packets as arrows between them:
-// lost ones end half way, and what the selected packet settles is lit.
+// Draw draws both endpoints as lines, and packets as arrows between them.
+// Arrows of lost packets end half way. The packets that the selected one
+// settles are highlighted.
 func (l *Ladder) Draw(br *browser.Browser, c draw.Canvas) {
 	f := br.Focus()
 	n := br.Selected
@@ -116,7 +118,8 @@ func (l *Ladder) Draw(br *browser.Browser, c draw.Canvas) {
 	now := br.Store.TimeAt(n)
 	from := now.Add(-scale.Mul(l.row, int64(rows)) / 2)
 	to := from.Add(scale.Mul(l.row, int64(rows)))
-	// In dots below the first row; far outside of the screen for what lies years away.
+	// y counts dots from the first row. A packet years away has a position far
+	// off the screen.
 	y := func(t machine.Instant) int64 { return scale.MulDiv(int64(t.Sub(from)), 4, int64(l.row)) }
 	row := func(dots int64) int { return 2 + scale.Int(min(max(dots/4, -3), int64(rows))) } // -3 is above the head
 	b := draw.NewBraille(width-2, rows)
@@ -137,7 +140,7 @@ func (l *Ladder) Draw(br *browser.Browser, c draw.Canvas) {
 		left bool
 	}
 	var texts []text
-	// What is drawn later covers what was before: the selected packet comes last.
+	// Later arrows cover earlier ones: the selected packet comes last.
 	slices.SortStableFunc(list, func(x, y graph.Arrow) int { return weightOf(&x, n) - weightOf(&y, n) })
 	for i := range list {
 		a := &list[i]
@@ -193,8 +196,8 @@ func (l *Ladder) Draw(br *browser.Browser, c draw.Canvas) {
 			c.Right(t.x, t.y, t.role, t.s)
 		}
 	}
-	// The selected packet and what it settles are named first; a second name in
-	// the same row would cover them.
+	// The labels of the selected packet and of those that it settles come first.
+	// A second label in the same row would cover them.
 	for _, first := range []bool{true, false} {
 		for _, t := range texts {
 			key := [2]int{t.x, t.y}
@@ -207,8 +210,9 @@ func (l *Ladder) Draw(br *browser.Browser, c draw.Canvas) {
 	l.drawNote(br, c, f, n)
 }
 
-// weightOf orders arrows for drawing: plain ones, resends, lost ones, those that
-// the selected packet settles, and that itself.
+// weightOf returns the position of an arrow in the drawing order: plain
+// packets, resends, lost packets, packets that the selected one settles, the
+// selected one.
 func weightOf(a *graph.Arrow, selected int) int {
 	switch {
 	case a.Entry == selected:
@@ -223,16 +227,16 @@ func weightOf(a *graph.Arrow, selected int) int {
 	return 0
 }
 
-// thin returns how much time a row shows, at most what was proposed, so that about
-// two packets fall on it around an entry.
+// thin returns the time that a row covers, at most row. Around the entry about
+// two packets fall on a row.
 func thin(br *browser.Browser, f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
 	from, to, packets := n, n, 0
 	for range rows {
-		if before, how := br.Store.Beside(f, from, -1); how == store.ReachFound {
+		if before, how := br.Store.Beside(f, from, -1); how == store.StepFound {
 			from = before
 			packets++
 		}
-		if next, how := br.Store.Beside(f, to, 1); how == store.ReachFound {
+		if next, how := br.Store.Beside(f, to, 1); how == store.StepFound {
 			to = next
 			packets++
 		}
@@ -249,7 +253,7 @@ func thin(br *browser.Browser, f *analyze.Flow, n int, row time.Duration, rows i
 	return row
 }
 
-// drawNote says what the selected packet is, in the middle of the head.
+// drawNote draws a summary of the selected packet in the middle of the head.
 func (l *Ladder) drawNote(br *browser.Browser, c draw.Canvas, f *analyze.Flow, n int) {
 	if l.reader == nil {
 		l.reader = br.Store.NewReader()

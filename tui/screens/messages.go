@@ -16,28 +16,28 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// MessageTable is the life of each message of one flow.
+// MessageTable shows the life of each message of one flow.
 type MessageTable struct {
 	list    draw.List
 	flow    int
-	spread  bool // on a narrow screen: how latencies are spread, rather than a life
+	spread  bool // on a narrow screen: show how latencies are spread instead of a life
 	all     []store.Life
-	rows    []int // of the table: indices of all
+	rows    []int // rows of the table: indices of all
 	sort    int
 	reverse bool
-	sorted  int // how many of all were there when order was made
+	sorted  int // length of all when the order was made
 	filter  *filter.Filter
-	refused error  // why the filter is not asked; nil where it is
-	passed  []bool // of all: what the filter says, as far as it has been asked
+	refused error  // why the filter is ignored; nil if it is applied
+	passed  []bool // whether messages pass the filter; as many as were checked
 	work    *store.Collect
 	later   *messageOrder // being made in the background; nil for none
-	bars    []string      // how long deliveries took, by type
+	bars    []string      // how latencies are spread, by type
 }
 
-// messagesMost bounds the lives that are kept.
+// messagesMost limits the lives that are kept.
 const messagesMost = 1 << 20
 
-// ensure begins to gather the messages of the flow in focus.
+// ensure starts to collect the messages of the flow in focus.
 func (t *MessageTable) ensure(br *browser.Browser) {
 	f := br.Focus()
 	if f == nil || f.ID == t.flow {
@@ -56,19 +56,19 @@ func (t *MessageTable) ensure(br *browser.Browser) {
 		take, func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil })
 }
 
-// settle puts what has come since in order, and asks the filter about it.
+// settle filters and sorts the messages that have arrived.
 func (t *MessageTable) settle(br *browser.Browser) {
 	if t.filter != br.Filter {
 		t.filter, t.refused, t.passed, t.sorted = br.Filter, br.Refusal(browser.Messages), nil, -1
 	}
-	if t.sieved() {
+	if t.filtered() {
 		f := br.Store.Flow(t.flow)
 		for i := len(t.passed); i < len(t.all) && f != nil && br.Store.Spend(store.MatchSteps); i++ {
 			t.passed = append(t.passed, br.MessagePasses(f, &t.all[i]))
 			t.sorted = -1
 		}
 		if len(t.passed) < len(t.all) {
-			br.Store.Poke() // to be drawn and asked again
+			br.Store.Redraw() // redraw, which continues here
 		}
 	}
 	if t.sorted != len(t.all) {
@@ -76,13 +76,13 @@ func (t *MessageTable) settle(br *browser.Browser) {
 	}
 }
 
-// sieved reports whether a filter leaves some of the messages.
-func (t *MessageTable) sieved() bool { return t.filter != nil && t.refused == nil }
+// filtered reports whether the filter applies to the messages.
+func (t *MessageTable) filtered() bool { return t.filter != nil && t.refused == nil }
 
-// MessageColumns names what messages are sorted by.
+// MessageColumns names the columns by which messages can be sorted.
 var MessageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
 
-// Area returns where the rows stand.
+// Area returns the area of the rows.
 func (t *MessageTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
 
 // Move moves the cursor.
@@ -91,7 +91,7 @@ func (t *MessageTable) Move(br *browser.Browser, by int) {
 	br.Text.List = draw.List{}
 }
 
-// Matches looks at the type, the numbers, the mode and the cause of a message.
+// Matches searches the type, the numbers, the mode and the cause of a message.
 func (t *MessageTable) Matches(_ *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	return len(t.rows), t.list.Cursor, func(row int) bool {
 		x := &t.all[t.rows[row]]
@@ -107,16 +107,18 @@ func (t *MessageTable) Copy(br *browser.Browser) string {
 	return ""
 }
 
-// NextFoot shows on a narrow screen how long deliveries took, or the message's life.
+// NextFoot switches the foot of a narrow screen between the spread of latencies
+// and the message's life.
 func (t *MessageTable) NextFoot() { t.spread = !t.spread }
 
-// SortTurn turns the order around.
+// SortTurn reverses the order.
 func (t *MessageTable) SortTurn(br *browser.Browser) {
 	t.reverse = !t.reverse
 	t.order(br)
 }
 
-// SortBy sorts by a column's name; false where there is none of it.
+// SortBy sorts by the column with a name. It returns false if there is no such
+// column.
 func (t *MessageTable) SortBy(br *browser.Browser, name string) bool {
 	i := slices.Index(MessageColumns, name)
 	if i >= 0 {
@@ -134,7 +136,7 @@ func (t *MessageTable) SortNext(br *browser.Browser) {
 	br.Say("sorted by %s: i turns it around", MessageColumns[t.sort])
 }
 
-// selected is the life at the cursor; nil for none.
+// selected returns the life at the cursor, or nil.
 func (t *MessageTable) selected() *store.Life {
 	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
@@ -142,14 +144,14 @@ func (t *MessageTable) selected() *store.Life {
 	return &t.all[t.rows[t.list.Cursor]]
 }
 
-// Enter goes to the packet that carried the message first.
+// Enter shows the packet that carried the message first.
 func (t *MessageTable) Enter(br *browser.Browser) {
 	if x := t.selected(); x != nil {
 		br.JumpRef(x.Frames[0])
 	}
 }
 
-// JumpBlocking goes from a message to the one that holds it back.
+// JumpBlocking selects the message that holds this one back.
 func (t *MessageTable) JumpBlocking(br *browser.Browser) {
 	x := t.selected()
 	if x == nil || x.BlockedBy < 0 {
@@ -158,7 +160,7 @@ func (t *MessageTable) JumpBlocking(br *browser.Browser) {
 	}
 	row := 0
 	blocked := *x
-	br.GoOn("looking for what blocked it", func() bool {
+	br.RunJob("looking for what blocked it", func() bool {
 		for ; row < len(t.rows); row++ {
 			if !br.Store.Spend(1) {
 				return false
@@ -174,7 +176,7 @@ func (t *MessageTable) JumpBlocking(br *browser.Browser) {
 	})
 }
 
-// lifeText tells a message's whole life.
+// lifeText describes a message's life.
 func lifeText(s *store.Store, x *store.Life) []string {
 	what := fmt.Sprintf("%s→%s  %s", x.From, x.From.Other(), x.Mode)
 	if x.Channel >= 0 {
@@ -231,8 +233,12 @@ func lifeText(s *store.Store, x *store.Life) []string {
 	return out
 }
 
-// lifeLine draws a life in so many columns: . before, s sent, r sent again, a
-// acked, d delivered, over the time from its first send to the last of all.
+// lifeLine draws a life as a line of width characters:
+//
+//	s────▒▒▒d──a·······
+//
+// s is the first send, r a resend, ▒ the time held back, d the delivery and a the
+// ack. The line covers span, which is the same for every message on screen.
 func lifeLine(s *store.Store, x *store.Life, width int, span time.Duration) string {
 	cells := []rune(strings.Repeat("·", max(width, 1)))
 	put := func(t machine.Instant, r rune) {
@@ -253,7 +259,7 @@ func lifeLine(s *store.Store, x *store.Life, width int, span time.Duration) stri
 		}
 	}
 	if x.Wait > 0 {
-		// It lay complete from here on.
+		// From here on the message was complete.
 		for i := range cells {
 			put(x.DeliveredAt.Add(time.Duration(scale.MulDiv(-int64(x.Wait), int64(i)+1, int64(len(cells))))), '▒')
 		}

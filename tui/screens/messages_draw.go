@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Draw draws the table of messages, the life of the one at the cursor
-// and how long deliveries took, by type.
+// Draw draws the table of messages, the life at the cursor, and the spread of
+// latencies by type.
 func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	t.ensure(br)
 	t.settle(br)
@@ -27,7 +27,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	if t.later != nil {
 		title += ", being sorted"
 	}
-	if t.sieved() {
+	if t.filtered() {
 		title += fmt.Sprintf(", %s pass the filter", show.Grouped(len(t.rows)))
 	}
 	below := min(max(c.H/3, 8), 14)
@@ -154,7 +154,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	}
 }
 
-// drawSpread draws how long deliveries took, by type.
+// drawSpread draws the spread of latencies by type.
 func (t *MessageTable) drawSpread(c draw.Canvas) {
 	c.Rule(0, "time to delivery by type", false)
 	for y, s := range t.bars[:min(len(t.bars), max(c.H-1, 0))] {

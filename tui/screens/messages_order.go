@@ -13,33 +13,35 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// messageOrder is an order of the messages there were when it was begun, with how
-// long they took by type.
+// messageOrder is an order of the messages that existed when it was begun, and
+// the spread of their latencies by type.
 type messageOrder struct {
-	all     []store.Life
-	passed  []bool
-	sieved  bool
-	sort    int
-	reverse bool
-	rows    []int
-	bars    []string
+	all      []store.Life
+	passed   []bool
+	filtered bool
+	sort     int
+	reverse  bool
+	rows     []int
+	bars     []string
 }
 
-// sortAtOnce is how many rows are sorted at once: some 13 comparisons each.
+// sortAtOnce is how many rows are sorted on the UI's thread, with some 13
+// comparisons each.
 const sortAtOnce = 8192
 
-// order sorts the lives: many of them in the background, with what was shown
-// before shown until then.
+// order sorts the lives. Many lives are sorted in the background; the table
+// shows the old order until then.
 func (t *MessageTable) order(br *browser.Browser) {
-	// What is there is not written any more, so that it can be read without the lock.
-	o := &messageOrder{all: t.all, passed: t.passed, sieved: t.sieved(), sort: t.sort, reverse: t.reverse}
+	// The messages so far do not change any more, so they can be read without the
+	// lock.
+	o := &messageOrder{all: t.all, passed: t.passed, filtered: t.filtered(), sort: t.sort, reverse: t.reverse}
 	if len(t.all) <= sortAtOnce {
 		o.make()
 		t.take(o)
 		return
 	}
-	if x := t.later; x != nil && x.sort == o.sort && x.reverse == o.reverse && x.sieved == o.sieved {
-		return // that one first: it is drawn, and asked again
+	if x := t.later; x != nil && x.sort == o.sort && x.reverse == o.reverse && x.filtered == o.filtered {
+		return // wait for it: it redraws the screen, which calls order again
 	}
 	t.later = o
 	s := br.Store
@@ -49,7 +51,7 @@ func (t *MessageTable) order(br *browser.Browser) {
 		defer s.Unlock()
 		if t.later == o {
 			t.take(o)
-			s.Poke()
+			s.Redraw()
 		}
 	})
 }
@@ -59,10 +61,10 @@ func (t *MessageTable) take(o *messageOrder) {
 	t.rows, t.bars, t.sorted, t.later = o.rows, o.bars, len(o.all), nil
 }
 
-// make sorts. It runs without the lock.
+// make sorts the rows. It runs without the lock.
 func (o *messageOrder) make() {
 	for i := range o.all {
-		if !o.sieved || i < len(o.passed) && o.passed[i] {
+		if !o.filtered || i < len(o.passed) && o.passed[i] {
 			o.rows = append(o.rows, i)
 		}
 	}
@@ -82,7 +84,7 @@ func (o *messageOrder) make() {
 		case 4:
 			c = cmp.Compare(x.Title, y.Title)
 		case 5:
-			c = cmp.Compare(y.Cause, x.Cause) // those that have one first
+			c = cmp.Compare(y.Cause, x.Cause) // messages with a cause first
 		}
 		if o.reverse {
 			return -c
@@ -91,7 +93,8 @@ func (o *messageOrder) make() {
 	})
 }
 
-// histogram counts latencies by type: the count, the median and the longest.
+// histogram formats the latencies of each type: the count, the median and the
+// longest.
 func histogram(all []store.Life) []string {
 	byName := map[string][]time.Duration{}
 	for i := range all {
@@ -117,7 +120,7 @@ func histogram(all []store.Life) []string {
 	return out
 }
 
-// bars draws how sorted durations are spread between none and the longest.
+// bars draws the distribution of sorted durations between 0 and the longest.
 func bars(list []time.Duration) string {
 	var counts [16]int
 	for _, d := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// pane is a part of the packets view that can have the keys.
+// pane is a part of the packets view that can receive keys.
 type pane uint8
 
 const (
@@ -21,34 +21,35 @@ const (
 	paneCount
 )
 
-// PacketView is the list of packets: all of them, or what flow and filter leave. Below it
-// stand the selected packet's tree and bytes, and beside it what both sides knew.
+// PacketView lists the packets of the flow that pass the filter. The selected
+// packet's tree and bytes are below the list. The state of both sides is beside
+// it.
 type PacketView struct {
-	list    draw.List
-	sifts   int // of the browser, when list was drawn
-	pane    pane
-	detail  detail // tree and bytes of the selected packet
-	state   *StateView
-	reader  *store.Reader
-	columns []*filter.Column // of fields that the user chose, by place; nil for built-in ones
-	chosen  string           // for which columns
+	list      draw.List
+	refilters int // Browser.Refilters when the list was drawn
+	pane      pane
+	detail    detail // tree and bytes of the selected packet
+	state     *StateView
+	reader    *store.Reader
+	columns   []*filter.Column // fields that the user chose, by position; nil for built-in columns
+	chosen    string           // the names that columns was made for
 }
 
-// settle puts cursor and selection in step before drawing. No height leaves what is
-// shown of the list as it is.
+// settle synchronises cursor and selection before drawing. With no height it
+// does not scroll the list.
 func (p *PacketView) settle(br *browser.Browser, height int) {
-	if p.sifts != br.Sifts {
-		p.sifts, p.list.Top = br.Sifts, 0
+	if p.refilters != br.Refilters {
+		p.refilters, p.list.Top = br.Refilters, 0
 	}
 	br.Settle()
 	p.list.Cursor = br.SelectedRow()
 	if height > 0 {
 		p.list.Fit(br.Rows(), height)
 	}
-	br.GiveWay(p.list.Cursor)
+	br.SkipHidden(p.list.Cursor)
 }
 
-// Move moves the cursor of the pane that has the keys.
+// Move moves the cursor of the active pane.
 func (p *PacketView) Move(br *browser.Browser, by int) {
 	switch p.pane {
 	case paneTree:
@@ -62,10 +63,10 @@ func (p *PacketView) Move(br *browser.Browser, by int) {
 	}
 }
 
-// End goes to the first row, or the last, of the pane that has the keys.
+// End goes to the first or last row of the active pane.
 func (p *PacketView) End(br *browser.Browser, way int) { p.Move(br, way*far) }
 
-// Page returns the rows of the pane that has the keys.
+// Page returns the number of rows of the active pane.
 func (p *PacketView) Page(br *browser.Browser) int {
 	switch p.pane {
 	case paneList:
@@ -79,7 +80,7 @@ func (p *PacketView) Page(br *browser.Browser) int {
 	return br.Text.List.Height
 }
 
-// Enter folds what is at the cursor of the tree, or shows the packet's state.
+// Enter folds the line at the cursor of the tree, or shows the packet's state.
 func (p *PacketView) Enter(br *browser.Browser) {
 	if p.pane == paneTree {
 		p.Fold()
@@ -88,14 +89,14 @@ func (p *PacketView) Enter(br *browser.Browser) {
 	br.Show(browser.State)
 }
 
-// Back returns the keys to the list; false where it has them.
+// Back activates the list. It returns false if the list is active already.
 func (p *PacketView) Back() bool {
 	had := p.pane
 	p.pane = paneList
 	return had != paneList
 }
 
-// NextPane gives the keys to the next pane, or to the one before.
+// NextPane activates the next pane, or the previous one.
 func (p *PacketView) NextPane(br *browser.Browser, by int) {
 	n := int(p.pane)
 	for range paneCount {
@@ -107,10 +108,11 @@ func (p *PacketView) NextPane(br *browser.Browser, by int) {
 	p.pane = pane(n)
 }
 
-// wide reports whether the state stands beside the packets.
+// wide reports whether there is room for the state beside the packets.
 func wide(br *browser.Browser) bool { return br.W >= 136 }
 
-// paneAt says which pane is at a place of the screen, and how many rows below its title.
+// paneAt returns the pane at a position of the screen, and the row below the
+// pane's title.
 func (p *PacketView) paneAt(br *browser.Browser, x, y int) (pane, int) {
 	y -= 2
 	h := br.H - 3
@@ -134,7 +136,8 @@ func (p *PacketView) paneAt(br *browser.Browser, x, y int) (pane, int) {
 	return paneHex, y - height - 1
 }
 
-// Click gives the keys to the pane at a place of the screen, and selects what is there.
+// Click activates the pane at a position of the screen, and selects the row
+// there.
 func (p *PacketView) Click(br *browser.Browser, x, y int) {
 	var row int
 	p.pane, row = p.paneAt(br, x, y)
@@ -147,7 +150,7 @@ func (p *PacketView) Click(br *browser.Browser, x, y int) {
 	}
 }
 
-// Wheel scrolls the pane at a place of the screen.
+// Wheel scrolls the pane at a position of the screen.
 func (p *PacketView) Wheel(br *browser.Browser, x, y, by int) {
 	had := p.pane
 	p.pane, _ = p.paneAt(br, x, y)
@@ -155,7 +158,7 @@ func (p *PacketView) Wheel(br *browser.Browser, x, y, by int) {
 	p.pane = had
 }
 
-// Matches returns the rows of the pane that has the keys.
+// Matches searches the rows of the active pane.
 func (p *PacketView) Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	if p.pane == paneTree {
 		d := &p.detail
@@ -164,7 +167,7 @@ func (p *PacketView) Matches(br *browser.Browser, s *Search) (rows, at int, has 
 	return p.matches(br, s)
 }
 
-// matches looks for packets.
+// matches searches the packets.
 func (p *PacketView) matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	return br.Rows(), br.SelectedRow(), func(row int) bool {
 		n, ok := br.EntryOf(row)
@@ -172,7 +175,7 @@ func (p *PacketView) matches(br *browser.Browser, s *Search) (rows, at int, has 
 	}
 }
 
-// GoTo puts the cursor of the pane that has the keys on a row.
+// GoTo moves the cursor of the active pane to a row.
 func (p *PacketView) GoTo(br *browser.Browser, row int) {
 	if p.pane == paneTree {
 		p.detail.cursor = p.detail.shownAt(row)
@@ -181,7 +184,7 @@ func (p *PacketView) GoTo(br *browser.Browser, row int) {
 	br.SelectRow(row)
 }
 
-// Copy returns the row, the line of the tree, or the bytes that are lit.
+// Copy returns the row, the line of the tree, or the highlighted bytes.
 func (p *PacketView) Copy(br *browser.Browser) string {
 	d := &p.detail
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Draw draws list, tree and bytes, and where there is room what both
-// sides knew.
+// Draw draws list, tree and bytes. On a wide screen it draws the state of both
+// sides too.
 func (p *PacketView) Draw(br *browser.Browser, c draw.Canvas) {
 	if p.alone(br) {
 		p.drawPane(br, p.pane, c)
@@ -31,8 +31,8 @@ func (p *PacketView) Draw(br *browser.Browser, c draw.Canvas) {
 	p.drawPane(br, paneHex, below.Part(tree+1, 0, left.W-tree-1, below.H))
 }
 
-// alone reports whether one pane has all the room: since it was asked for, or
-// since there is no more.
+// alone reports whether one pane has the whole screen, by choice or for lack of
+// room.
 func (p *PacketView) alone(br *browser.Browser) bool {
 	return br.Layout.Maximised || br.H < leastParts+4
 }
@@ -71,7 +71,7 @@ func (p *PacketView) drawPane(br *browser.Browser, which pane, c draw.Canvas) {
 	}
 }
 
-// bitsText says which bytes, or bits, are lit.
+// bitsText names the highlighted bytes or bits.
 func bitsText(bit, bits int) string {
 	if bit%8 == 0 && bits%8 == 0 {
 		if bits == 8 {
@@ -105,9 +105,9 @@ func (p *PacketView) drawList(br *browser.Browser, c draw.Canvas, focused bool) 
 	if n == 0 {
 		text := "no packet yet"
 		switch {
-		case br.Sieve != nil && br.Sieve.Done():
+		case br.FilterJob != nil && br.FilterJob.Done():
 			text = "no packet passes the filter"
-		case br.Sieve != nil:
+		case br.FilterJob != nil:
 			text = "looking for packets that pass …"
 		case br.Store.Settled():
 			text = "the capture has no packets"
@@ -116,7 +116,8 @@ func (p *PacketView) drawList(br *browser.Browser, c draw.Canvas, focused bool) 
 	}
 }
 
-// drawRow draws a packet's row; over, where it is not draw.Text, is used for all of it.
+// drawRow draws a packet's row. A role over other than draw.Text replaces all
+// others.
 func (p *PacketView) drawRow(br *browser.Browser, c draw.Canvas, n int, columns []string, over draw.Role) {
 	if over != draw.Text {
 		c.Fill(0, over)
@@ -173,8 +174,8 @@ func (p *PacketView) drawTree(c draw.Canvas, focused bool) {
 	}
 }
 
-// drawHex draws the bytes, with those of the selected field lit: whole bytes for
-// a field of bits, since bytes are what stands here.
+// drawHex draws the bytes, and highlights those of the selected field. A field
+// of bits highlights its whole bytes.
 func (p *PacketView) drawHex(c draw.Canvas) {
 	d := &p.detail
 	data, _, bit, bits := d.lit()
@@ -223,11 +224,11 @@ func (p *PacketView) drawHex(c draw.Canvas) {
 	}
 }
 
-// treeWidth is the columns of the decode tree, beside the bytes.
+// treeWidth returns the columns of the decode tree, which is beside the bytes.
 func (p *PacketView) treeWidth(br *browser.Browser, width int) int {
-	bytes := 39 // eight in a row
+	bytes := 39 // eight bytes a row
 	if width >= 124 {
-		bytes = 76 // sixteen
+		bytes = 76 // sixteen bytes a row
 	}
 	return min(max(width-bytes+br.Layout.Tree, 24), width-16)
 }

@@ -16,31 +16,33 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// ReplayTable is the view of what the references say of each side: conforms,
-// consistent, diverges; and of the one at the cursor, why.
+// ReplayTable shows what the references say of each side: conforms, consistent,
+// diverges. Below it stands the explanation of the row at the cursor.
 type ReplayTable struct {
 	list  draw.List
 	rows  []replayRow
-	made  *store.Replay // the one that rows are of
-	flow  int           // of which rows are shown; 0 for all
-	frame int           // which of the frames enter goes to next
+	made  *store.Replay // the replay that rows show
+	flow  int           // the flow that rows show; 0 for all
+	frame int           // which frame of the divergence Enter shows next
 
-	behaviour string // that was asked for; empty for what the packets suggest
+	behaviour string // the requested one; empty for what the packets suggest
 	matrix    bool
 	work      *store.Replay
 }
 
-// replayRow is one side under one behaviour, or a flow that has no reference.
+// replayRow is the result of one side under one behaviour, or a flow that has
+// no reference.
 type replayRow struct {
 	result *replay.Result
 	flow   *analyze.Flow
 	reason string // why there is no result
 }
 
-// ensure begins a replay where what is shown is of other settings.
+// ensure starts a replay if the last one had other settings, or less of the
+// capture.
 func (t *ReplayTable) ensure(br *browser.Browser) {
 	if br.Store.Learning() {
-		return // the run that goes on learns what the replay needs
+		return // the current run learns what the replay needs
 	}
 	if w := t.work; w != nil && w.Behaviour == t.behaviour && w.Matrix == t.matrix && (!w.Outdated() || !w.Done()) {
 		return
@@ -54,7 +56,7 @@ func (t *ReplayTable) begin(br *browser.Browser) {
 	t.work = br.Store.Replay(t.behaviour, t.matrix)
 }
 
-// settle makes the rows of what was found.
+// settle makes the rows of a finished replay.
 func (t *ReplayTable) settle(br *browser.Browser) {
 	w := t.work
 	if w == nil || !w.Done() || w.File == nil || t.made == w && t.flow == br.Flow {
@@ -75,7 +77,7 @@ func (t *ReplayTable) settle(br *browser.Browser) {
 	slices.SortStableFunc(t.rows, func(x, y replayRow) int { return x.flow.ID - y.flow.ID })
 }
 
-// selected is the row at the cursor; nil for none.
+// selected returns the row at the cursor, or nil.
 func (t *ReplayTable) selected() *replayRow {
 	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
@@ -83,8 +85,8 @@ func (t *ReplayTable) selected() *replayRow {
 	return &t.rows[t.list.Cursor]
 }
 
-// Enter goes to the packet that diverges; come back and enter again for the
-// packets from which that follows.
+// Enter shows the packet that diverges. When the user returns and presses it
+// again, it shows the packets that prove the divergence.
 func (t *ReplayTable) Enter(br *browser.Browser) {
 	r := t.selected()
 	if r == nil || r.result == nil || r.result.Divergence == nil {
@@ -99,7 +101,7 @@ func (t *ReplayTable) Enter(br *browser.Browser) {
 	br.JumpRef(refs[i])
 	if br.Flow == 0 && br.Store.Flow(id) != nil {
 		br.Flow = id
-		br.Sift()
+		br.Refilter()
 	}
 	switch {
 	case br.Bad:
@@ -110,7 +112,7 @@ func (t *ReplayTable) Enter(br *browser.Browser) {
 	}
 }
 
-// Area returns where the rows stand.
+// Area returns the area of the rows.
 func (t *ReplayTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
 
 // Move moves the cursor.
@@ -119,7 +121,7 @@ func (t *ReplayTable) Move(br *browser.Browser, by int) {
 	t.frame, br.Text.List = 0, draw.List{}
 }
 
-// Matches looks at the explanation of a row.
+// Matches searches the explanations of the rows.
 func (t *ReplayTable) Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	return len(t.rows), t.list.Cursor, func(row int) bool {
 		return s.finds(draw.StripStyles(strings.Join(t.rows[row].explain(br.Store, 0), " ")))
@@ -134,7 +136,7 @@ func (t *ReplayTable) Copy(br *browser.Browser) string {
 	return ""
 }
 
-// Stop ends a replay that is at work; false where none is.
+// Stop stops a running replay. It returns false if there is none.
 func (t *ReplayTable) Stop() bool {
 	w := t.work
 	if w == nil || w.Done() || w.Stopped() {
@@ -144,7 +146,8 @@ func (t *ReplayTable) Stop() bool {
 	return true
 }
 
-// Open opens the view; in it, what has come since is replayed too.
+// Open opens the view. If it is open, Open replays again, with the packets that
+// have arrived since.
 func (t *ReplayTable) Open(br *browser.Browser) {
 	if br.View != browser.Replay {
 		br.Show(browser.Replay)
@@ -157,7 +160,8 @@ func (t *ReplayTable) Open(br *browser.Browser) {
 	br.Say("all that was read has been replayed")
 }
 
-// ToggleMatrix holds every side against all behaviours, or against its own.
+// ToggleMatrix switches between comparing every side with all behaviours and
+// with its own.
 func (t *ReplayTable) ToggleMatrix(br *browser.Browser) {
 	t.matrix = !t.matrix
 	if t.matrix {
@@ -167,7 +171,8 @@ func (t *ReplayTable) ToggleMatrix(br *browser.Browser) {
 	}
 }
 
-// With holds all sides against a behaviour; empty for what their packets suggest.
+// With compares all sides with one behaviour. An empty name restores what the
+// packets suggest.
 func (t *ReplayTable) With(br *browser.Browser, behaviour string) {
 	names := br.Store.Behaviours()
 	if behaviour != "" && !slices.Contains(names, behaviour) {
@@ -181,7 +186,7 @@ func (t *ReplayTable) With(br *browser.Browser, behaviour string) {
 	br.Show(browser.Replay)
 }
 
-// explain formats a row for the pane below.
+// explain formats a row for the pane below the table.
 func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 	wrap := func(indent, text string) {
 		out = append(out, strings.Split(show.Wrap(text, indent, width), "\n")...)
@@ -253,7 +258,7 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 		"sides\x1b[0m")
 }
 
-// bitText adds to a number in hexadecimal its bits.
+// bitText appends the bits of a hexadecimal number.
 func bitText(s string) string {
 	digits, ok := strings.CutPrefix(s, "0x")
 	n, err := strconv.ParseUint(digits, 16, 64)
@@ -272,8 +277,8 @@ func bitText(s string) string {
 	return b.String()
 }
 
-// differing returns two texts with what differs between them marked, where they
-// are equally long; as they are otherwise.
+// differing marks the characters that differ between two texts. Texts of
+// different lengths are returned unchanged.
 func differing(one, other string) (string, string) {
 	x, y := []rune(one), []rune(other)
 	if len(x) != len(y) {

@@ -10,7 +10,7 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Draw draws the verdicts, and why below.
+// Draw draws the verdicts, and the explanation of one below.
 func (t *ReplayTable) Draw(br *browser.Browser, c draw.Canvas) {
 	t.ensure(br)
 	t.settle(br)
@@ -29,7 +29,7 @@ func (t *ReplayTable) Draw(br *browser.Browser, c draw.Canvas) {
 		title += ": stopped (R begins anew)"
 	case !w.Done():
 		title += fmt.Sprintf(", at work: %d%%", w.Percent())
-		if w.Again() {
+		if w.Rewound() {
 			title += ", reading again"
 		}
 	case w.Packets() < br.Store.Len():

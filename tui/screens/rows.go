@@ -18,12 +18,12 @@ import (
 // cell is one column of a row.
 type cell struct {
 	text  string
-	width int // columns that it takes; 0 for what is left
+	width int // columns of the screen; 0 for the remaining ones
 	right bool
 	role  draw.Role
 }
 
-// columnsShown returns the columns for a width.
+// columnsShown returns the columns that fit a width.
 func columnsShown(br *browser.Browser, width int) []string {
 	if len(br.Layout.Columns) > 0 {
 		return br.Layout.Columns
@@ -33,7 +33,7 @@ func columnsShown(br *browser.Browser, width int) []string {
 		out = append(out, "flow")
 	}
 	out = append(out, "dir")
-	if br.Flow == 0 && width >= 140 { // what the packet says goes before
+	if br.Flow == 0 && width >= 140 { // the packet's summary needs the room on narrower screens
 		out = append(out, "from", "to")
 	}
 	if br.Flow == 0 && width >= 96 {
@@ -45,7 +45,7 @@ func columnsShown(br *browser.Browser, width int) []string {
 	return append(out, "info", "fate")
 }
 
-// row makes the cells of a packet's row.
+// row returns the cells of a packet's row.
 func (p *PacketView) row(br *browser.Browser, n int, columns []string) []cell {
 	if p.reader == nil {
 		p.reader = br.Store.NewReader()
@@ -124,7 +124,7 @@ func (p *PacketView) row(br *browser.Browser, n int, columns []string) []cell {
 	return out
 }
 
-// infoCell says what the packet is, and of what gravity a rule found something.
+// infoCell summarises the packet, and marks the gravest finding at it.
 func (p *PacketView) infoCell(e *analyze.Entry, r *filter.Record) cell {
 	c := cell{}
 	if sev, ok := e.Marks.Severity(); ok {
@@ -148,7 +148,7 @@ func (p *PacketView) infoCell(e *analyze.Entry, r *filter.Record) cell {
 	return c
 }
 
-// fieldCell shows a field of the user's choice.
+// fieldCell shows a field that the user chose as a column.
 func (p *PacketView) fieldCell(br *browser.Browser, i int, name string, r *filter.Record) cell {
 	if chosen := strings.Join(br.Layout.Columns, " "); p.chosen != chosen {
 		p.chosen, p.columns = chosen, make([]*filter.Column, len(br.Layout.Columns))
@@ -168,7 +168,7 @@ func (p *PacketView) fieldCell(br *browser.Browser, i int, name string, r *filte
 	return c
 }
 
-// appendFate writes what became of a packet, as its sender learned.
+// appendFate appends the fate of a packet, as its sender learned it.
 func appendFate(to []byte, s *store.Store, e *analyze.Entry) []byte {
 	switch e.Marks.Fate() {
 	case analyze.FateAcked:
@@ -180,7 +180,7 @@ func appendFate(to []byte, s *store.Store, e *analyze.Entry) []byte {
 	return to
 }
 
-// markAt returns the mark that stands at an entry.
+// markAt returns the user's mark at an entry.
 func (p *PacketView) markAt(br *browser.Browser, n int) (rune, bool) {
 	if n == p.state.diff && p.state.diff >= 0 {
 		return 'Δ', true
@@ -193,7 +193,7 @@ func (p *PacketView) markAt(br *browser.Browser, n int) (rune, bool) {
 	return 0, false
 }
 
-// rowText is a packet's row as one text.
+// rowText returns a packet's row as one text.
 func (p *PacketView) rowText(br *browser.Browser, n int) string {
 	if n < 0 || n >= br.Store.Len() {
 		return ""
@@ -207,7 +207,7 @@ func (p *PacketView) rowText(br *browser.Browser, n int) string {
 	return strings.Join(parts, "  ")
 }
 
-// appendWhen writes the time column.
+// appendWhen appends the text of the time column.
 func appendWhen(br *browser.Browser, to []byte, r *filter.Record) []byte {
 	at := r.Datagram.At
 	switch browser.TimeWords[br.Layout.Time] {

@@ -5,42 +5,43 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Screen is one way to show where the user is. It is a Table, or a scroller.
+// Screen is one way to show the user's position. A Screen is either a Table or
+// a scroller.
 type Screen interface {
 	Draw(br *browser.Browser, c draw.Canvas)
-	// Move moves the cursor by so many rows.
+	// Move moves the cursor by rows.
 	Move(br *browser.Browser, by int)
-	// Enter opens what is at the cursor.
+	// Enter opens the item at the cursor.
 	Enter(br *browser.Browser)
-	// Matches returns the rows, where the cursor is, and whether a row has what is
-	// looked for.
+	// Matches returns the number of rows, the cursor's row, and a function that
+	// reports whether a row matches the search.
 	Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool)
-	// Copy returns what is at the cursor as text.
+	// Copy returns the item at the cursor as text.
 	Copy(br *browser.Browser) string
 }
 
-// Table is a screen of rows, with a cursor in them.
+// Table is a screen of rows with a cursor.
 type Table interface {
 	Screen
-	// Area returns the cursor, the line of the screen where the rows begin, and how many
-	// columns they take; 0 for all.
+	// Area returns the cursor, the screen line of the first row, and the width of
+	// the rows in columns. A width of 0 means all columns.
 	Area() (rows *draw.List, line, width int)
 }
 
-// scroller is a screen that is no table.
+// scroller is a screen that is not a table.
 type scroller interface {
-	// End goes to the first row where way is below 0, else to the last.
+	// End goes to the first row when way is negative, else to the last.
 	End(br *browser.Browser, way int)
-	// Page is how many rows were drawn last.
+	// Page returns the number of rows at the last drawing.
 	Page(br *browser.Browser) int
-	// GoTo puts the cursor on a row that Matches has counted.
+	// GoTo moves the cursor to a row, as Matches counts rows.
 	GoTo(br *browser.Browser, row int)
 }
 
-// far is beyond the rows of any table.
+// far is more rows than any table has.
 const far = 1 << 30
 
-// End goes to the first row of a screen where way is below 0, else to the last.
+// End goes to the first row of a screen when way is negative, else to the last.
 func End(br *browser.Browser, s Screen, way int) {
 	if x, ok := s.(scroller); ok {
 		x.End(br, way)
@@ -49,7 +50,7 @@ func End(br *browser.Browser, s Screen, way int) {
 	s.Move(br, way*far)
 }
 
-// Page is how many rows of a screen were drawn last.
+// Page returns the number of rows of a screen at the last drawing.
 func Page(br *browser.Browser, s Screen) int {
 	if x, ok := s.(scroller); ok {
 		return x.Page(br)
@@ -58,7 +59,7 @@ func Page(br *browser.Browser, s Screen) int {
 	return rows.Height
 }
 
-// goTo puts the cursor of a screen on a row.
+// goTo moves the cursor of a screen to a row.
 func goTo(br *browser.Browser, s Screen, row int) {
 	if x, ok := s.(scroller); ok {
 		x.GoTo(br, row)
@@ -68,13 +69,13 @@ func goTo(br *browser.Browser, s Screen, row int) {
 	s.Move(br, row-rows.Cursor)
 }
 
-// Sorter is a table whose rows can be put in another order.
+// Sorter is a table that can be sorted.
 type Sorter interface {
 	SortNext(br *browser.Browser)
 	SortTurn(br *browser.Browser)
 }
 
-// Set is the screens of one capture.
+// Set holds the screens of one capture.
 type Set struct {
 	Flows    *FlowTable
 	Packets  *PacketView
@@ -87,13 +88,13 @@ type Set struct {
 	Replay   *ReplayTable
 }
 
-// NewSet makes the screens of a browser's capture. autopsy is nil where no protocol has
-// such pages.
-func NewSet(br *browser.Browser, autopsy WordAutopsy) *Set {
+// NewSet returns the screens of a browser's capture. autopsy is nil if no
+// protocol has pages of autopsies.
+func NewSet(br *browser.Browser, autopsy AutopsyFunc) *Set {
 	br.Layout.FlowSort = min(max(br.Layout.FlowSort, 0), len(flowColumns)-1)
 	s := &Set{
 		Flows: &FlowTable{sort: br.Layout.FlowSort, reverse: br.Layout.FlowReverse}, State: &StateView{diff: -1},
-		Messages: &MessageTable{}, Findings: &FindingTable{}, Autopsy: &Autopsy{word: autopsy}, Replay: &ReplayTable{},
+		Messages: &MessageTable{}, Findings: &FindingTable{}, Autopsy: &Autopsy{describe: autopsy}, Replay: &ReplayTable{},
 	}
 	s.Packets = &PacketView{state: s.State}
 	s.State.packets = s.Packets
@@ -111,11 +112,11 @@ func (s *Set) Screen(v browser.View) Screen {
 	}[v]
 }
 
-// leastParts is the height from which on a view is parted in two: below that the
-// list has all of it.
+// leastParts is the least height at which a view is split in two. Below it the
+// list has the whole view.
 const leastParts = 9
 
-// lines is what screens of text have in common: they show the browser's text.
+// lines implements Screen for screens of text.
 type lines struct{}
 
 func (lines) Move(br *browser.Browser, by int) { br.Text.Scroll(by) }
@@ -132,15 +133,15 @@ func (lines) GoTo(br *browser.Browser, row int) { br.Text.List.Top = row }
 
 func (lines) Copy(br *browser.Browser) string { return plainText(br.Text.Lines) }
 
-// scrubber is what screens have in common that show the selected packet in its flow:
-// moving steps along the flow.
+// scrubber implements Screen for screens that show the selected packet within
+// its flow. Moving steps along the flow.
 type scrubber struct{ packets *PacketView }
 
 func (scrubber) Move(br *browser.Browser, by int) { br.Step(by) }
 
 func (scrubber) End(br *browser.Browser, way int) { br.StepToEnd(way) }
 
-// Page is a step of some packets: they are not shown in rows.
+// Page returns a number of packets: this screen has no rows.
 func (scrubber) Page(*browser.Browser) int { return 20 }
 
 func (scrubber) Enter(br *browser.Browser) { br.Show(browser.Packets) }

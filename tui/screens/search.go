@@ -12,16 +12,18 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Search looks for text in the rows shown, or for bytes in the packets.
+// Search is a search for text in the rows on screen, or for bytes in the
+// packets.
 type Search struct {
-	Text   string         // as it was typed; empty for none
-	bytes  []byte         // of 0x…
-	match  *regexp.Regexp // of ~…
+	Text   string         // as typed; empty for none
+	bytes  []byte         // of a search such as 0x0a1b
+	match  *regexp.Regexp // of a search such as ~expression
 	reader *store.Reader
 	line   []byte
 }
 
-// Set sets what is looked for: text, bytes such as 0x0a1b, or ~ and an expression.
+// Set sets the search: text, bytes such as 0x0a1b, or ~ and a regular
+// expression.
 func (s *Search) Set(text string) error {
 	x := Search{Text: text, reader: s.reader, line: s.line}
 	switch {
@@ -44,7 +46,7 @@ func (s *Search) Set(text string) error {
 	return nil
 }
 
-// finds reports whether a text holds what is looked for.
+// finds reports whether a text matches.
 func (s *Search) finds(text string) bool {
 	if s.match != nil {
 		return s.match.MatchString(text)
@@ -52,7 +54,7 @@ func (s *Search) finds(text string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(s.Text))
 }
 
-// findsPacket reports whether a packet, or its row, does.
+// findsPacket reports whether a packet or its row matches.
 func (s *Search) findsPacket(br *browser.Browser, n int) bool {
 	if s.reader == nil {
 		s.reader = br.Store.NewReader()
@@ -69,7 +71,8 @@ func (s *Search) findsPacket(br *browser.Browser, n int) bool {
 	return s.finds(string(s.line))
 }
 
-// Next goes to the next match on a screen, or to the one before where way is -1.
+// Next goes to the next match on a screen, or to the previous one when way is
+// -1.
 func (s *Search) Next(br *browser.Browser, screen Screen, way int) {
 	if s.Text == "" {
 		br.Fail("nothing to search for: / begins")
@@ -81,8 +84,8 @@ func (s *Search) Next(br *browser.Browser, screen Screen, way int) {
 		return
 	}
 	i, text := 1, s.Text
-	br.GoOn("searching for "+text, func() bool {
-		now, _, has := screen.Matches(br, s) // more rows may have come, or others
+	br.RunJob("searching for "+text, func() bool {
+		now, _, has := screen.Matches(br, s) // the rows may have changed since
 		if s.Text != text {
 			return true
 		}

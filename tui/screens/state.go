@@ -12,25 +12,25 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// StateView is what both sides knew at the selected packet. It is told anew when
-// another packet is selected, or when the second run knows better.
+// StateView shows what both sides knew at the selected packet. It is computed
+// again when another packet is selected, and when the second run knows more.
 type StateView struct {
 	Entry  int // the packet
 	flow   int
 	pass   int
-	Known  bool            // while a walk could not be told yet it is tried again
-	Views  [2]machine.View // of A and B
+	Known  bool            // false while the state is not available: it is then requested again
+	Views  [2]machine.View // the views of A and B
 	err    error
-	diff   int // entry from which differences are shown; -1 for none
+	diff   int // entry to which the state is compared; -1 for none
 	before [2]machine.View
-	from   int // entry that before is of
+	from   int // entry that before shows
 	bits   show.AckBits
 
-	packets *PacketView // whose row stands above
+	packets *PacketView // draws the row above the state
 	lines
 }
 
-// fill makes the views of the selected packet.
+// fill computes the views of the selected packet.
 func (x *StateView) fill(br *browser.Browser) *analyze.Flow {
 	f := br.Focus()
 	n := br.Selected
@@ -53,7 +53,7 @@ func (x *StateView) fill(br *browser.Browser) *analyze.Flow {
 	return f
 }
 
-// ToggleDiff marks the selected packet, or ends showing differences.
+// ToggleDiff marks the selected packet for comparison, or ends the comparison.
 func (x *StateView) ToggleDiff(br *browser.Browser) {
 	if x.diff >= 0 {
 		x.diff = -1
@@ -64,7 +64,7 @@ func (x *StateView) ToggleDiff(br *browser.Browser) {
 	br.Say("marked frame %s: move on to see what changes", br.SelectedFrame())
 }
 
-// text formats the state for a pane of some width.
+// text formats the state for a pane.
 func (x *StateView) text(br *browser.Browser, width, rows int) []string {
 	f := x.fill(br)
 	if f == nil {
@@ -108,13 +108,13 @@ func (x *StateView) text(br *browser.Browser, width, rows int) []string {
 		out = append(append(out, ""), bits...)
 	}
 	out = append(append(out, ""),
-		besides(p.Tables(machine.A, &x.Views[machine.A]), p.Tables(machine.B, &x.Views[machine.B]), width)...)
+		joinSides(p.Tables(machine.A, &x.Views[machine.A]), p.Tables(machine.B, &x.Views[machine.B]), width)...)
 	return append(out, "\x1b[2m"+p.Legend(&x.Views)+"\x1b[0m")
 }
 
-// besides puts the lines of both sides' tables beside each other where they fit,
-// and below each other where they do not.
-func besides(left, right []string, width int) (out []string) {
+// joinSides joins the tables of both sides: beside each other where they fit,
+// else one below the other.
+func joinSides(left, right []string, width int) (out []string) {
 	at, other := 0, 0
 	for _, l := range left {
 		at = max(at, draw.TextWidth(l))
@@ -139,12 +139,13 @@ func besides(left, right []string, width int) (out []string) {
 	return append(out, "")
 }
 
-// beliefs says what each side believes the other has, what that really has, and
-// since when they differ: so many lines at every packet, that nothing below jumps.
+// beliefs shows what each side believes the other has, what that side really
+// has, and since when they differ. It always returns the same number of lines,
+// so that nothing below moves.
 func (x *StateView) beliefs(br *browser.Browser, p *show.State, width int) (out []string) {
 	since := x.since(br)
 	for i, line := range p.Beliefs(&x.Views) {
-		const least = 96 // room for both in one line
+		const least = 96 // columns for both in one line
 		switch {
 		case width >= least && since[i] != "":
 			out = append(out, line+"   \x1b[33m"+since[i]+"\x1b[0m")
@@ -157,8 +158,8 @@ func (x *StateView) beliefs(br *browser.Browser, p *show.State, width int) (out 
 	return append(out, "")
 }
 
-// since says of each pair of windows from which packet on what a side believes and
-// what is so differ; empty where they agree.
+// since returns, for each pair of windows, the packet from which belief and
+// truth differ. The text is empty where they agree.
 func (x *StateView) since(br *browser.Browser) (out []string) {
 	now := br.Store.TimeAt(x.Entry)
 	for _, side := range []machine.Side{machine.A, machine.B} {
@@ -179,7 +180,7 @@ func (x *StateView) since(br *browser.Browser) (out []string) {
 	return out
 }
 
-// slotOf returns what is known of the first of some sequences; nil for nothing.
+// slotOf returns the slot of the first sequence of a list, or nil.
 func slotOf(w *machine.Window, list []int64) *machine.Slot {
 	for i := range w.Slots {
 		if len(list) > 0 && w.Slots[i].Sequence64 == list[0] {
@@ -189,7 +190,7 @@ func slotOf(w *machine.Window, list []int64) *machine.Slot {
 	return nil
 }
 
-// ackBits expands what the selected packet's header claims.
+// ackBits explains the ack bits of the selected packet's header.
 func (x *StateView) ackBits(br *browser.Browser, f *analyze.Flow, width int) []string {
 	r, err := br.Store.Read(x.Entry)
 	if err != nil || f.Protocol == nil || br.Store.FlowID(x.Entry) != f.ID {
@@ -199,7 +200,7 @@ func (x *StateView) ackBits(br *browser.Browser, f *analyze.Flow, width int) []s
 	return x.bits.Lines(f, r, &x.Views[r.Datagram.From], width)
 }
 
-// differences says what changed since the marked packet.
+// differences lists what changed since the marked packet.
 func (x *StateView) differences(br *browser.Browser, f *analyze.Flow, width int) []string {
 	if x.from != x.diff {
 		if !br.Store.IsNear(f, x.diff) {
@@ -234,7 +235,7 @@ func (x *StateView) differences(br *browser.Browser, f *analyze.Flow, width int)
 // Enter shows the packets.
 func (x *StateView) Enter(br *browser.Browser) { br.Show(browser.Packets) }
 
-// Draw draws the selected packet's row, and both sides below.
+// Draw draws the selected packet's row, and the state of both sides below it.
 func (x *StateView) Draw(br *browser.Browser, c draw.Canvas) {
 	br.Settle()
 	if n := br.Selected; n >= 0 && n < br.Store.Len() {
@@ -245,7 +246,7 @@ func (x *StateView) Draw(br *browser.Browser, c draw.Canvas) {
 	br.Text.Draw(c.Part(1, 2, c.W-1, c.H-2))
 }
 
-// title names the pane of the state.
+// title returns the title of the pane.
 func (x *StateView) title(br *browser.Browser) string {
 	f := br.Focus()
 	if f == nil || f.Protocol == nil {

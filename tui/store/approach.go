@@ -6,28 +6,30 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 )
 
-// walkAtOnce is how many datagrams a key or a drawing steps over on the UI's
-// thread to tell a state: about 3 us each, and a drawing tells up to three states.
+// walkAtOnce is how many datagrams a key or a drawing may step over on the UI's
+// thread to compute a state. A step takes about 3 µs, and a drawing computes up
+// to three states.
 const walkAtOnce = 2048
 
-// ErrApproach says that a state is told later: a walk to its packet goes on.
+// ErrApproach says that the state is not available yet: a walk to its packet is
+// running.
 var ErrApproach = errors.New("the flow is being stepped to this packet …")
 
-// approach is a walk to a packet that lies far behind the last checkpoint. It goes
-// on in the background and leaves a checkpoint there.
+// approach is a background walk to a packet far behind the last checkpoint. It
+// leaves a checkpoint at that packet.
 type approach struct {
 	flow, entry, pass int
 	over              bool
 }
 
-// IsNear reports whether the state of a flow at an entry can be told at once.
-// Where it cannot, a walk to the packet before it begins in the background.
+// IsNear reports whether the state of a flow at an entry is available at once.
+// If it is not, IsNear starts a background walk to the packet before it.
 func (s *Store) IsNear(f *analyze.Flow, n int) bool {
 	if s.timeline.Distance(f, n, s.Walks) <= s.Walks {
 		return true
 	}
 	if x := s.approach; x != nil && !x.over && x.flow == f.ID && x.entry == n && x.pass == s.pass {
-		return false // it goes on
+		return false // it is running
 	} else if x != nil {
 		x.over = true
 	}
@@ -37,7 +39,7 @@ func (s *Store) IsNear(f *analyze.Flow, n int) bool {
 	return false
 }
 
-// step walks, letting go of the lock now and then.
+// step runs the walk. It releases the lock after each batch of steps.
 func (s *Store) step(x *approach, f *analyze.Flow) {
 	var w *analyze.Walk
 	for {
@@ -72,7 +74,7 @@ func (s *Store) step(x *approach, f *analyze.Flow) {
 			w.Keep()
 			x.over = true
 			s.approached++
-			s.Poke()
+			s.Redraw()
 		}
 		s.Unlock()
 		if !more {
@@ -81,6 +83,6 @@ func (s *Store) step(x *approach, f *analyze.Flow) {
 	}
 }
 
-// Approached counts the walks that came to their packets: what was told of a packet
-// before is told anew when it has changed.
+// Approached counts the finished walks. When it changes, states that were not
+// available can be drawn.
 func (s *Store) Approached() int { return s.approached }

@@ -7,37 +7,38 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Collect is a walk along one flow in the background: see Store.Collect.
+// Collect is a background walk along one flow: see Store.Collect.
 type Collect struct {
 	store *Store
 	flow  *analyze.Flow
 	from  int // entry to begin at; -1 for the flow's first
 	take  func(*analyze.Record, machine.Tracker) bool
 	reset func()
-	done  bool // everything was told
+	done  bool // take has seen every step
 	err   error
 	stop  chan struct{}
 }
 
 const collectSteps = 512
 
-// Collect walks a flow, from an entry on (-1 for its first), in the background and
-// hands each step to take, under the store's lock, a few hundred at a time, until take
-// gives false. While the capture grows it goes on with it. Where a second run makes
-// what was told obsolete, reset is called and the walk begins anew.
+// Collect walks a flow in the background, from an entry (-1 for the first), and
+// passes each step to take. It holds the store's lock for up to 512 steps at a
+// time. The walk ends when take returns false; on a growing capture it waits
+// for more. The second run over a file makes earlier steps obsolete: Collect
+// then calls reset and restarts.
 func (s *Store) Collect(
 	f *analyze.Flow, from int, take func(*analyze.Record, machine.Tracker) bool, reset func(),
 ) *Collect {
 	stop := make(chan struct{})
 	c := &Collect{store: s, flow: f, from: from, take: take, reset: reset, stop: stop}
-	s.Work(func() { c.run(stop) }) // which may begin after End
+	s.Work(func() { c.run(stop) }) // may start after End
 	return c
 }
 
-// Done reports whether everything was told. Nothing is at work where c is nil.
+// Done reports whether take has seen every step. It returns true for a nil c.
 func (c *Collect) Done() bool { return c == nil || c.done }
 
-// Err says what ended the walk before that; nil for nothing.
+// Err returns the error that ended the walk, or nil.
 func (c *Collect) Err() error {
 	if c == nil {
 		return nil
@@ -45,7 +46,7 @@ func (c *Collect) Err() error {
 	return c.err
 }
 
-// Over reports whether the walk has ended, in either way.
+// Over reports whether the walk has ended, with or without an error.
 func (c *Collect) Over() bool { return c == nil || c.done || c.err != nil }
 
 // End stops the walk.
@@ -72,7 +73,7 @@ func (c *Collect) run(stop <-chan struct{}) {
 			c.reset()
 		}
 		more := c.batch(&walk)
-		s.tell()
+		s.notify()
 		over := c.done || c.err != nil
 		s.Unlock()
 		if over {
@@ -84,7 +85,7 @@ func (c *Collect) run(stop <-chan struct{}) {
 	}
 }
 
-// batch takes some steps; false where there are none for now.
+// batch makes up to 512 steps. It returns false when there are none for now.
 func (c *Collect) batch(walk **analyze.Walk) bool {
 	s := c.store
 	if f := s.Flow(c.flow.ID); f != nil {

@@ -1,13 +1,14 @@
-// Package store holds a capture for the screens: its packets, its flows, and the jobs
-// that look through it in the background.
+// Package store holds a capture for the screens: its packets, its flows, and
+// the background jobs that search it.
 //
 //	s := store.New(in, analyze.Options{Registry: registry}, false)
-//	s.Start()               // reads in the background, and tells Changed
+//	s.Start()               // reads in the background, and signals Changed
 //	s.Lock()
-//	f := s.FlowOf(300)      // the flow of entry 300, of so many as there are so far
+//	f := s.FlowOf(300)      // the flow of entry 300
 //	err := s.StateAt(f, 300, &views)
 //	s.Unlock()
 //
-// Packet bytes stay in the file. Every look at it wants the lock held, and every job
-// (Sieve, Collect, Replay, Saving) lets go of it after a batch. It knows no terminal.
+// The bytes of packets stay in the file. Every access requires the lock. Every
+// job (FilterJob, Collect, Replay, Saving) releases the lock after a batch. The
+// package does not draw.
 package store

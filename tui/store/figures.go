@@ -8,12 +8,13 @@ import (
 	"github.com/ackscope/ackscope/scale"
 )
 
-// trafficCells is how many stretches of time a flow's traffic is counted in.
+// trafficCells is the number of equal spans of time in which a flow's packets
+// are counted.
 const trafficCells = 24
 
-// figures is what the screens tell of a flow beyond its summary.
+// figures holds what the screens show about a flow besides its summary.
 type figures struct {
-	worst   time.Duration // longest that a message lay complete and was held back
+	worst   time.Duration // longest time that a complete message was held back
 	traffic [trafficCells]uint32
 }
 
@@ -26,12 +27,14 @@ func (s *Store) figuresOf(flow int) *figures {
 	return x
 }
 
-// stretch says in which part of the capture an instant lies.
+// stretch returns the span of the capture's time that contains an instant,
+// counted from 0.
 func (s *Store) stretch(at machine.Instant) int {
 	return scale.Position(at, s.first, s.last, trafficCells)
 }
 
-// Worst returns how long a message of a flow lay complete and was held back, at most.
+// Worst returns the longest time that a complete message of a flow was held
+// back.
 func (s *Store) Worst(f *analyze.Flow) time.Duration {
 	if x := s.figures[f.ID]; x != nil {
 		return x.worst
@@ -39,8 +42,8 @@ func (s *Store) Worst(f *analyze.Flow) time.Duration {
 	return 0
 }
 
-// Traffic counts a flow's packets in equal stretches of the capture's time; nil while
-// the end of the capture is not known.
+// Traffic returns a flow's packets in each of 24 equal spans of the capture's
+// time. It returns nil while a growing capture has no known end.
 func (s *Store) Traffic(f *analyze.Flow) []uint32 {
 	x := s.figures[f.ID]
 	if x == nil || s.growing && s.pass == 1 {

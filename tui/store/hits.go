@@ -5,12 +5,12 @@ import (
 	"sort"
 )
 
-// hits is the set of entries that pass, as bits, with counts so that the kth one
-// and the place of one are found at once.
+// hits is a set of entries, as bits. Counts per block make two look-ups fast:
+// the kth member, and the rank of a member.
 type hits struct {
 	words   []uint64
 	before  []uint32 // hits before each block of blockWords words
-	scanned int      // entries that were looked at
+	scanned int      // entries that were checked
 	total   int
 }
 
@@ -26,7 +26,7 @@ func (h *hits) grow(n int) {
 	}
 }
 
-// add puts an entry in. Entries may come late, but not twice.
+// add adds an entry. Entries may be added late, but not twice.
 func (h *hits) add(n int) {
 	h.grow(n + 1)
 	if h.words[n/64]>>(n%64)&1 != 0 {
@@ -39,10 +39,11 @@ func (h *hits) add(n int) {
 	}
 }
 
-// has reports whether an entry is in.
+// has reports whether an entry is a member.
 func (h *hits) has(n int) bool { return n/64 < len(h.words) && h.words[n/64]>>(n%64)&1 != 0 }
 
-// nth returns the kth hit, from 0; false where there are not so many.
+// nth returns the kth member, counted from 0. It returns false if there are
+// fewer.
 func (h *hits) nth(k int) (int, bool) {
 	if k < 0 || k >= h.total {
 		return 0, false
@@ -64,7 +65,7 @@ func (h *hits) nth(k int) (int, bool) {
 	return 0, false
 }
 
-// rank returns how many hits lie before entry n: the place of n in the list.
+// rank returns the number of members before entry n.
 func (h *hits) rank(n int) int {
 	if n/64 >= len(h.words) {
 		return h.total

@@ -21,7 +21,7 @@ func TestHits(t *testing.T) {
 			h.add(n)
 		}
 	}
-	h.add(late) // one that a held datagram tells afterwards
+	h.add(late) // an entry that a held datagram adds late
 	h.add(late)
 	if h.total != len(want) {
 		t.Fatalf("%d hits, expected %d", h.total, len(want))

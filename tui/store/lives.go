@@ -9,16 +9,17 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Life is what is kept of a message.
+// Life is what the screens keep of one message.
 type Life struct {
 	machine.Message
 	Title string            // the name of its type
-	Cause string            // why it was sent again, as a rule tells it; empty for unknown
-	Sure  machine.Certainty // that this is why
+	Cause string            // why it was sent again, according to a rule; empty if unknown
+	Sure  machine.Certainty // how sure Cause is
 }
 
-// resendCause returns the cause that a rule names of a message that was sent again,
-// in words: the rules that tell it are named …resent-CAUSE or …spurious-CAUSE.
+// resendCause returns the cause of a resend that a rule names. Such rules have
+// IDs that end in resent-CAUSE or spurious-CAUSE: "riptide-resent-ack-lost"
+// returns "ack lost".
 func resendCause(r *machine.Rule) (string, bool) {
 	if _, cause, ok := strings.Cut(r.ID, "resent-"); ok {
 		return strings.ReplaceAll(cause, "-", " "), true
@@ -29,8 +30,8 @@ func resendCause(r *machine.Rule) (string, bool) {
 	return "", false
 }
 
-// explainResends gives the messages whose lives end in a record the causes that
-// it tells of their resends.
+// explainResends sets the causes of resends. It takes them from the findings of
+// the record in which the messages' lives ended.
 func explainResends(lives []Life, anomalies []machine.Anomaly) {
 	for i := range anomalies {
 		a := &anomalies[i]
@@ -46,7 +47,8 @@ func explainResends(lives []Life, anomalies []machine.Anomaly) {
 	}
 }
 
-// AppendLives adds the messages whose lives end in a record, without their bytes.
+// AppendLives appends the messages whose lives end in a record, without their
+// bytes.
 func AppendLives(to []Life, r *analyze.Record) []Life {
 	from := len(to)
 	for i := range r.Messages {
@@ -67,8 +69,8 @@ func AppendLives(to []Life, r *analyze.Record) []Life {
 	return to
 }
 
-// Latency is the time from the first send to the delivery; negative where there
-// was none.
+// Latency returns the time from the first copy to the delivery. It returns -1
+// for a message that was not delivered.
 func (x *Life) Latency() time.Duration {
 	if x.Delivered != machine.Yes {
 		return -1

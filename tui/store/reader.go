@@ -2,16 +2,16 @@ package store
 
 import "github.com/ackscope/ackscope/filter"
 
-// Reader reads packets as filters and rows ask for them: without their state.
+// Reader reads packets for filters and rows, without the state of their flows.
 type Reader struct {
 	*filter.Reading
 	store *Store
 }
 
-// NewReader makes one.
+// NewReader returns a reader of the store's packets.
 func (s *Store) NewReader() *Reader { return &Reader{s.NewReading(), s} }
 
-// Read returns a packet, which is valid until the store reads again.
+// Read returns a packet. It is valid until the store's next Read.
 func (d *Reader) Read(n int) (*filter.Record, error) {
 	s := d.store
 	s.Spend(ReadSteps)
@@ -23,11 +23,11 @@ func (d *Reader) Read(n int) (*filter.Record, error) {
 		r.Datagram.From = s.timeline.At(n).Marks.From()
 	}
 	d.Start = s.first
-	// A TCP segment's messages are told in the tree; the row tells of the segment.
+	// The row shows a TCP segment as a whole; the tree shows its messages.
 	return d.Take(r), nil
 }
 
-// NewReading prepares what turns records into those of filters.
+// NewReading returns a converter from analysis records to filter records.
 func (s *Store) NewReading() *filter.Reading {
 	return &filter.Reading{Start: s.first, Previous: s.first, FileName: s.in.FileName}
 }

@@ -5,63 +5,64 @@ import (
 	"github.com/ackscope/ackscope/replay"
 )
 
-// Replay is a replay of what has been read against the references, at work in the
-// background. The lock is to be held to read it.
+// Replay replays what has been read so far against the references, in the
+// background. Its readers hold the store's lock.
 type Replay struct {
-	Behaviour string // that was asked for; empty for what the packets suggest
-	Matrix    bool   // every side against every behaviour that applies
+	Behaviour string // the requested one; empty for what the packets suggest
+	Matrix    bool   // every side is compared with every applicable behaviour
 	File      *replay.File
 
 	store   *Store
-	source  *again
+	source  *reread
 	survey  *analyze.Survey
 	err     error
 	done    bool
-	stopped bool // by the user
+	stopped bool // the user stopped it
 }
 
-// Replay begins to replay what has been read so far.
+// Replay starts a replay of what has been read so far.
 func (s *Store) Replay(behaviour string, matrix bool) *Replay {
-	r := &Replay{store: s, source: newAgain(s), Behaviour: behaviour, Matrix: matrix, survey: s.survey}
+	r := &Replay{store: s, source: newReread(s), Behaviour: behaviour, Matrix: matrix, survey: s.survey}
 	o := replay.Options{Analysis: s.options, Behaviour: behaviour, Matrix: matrix, Survey: s.survey}
 	s.Work(func() {
 		file, err := replay.Run("", r.source, o)
 		s.Lock()
 		defer s.Unlock()
 		r.File, r.err, r.done = file, err, true
-		s.tell()
+		s.notify()
 	})
 	return r
 }
 
-// Done reports whether it has ended.
+// Done reports whether the replay has ended.
 func (r *Replay) Done() bool { return r.done }
 
-// Err says why it failed; nil where it did not.
+// Err returns why the replay failed, or nil.
 func (r *Replay) Err() error { return r.err }
 
-// Outdated reports whether more is known of the capture than when it was begun.
+// Outdated reports whether more is known of the capture than when the replay
+// started.
 func (r *Replay) Outdated() bool { return r.survey != r.store.survey }
 
-// Packets is how many packets it goes through.
+// Packets returns the number of packets to replay.
 func (r *Replay) Packets() int { return r.source.end }
 
-// Percent says how far it is.
+// Percent returns how many percent of the packets have been replayed.
 func (r *Replay) Percent() int64 { return 100 * r.source.read.Load() / int64(max(r.source.end, 1)) }
 
-// Again reports whether it has begun to read anew.
-func (r *Replay) Again() bool { return r.source.again.Load() }
+// Rewound reports whether the replay reads the packets for the second time.
+func (r *Replay) Rewound() bool { return r.source.rewound.Load() }
 
-// Stop ends it for good, as the user asked.
+// Stop stops the replay for the user.
 func (r *Replay) Stop() {
 	r.stopped = true
 	close(r.source.stop)
 }
 
-// Stopped reports whether the user has ended it.
+// Stopped reports whether the user stopped the replay.
 func (r *Replay) Stopped() bool { return r.stopped }
 
-// End ends it where it is at work; nil is none.
+// End stops a running replay. It does nothing if r is nil or not running.
 func (r *Replay) End() {
 	if r != nil && !r.done && !r.stopped {
 		close(r.source.stop)

@@ -7,31 +7,33 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Saver takes frames into a capture file.
+// Saver writes frames to a capture file.
 type Saver interface {
-	// Abort returns the file up, instead of Close: what stood there before stays.
+	// Abort gives the file up. It replaces Close, and leaves an older file as it
+	// was.
 	Abort() error
 	Write(*capture.Frame) error
 	Close() error
 }
 
-// Saving is packets on their way into a capture file, in the background. The lock is
-// to be held to read it.
+// Saving is a background job that writes packets to a capture file. Its readers
+// hold the store's lock.
 type Saving struct {
 	Total   int
 	Written int
-	Err     error // once it is done
+	Err     error // set when Done
 	Done    bool
 }
 
-// Save begins to write the packets that a sieve leaves; nil for all that there are.
-func (s *Store) Save(out Saver, sieve *Sieve) *Saving {
+// Save starts to write the packets that a filter job has found. A nil job
+// writes all packets.
+func (s *Store) Save(out Saver, job *FilterJob) *Saving {
 	x := &Saving{Total: s.Len()}
-	if sieve != nil {
-		x.Total = sieve.Rows()
+	if job != nil {
+		x.Total = job.Rows()
 	}
 	s.Work(func() {
-		err := x.write(s, sieve, out)
+		err := x.write(s, job, out)
 		if err == nil {
 			err = out.Close()
 		} else {
@@ -40,13 +42,13 @@ func (s *Store) Save(out Saver, sieve *Sieve) *Saving {
 		s.Lock()
 		defer s.Unlock()
 		x.Err, x.Done = err, true
-		s.tell()
+		s.notify()
 	})
 	return x
 }
 
-// write copies the packets.
-func (x *Saving) write(s *Store, sieve *Sieve, out Saver) error {
+// write copies the packets, batch by batch.
+func (x *Saving) write(s *Store, job *FilterJob, out Saver) error {
 	near := s.in.RangeReader()
 	near.Expect(capture.MostRange)
 	var frame capture.Frame
@@ -61,8 +63,8 @@ func (x *Saving) write(s *Store, sieve *Sieve, out Saver) error {
 		s.Lock()
 		for ; row < x.Total && len(list) < batch; row++ {
 			n, ok := row, true
-			if sieve != nil {
-				n, ok = sieve.Entry(row)
+			if job != nil {
+				n, ok = job.Entry(row)
 			}
 			if !ok {
 				x.Total = row
@@ -72,7 +74,7 @@ func (x *Saving) write(s *Store, sieve *Sieve, out Saver) error {
 			list = append(list, at{ref, offset})
 		}
 		x.Written = row
-		s.tell()
+		s.notify()
 		s.Unlock()
 		for _, p := range list {
 			var err error

@@ -8,16 +8,17 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// ErrNoFlow says that there is no state to tell.
+// ErrNoFlow says that a packet has no state to show.
 var ErrNoFlow = errors.New("the packet belongs to no flow whose state is followed")
 
-// Settled is what the step over one packet brought about.
+// Settled is what the step over one packet settled.
 type Settled struct {
 	Events   []machine.Event
 	Messages []machine.Message
 }
 
-// SettledAt steps the flow of a packet up to it, and gives what it brought about.
+// SettledAt steps a packet's flow up to that packet, and returns what it
+// settled.
 func (s *Store) SettledAt(n int) (*Settled, error) {
 	if n < 0 || n >= s.Len() {
 		return nil, ErrNoFlow
@@ -53,11 +54,12 @@ func (s *Store) SettledAt(n int) (*Settled, error) {
 	}
 }
 
-// nearStart is how far states are told from the first packet on, while the first
-// run leaves no checkpoints.
+// nearStart is the number of packets whose state is available while the first
+// run has left no checkpoints.
 const nearStart = 1 << 14
 
-// Reached reports whether the state at an entry can be told now without a long walk.
+// Reached reports whether the state at an entry is available without a long
+// walk.
 func (s *Store) Reached(n int) bool {
 	if s.pass == 1 && !s.growing {
 		return n < nearStart
@@ -65,8 +67,9 @@ func (s *Store) Reached(n int) bool {
 	return n < s.timeline.Filled()
 }
 
-// Full returns a packet's record with what it settled, where the state there can
-// be told; of a TCP segment, that of its first message.
+// Full returns a packet's record. It includes what the packet settled, if the
+// state there is available. For a TCP segment it is the record of the first
+// message.
 func (s *Store) Full(n int) (*analyze.Record, error) {
 	f := s.FlowOf(n)
 	if f != nil && f.Protocol != nil && f.Protocol.NewTracker != nil && s.Reached(n) &&
@@ -95,7 +98,7 @@ func (s *Store) Full(n int) (*analyze.Record, error) {
 	return r, nil
 }
 
-// StateAt draws both sides of a flow at an entry.
+// StateAt fills views with the state of both sides of a flow at an entry.
 func (s *Store) StateAt(f *analyze.Flow, n int, views *[2]machine.View) error {
 	if f.Protocol == nil {
 		return fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)

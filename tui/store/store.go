@@ -11,50 +11,54 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Store is the capture as the screens ask for it: an index that grows in the
-// background while it is being read. Packet bytes stay in the file.
+// Store holds a capture for the screens. Its index grows in the background
+// while the capture is read. The bytes of packets stay in the file.
 //
-// A file is read twice. The first run enters the frames and learns what only
-// the whole capture teaches, so the list and the flows are there at once; the
-// second fills in what each frame settled, and checkpoints of the states. What
-// comes from a pipe or an interface may never end, so its first run does both.
+// A file is read twice:
 //
-// The lock is held for a batch of frames at a time. Every method but Start and
-// Stop wants it held by the caller.
+//  1. The first run enters the frames, so that the packets and flows appear at
+//     once. It also learns what only the whole capture shows.
+//  2. The second run fills in what each frame settled, and leaves checkpoints
+//     of the states.
+//
+// A pipe or an interface may never end, so its first run does both.
+//
+// A run holds the lock for one batch of frames at a time. Every method except
+// Start and Stop requires the caller to hold it.
 type Store struct {
 	sync.Mutex
 	in       *capture.Input
 	options  analyze.Options
-	growing  bool // a pipe or an interface: it may never end
-	most     int  // bytes that entries and checkpoints may take; 0 for any number
-	beyond   int  // frames that came when they were taken up: they are not shown
+	growing  bool // a pipe or an interface: the input may never end
+	most     int  // bytes that entries and checkpoints may take; 0 for no limit
+	beyond   int  // frames read after the limit was reached; they are not shown
 	timeline *analyze.Timeline
 
-	session *analyze.Session // whose flows are shown
-	survey  *analyze.Survey  // what the first run learned; nil before
-	first   machine.Instant  // of the first frame
+	session *analyze.Session // the analysis whose flows are shown
+	survey  *analyze.Survey  // what the first run learned; nil until then
+	first   machine.Instant  // time of the first frame
 	last    machine.Instant
-	pass    int              // the run that goes on: 1 or 2; 3 when all is read
-	end     error            // how reading ended; nil for a clean end
-	version int              // changes when flows or settled facts may read otherwise
-	figures map[int]*figures // by flow
+	pass    int              // the current run: 1 or 2; 3 when all is read
+	end     error            // the error that ended reading; nil for a clean end
+	version int              // changes when flows or settled facts may have changed
+	figures map[int]*figures // by flow number
 
 	Budget
-	// Spawn begins what runs in the background: as a goroutine, unless it is set
+	// Spawn starts background work. It starts a goroutine unless it was replaced
 	// before Start.
 	Spawn func(func())
-	// OnFault gives the terminal back before a fault is told; nil for nothing.
+	// OnFault, if set, restores the terminal before a panic is printed.
 	OnFault func()
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
-	// approach is the walk that goes on to a packet far behind a checkpoint; nil for none.
+	// approach is the running walk to a packet far behind a checkpoint, or nil.
 	approach   *approach
-	approached int           // walks that came there
-	changed    chan struct{} // told after every batch; one waiting is enough
+	approached int           // number of walks that reached their packets
+	changed    chan struct{} // signalled after every batch; one pending signal is enough
 }
 
-// New makes a store over an input that can be read at random (capture.KeepAll).
+// New returns a store for an input that allows random reads (capture.KeepAll).
 func New(in *capture.Input, o analyze.Options, growing bool) *Store {
 	s := &Store{
 		in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), pass: 1,
@@ -66,31 +70,32 @@ func New(in *capture.Input, o analyze.Options, growing bool) *Store {
 	return s
 }
 
-// Bound sets how many bytes the index may take, with its checkpoints. What comes beyond
-// is still read, as a live capture's -w wants it, but neither kept nor analysed. The
-// flows are bounded by the analysis' Limits.
+// Bound limits the bytes of the index and its checkpoints. Frames over the
+// limit are still read, since -w may save them, but they are neither kept nor
+// analysed. The Limits of the analysis bound the flows.
 func (s *Store) Bound(bytes int) { s.most = bytes }
 
-// isBeyond reports whether the nth frame of a run is beyond the bound.
+// isBeyond reports whether the nth frame of a run is over the limit.
 func (s *Store) isBeyond(n int) bool {
 	switch {
 	case s.most == 0:
 		return false
 	case s.pass == 2:
-		return n >= s.timeline.Len() // what the first run kept
+		return n >= s.timeline.Len() // as many as the first run kept
 	}
 	return s.beyond > 0 || s.timeline.Size() > s.most
 }
 
-// checkpointBytes is what checkpoints may take for each packet: with the 24 of
-// the index it stays below 40. checkpointSpare is what they may take besides,
-// which brings a capture of a million packets to some hundred datagrams a jump.
+// checkpointBytes limits the checkpoints to so many bytes per packet. With the
+// 24 bytes of the index this stays below 40. checkpointSpare is allowed in
+// addition: in a capture of a million packets a jump then steps some hundred
+// datagrams.
 const (
 	checkpointBytes = 13
 	checkpointSpare = 24 << 20
 )
 
-// Start begins to read.
+// Start starts to read in the background.
 func (s *Store) Start() {
 	s.stopped.Add(1)
 	s.Work(func() {
@@ -99,8 +104,8 @@ func (s *Store) Start() {
 	})
 }
 
-// Work runs something in the background. A fault in it gives the terminal back
-// before it ends the program: what is told of it must be readable.
+// Work runs f in the background. If f panics, Work restores the terminal first,
+// so that the message is readable.
 func (s *Store) Work(f func()) {
 	s.Spawn(func() {
 		defer func() {
@@ -115,9 +120,9 @@ func (s *Store) Work(f func()) {
 	})
 }
 
-// Parts calls step until it gives false, each time with the lock held, and lets go of
-// the lock between. It is for work in the background that is too much for one lock.
-// It gives false where the store was stopped before.
+// Parts calls step with the lock held until step returns false. It releases the
+// lock between calls. It is for background work that is too long for one lock.
+// It returns false if the store was stopped before the end.
 func (s *Store) Parts(step func() (more bool)) bool {
 	for more := true; more; {
 		select {
@@ -132,7 +137,7 @@ func (s *Store) Parts(step func() (more bool)) bool {
 	return true
 }
 
-// Yield lets others have the lock at every few hundredth step of a long walk.
+// Yield releases the lock for a moment at every 512th step of a long walk.
 func (s *Store) Yield(step int) {
 	if step%collectSteps == collectSteps-1 {
 		s.Unlock()
@@ -140,8 +145,8 @@ func (s *Store) Yield(step int) {
 	}
 }
 
-// Stop ends reading and closes the input. A reader that waits for a pipe is not
-// waited for.
+// Stop stops reading and closes the input. It waits at most 200 ms, since a
+// read from a pipe may block.
 func (s *Store) Stop() error {
 	close(s.stop)
 	done := make(chan struct{})
@@ -154,24 +159,25 @@ func (s *Store) Stop() error {
 	}
 }
 
-// Changed tells, coalesced, that there is more to show.
+// Changed returns a channel that signals when there is more to show. Pending
+// signals are merged.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
-// tell has the screen drawn anew, since more is known.
-func (s *Store) tell() {
+// notify requests a redraw because more is known.
+func (s *Store) notify() {
 	s.version++
-	s.Poke()
+	s.Redraw()
 }
 
-// Poke has the screen drawn anew: what is known is the same, what is shown is not.
-func (s *Store) Poke() {
+// Redraw requests a redraw because the screen, and not the store, has changed.
+func (s *Store) Redraw() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// begin prepares the session of a run.
+// begin returns the session of a new run.
 func (s *Store) begin(survey *analyze.Survey) *analyze.Session {
 	o := s.options
 	o.Survey = survey
@@ -208,7 +214,7 @@ func (s *Store) record(r *analyze.Record) {
 	}
 }
 
-// read does both runs.
+// read makes both runs.
 func (s *Store) read() {
 	s.Lock()
 	session := s.session
@@ -237,15 +243,16 @@ func (s *Store) finish(session *analyze.Session, err error) {
 	s.Lock()
 	defer s.Unlock()
 	s.session, s.end, s.pass = session, err, 3
-	s.tell()
+	s.notify()
 }
 
 var errStopped = errors.New("stopped")
 
-// batch is how many frames are taken under one lock: about a millisecond.
+// batch is how many frames are read under one lock: about a millisecond of
+// work.
 const batch = 1024
 
-// run feeds the session all frames; nil for a clean end.
+// run feeds all frames to the session. It returns nil for a clean end.
 func (s *Store) run(session *analyze.Session) error {
 	decoder := capture.NewDecoder(s.options.Decode)
 	var f capture.Frame
@@ -253,7 +260,7 @@ func (s *Store) run(session *analyze.Session) error {
 	for n := 0; ; n++ {
 		if s.growing || n%batch == 0 {
 			if n > 0 {
-				s.tell()
+				s.notify()
 				s.Unlock()
 			}
 			select {
@@ -265,13 +272,13 @@ func (s *Store) run(session *analyze.Session) error {
 				s.Lock()
 			}
 		}
-		err := s.in.Next(&f) // of a pipe: outside of the lock
+		err := s.in.Next(&f) // a pipe may block here: the lock is not held
 		if s.growing {
 			s.Lock()
 		}
 		if err != nil {
 			session.Finish()
-			s.tell()
+			s.notify()
 			s.Unlock()
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
@@ -294,7 +301,8 @@ func (s *Store) run(session *analyze.Session) error {
 	}
 }
 
-// wait lets time pass for more frames to come; false where stop was told.
+// wait waits 50 ms for more frames. It returns false if stop or the store was
+// closed.
 func (s *Store) wait(stop <-chan struct{}) bool {
 	select {
 	case <-stop:

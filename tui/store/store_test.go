@@ -34,8 +34,8 @@ func await(t *testing.T, s *Store) {
 	}
 }
 
-// What may never end keeps figures of the flows that are kept, and counts the packets
-// beyond its room.
+// A pipe that never ends keeps the figures of the flows that it keeps, and
+// counts the packets over its limit.
 func TestBoundedPipe(t *testing.T) {
 	const packets, flows = 2000, 50
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestBoundedPipe(t *testing.T) {
 	}
 }
 
-// The index of a file keeps its room in both runs, and says so.
+// The index of a file keeps its limit in both runs, and reports it.
 func TestBoundedFile(t *testing.T) {
 	const packets = 40000
 	path := filepath.Join(t.TempDir(), "noise.pcap")
@@ -84,7 +84,8 @@ func TestBoundedFile(t *testing.T) {
 	await(t, s)
 	s.Lock()
 	defer s.Unlock()
-	// Entries come by pages of 393,216 bytes, so it can be exceeded by one.
+	// The index grows by pages of 393,216 bytes: it may exceed the limit by one
+	// page.
 	if size := s.timeline.Size(); s.Len() >= packets || s.Len()+s.beyond != packets || size > most+400<<10 {
 		t.Errorf("%d packets are kept in %d bytes, %d are beyond the bound", s.Len(), size, s.beyond)
 	}

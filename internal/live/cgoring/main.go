@@ -1,7 +1,7 @@
 //go:build cgoring && cgo && linux
 
-// cgoring writes what passes an interface to a pcap file through gopacket's own
-// ring, which takes cgo: what `make benchlive` holds our captures against.
+// cgoring writes the packets of an interface to a pcap file with gopacket's own
+// ring, which needs cgo. `make benchlive` compares our captures with it.
 //
 //	cgoring INTERFACE FILE MIB
 package main

@@ -12,26 +12,26 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Asker asks a display filter about events, messages or findings: things that
-// are told when the frame that they are about is long gone. Where the filter has
-// fields of packets that frame is read again.
-type Asker struct {
+// RowFilter applies a display filter to events, messages or findings. ackscope
+// learns of these when their frames are long gone. If the filter names fields
+// of packets, RowFilter reads the frame again.
+type RowFilter struct {
 	app    *app.App
 	filter *filter.Filter
 	From   *Recording
 	record filter.Record
-	Err    error // of reading a frame again
+	Err    error // the error of reading a frame again
 
-	source   *Reader // that is read, where the filter asks for frames
+	source   *Reader // the reader of frames; nil unless the filter names packets
 	reading  filter.Reading
-	timeline *analyze.Timeline                 // nil where the filter asks for no frame
-	times    []machine.Instant                 // by the timeline's entries
-	shown    map[machine.Ref][]machine.Anomaly // by the frame that shows it; nil where the filter asks for none
+	timeline *analyze.Timeline                 // nil if the filter names no packets
+	times    []machine.Instant                 // times of the timeline's entries
+	shown    map[machine.Ref][]machine.Anomaly // findings by the frame that shows them; nil if the filter names none
 }
 
-// NewAsker compiles -Y for a listing of things of one kind: what names them,
-// within is what their fields can be about. Each recording is studied in turn.
-func NewAsker(a *app.App, text, what string, within filter.Scope) (*Asker, error) {
+// NewRowFilter compiles -Y for a listing. what names the listed things in errors.
+// within is what the filter may name. Study or Begin starts each recording.
+func NewRowFilter(a *app.App, text, what string, within filter.Scope) (*RowFilter, error) {
 	f, err := Compile(a, text)
 	if err != nil {
 		return nil, err
@@ -39,11 +39,11 @@ func NewAsker(a *app.App, text, what string, within filter.Scope) (*Asker, error
 	if err := f.Refuse(within, "is not asked about "+what+": see ackscope "+what+" --help"); err != nil {
 		return nil, fmt.Errorf("-Y: %w", err)
 	}
-	return &Asker{app: a, filter: f}, nil
+	return &RowFilter{app: a, filter: f}, nil
 }
 
-// Scopes of what listings ask filters about: of files, whose frames can be read
-// again, and of traffic as it comes.
+// Scopes of the filters of listings. Frames of files can be read again; those
+// of live traffic (OfLive) cannot.
 const (
 	OfEvents   = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfEvent | filter.OfFinding
 	OfMessages = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfMessage | filter.OfFinding
@@ -52,11 +52,12 @@ const (
 )
 
 // All reports whether everything passes.
-func (k *Asker) All() bool { return k.filter.String() == "" }
+func (k *RowFilter) All() bool { return k.filter.String() == "" }
 
-// Study begins a recording: it is reader.Study, with what the filter needs beside it. findings says that
-// anomalies are to be known before the facts that their frames show.
-func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analyze.Session, *Reader, error) {
+// Study analyses a recording like reader.Study, and collects what the filter
+// needs. With findings set, the findings of a frame are known before its events
+// and messages are listed.
+func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*analyze.Session, *Reader, error) {
 	k.Begin(from)
 	scope := k.filter.Scope()
 	frames, hindsight := scope&(filter.OfPacket|filter.OfAddress) != 0, findings && scope&filter.OfFinding != 0
@@ -117,13 +118,13 @@ func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analy
 	return s, src, err
 }
 
-// Begin forgets what was read of the recording before.
-func (k *Asker) Begin(from *Recording) {
-	*k = Asker{app: k.app, filter: k.filter, From: from}
+// Begin forgets the previous recording.
+func (k *RowFilter) Begin(from *Recording) {
+	*k = RowFilter{app: k.app, filter: k.filter, From: from}
 }
 
-// gather notes which frames show what, and begins the source anew.
-func (k *Asker) gather(src *Reader, o analyze.Options) error {
+// gather records which frames show which findings, and rewinds the source.
+func (k *RowFilter) gather(src *Reader, o analyze.Options) error {
 	k.shown = map[machine.Ref][]machine.Anomaly{}
 	room, n := k.app.Share(8), 0
 	o.Gone = nil
@@ -146,19 +147,19 @@ func (k *Asker) gather(src *Reader, o analyze.Options) error {
 	return src.Rewind()
 }
 
-// anomalyCost is what an anomaly at a frame takes, about, in bytes.
+// anomalyCost is roughly the memory of one finding at a frame, in bytes.
 const anomalyCost = 256
 
-// full ends the reading: what the filter asks for does not fit.
-func (k *Asker) full(src *Reader, what string, room int) {
+// full stops reading because the data that the filter needs does not fit.
+func (k *RowFilter) full(src *Reader, what string, room int) {
 	src.Stop()
 	if k.Err == nil {
 		k.Err = &app.RoomError{What: what, Room: room}
 	}
 }
 
-// enter notes where a frame is read again.
-func (k *Asker) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) {
+// enter records where a frame can be read again.
+func (k *RowFilter) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) {
 	if len(k.times) == 0 {
 		k.reading.Start = frame.At
 	}
@@ -171,9 +172,10 @@ func (k *Asker) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) 
 	}
 }
 
-// about fills the record with a flow, and with the frame where the filter asks
-// for one; at is when the frame passed, and from the side that the thing belongs to.
-func (k *Asker) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from machine.Side) *filter.Record {
+// about returns a record for the filter. It has the frame ref if the filter
+// names packets, and otherwise only the flow. The instant at is when the frame
+// passed the tap. The side from is that of the listed thing.
+func (k *RowFilter) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from machine.Side) *filter.Record {
 	if k.timeline != nil {
 		if x := k.frame(ref); x != nil {
 			return x
@@ -193,8 +195,8 @@ func (k *Asker) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from
 	return x
 }
 
-// frame reads a frame again; nil where that is not possible.
-func (k *Asker) frame(ref machine.Ref) *filter.Record {
+// frame reads a frame again. It returns nil if that is not possible.
+func (k *RowFilter) frame(ref machine.Ref) *filter.Record {
 	n, ok := k.timeline.Find(ref)
 	if !ok || n >= k.timeline.Filled() {
 		return nil
@@ -213,17 +215,17 @@ func (k *Asker) frame(ref machine.Ref) *filter.Record {
 	return x
 }
 
-// Event asks about an event of a record.
-func (k *Asker) Event(r *analyze.Record, i int) bool {
+// Event reports whether an event of a record passes.
+func (k *RowFilter) Event(r *analyze.Record, i int) bool {
 	e := &r.Events[i]
 	x := k.about(r.Flow, e.Ref, e.At, e.Side)
 	x.Events, x.Messages, x.Anomalies = r.Events[i:i+1], nil, k.by(e.Side, e.Ref)
 	return k.filter.Match(x)
 }
 
-// Message asks about a message of a record: what it says of frames is asked of
-// the one that carried it first.
-func (k *Asker) Message(r *analyze.Record, i int) bool {
+// Message reports whether a message of a record passes. Fields of packets are
+// those of the first packet that carried the message.
+func (k *RowFilter) Message(r *analyze.Record, i int) bool {
 	m := &r.Messages[i]
 	x := k.about(r.Flow, m.Frames[0], m.At, m.From)
 	x.Events, x.Messages, x.Anomalies = nil, r.Messages[i:i+1],
@@ -231,8 +233,8 @@ func (k *Asker) Message(r *analyze.Record, i int) bool {
 	return k.filter.Match(x)
 }
 
-// by returns what some frames show of a side's doing.
-func (k *Asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
+// by returns the findings that some frames show about a side.
+func (k *RowFilter) by(side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
 	if k.shown == nil {
 		return nil
 	}
@@ -249,8 +251,8 @@ func (k *Asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anom
 	return out
 }
 
-// Finding asks about a finding: it passes when one of the frames that it names does.
-func (k *Asker) Finding(f *analyze.Flow, x *analyze.Finding) bool {
+// Finding reports whether a finding passes: one of its frames must pass.
+func (k *RowFilter) Finding(f *analyze.Flow, x *analyze.Finding) bool {
 	record := filter.FindingRecord(x, k.From.Path(x.Refs[0]))
 	if k.filter.Scope()&(filter.OfPacket|filter.OfAddress|filter.OfMoment) == 0 {
 		return k.filter.Match(record)

@@ -22,7 +22,7 @@ func sideRole(side machine.Side) draw.Role {
 	return draw.SideB
 }
 
-// number writes a figure for a narrow place.
+// number formats a figure in at most five characters.
 func number(v float64) string {
 	switch {
 	case v >= 1e9:

@@ -7,47 +7,49 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// What a display filter means in the views that list no packets:
+// A display filter names fields of packets. The views that list no packets
+// apply it so:
 //
-//	flows     the flow's figures at the end; of a filter that asks for packets,
-//	          events or messages too, whether one of its packets passes
-//	messages  the message and its flow; what is asked of packets, of the one that
-//	          carried it first
-//	findings  the finding and its flow; what is asked of packets, of any that it names
+//	flows     to the flow's final figures; a filter that names fields of packets,
+//	          events or messages too passes if one of the flow's packets passes
+//	messages  to the message and its flow; fields of packets are those of the
+//	          packet that carried the message first
+//	findings  to the finding and its flow; fields of packets may be those of any
+//	          packet that the finding names
 //
-// A filter that makes no sense of a view's things leaves them all, and the view says so.
+// Where a filter does not fit a view, the view shows everything and says so.
 const (
 	ofFrames = filter.OfMoment | filter.OfAddress | filter.OfPacket
 	ofFlows  = filter.OfFlow | filter.OfFinding | filter.OfAddress
 )
 
-// asked is what a filter can be asked about in a view that does not list packets or
-// flows.
-var asked = map[View]filter.Scope{
+// viewScopes lists what a filter may name in the views of messages and
+// findings.
+var viewScopes = map[View]filter.Scope{
 	Messages: ofFrames | filter.OfFlow | filter.OfMessage,
 	Findings: ofFrames | filter.OfFlow | filter.OfFinding,
 }
 
-// Refusal says why the filter in force is not asked about the things of a view; nil
-// where it is.
+// Refusal returns why a view ignores the filter, or nil if it applies the
+// filter.
 func (br *Browser) Refusal(v View) error {
-	within, ok := asked[v]
+	within, ok := viewScopes[v]
 	if !ok || br.Filter == nil {
 		return nil
 	}
 	return br.Filter.Refuse(within, "is not asked about "+v.String()+": all are shown")
 }
 
-// about returns a record of a flow with a frame of it, where the filter asks for one
-// and it can be read.
+// about returns a record of a flow for the filter. It includes the frame where
+// the filter names fields of frames and the frame can be read.
 func (br *Browser) about(f *analyze.Flow, ref machine.Ref, from machine.Side) *filter.Record {
 	if br.Filter.Scope()&ofFrames != 0 {
 		if n, ok := br.Store.Find(ref); ok {
-			if br.asking == nil {
-				br.asking = br.Store.NewReader()
+			if br.filterReader == nil {
+				br.filterReader = br.Store.NewReader()
 			}
-			br.asking.Previous = br.Store.TimeAt(n - 1)
-			if r, err := br.asking.Read(n); err == nil {
+			br.filterReader.Previous = br.Store.TimeAt(n - 1)
+			if r, err := br.filterReader.Read(n); err == nil {
 				return r
 			}
 		}
@@ -55,14 +57,14 @@ func (br *Browser) about(f *analyze.Flow, ref machine.Ref, from machine.Side) *f
 	return filter.FlowRecords(f, br.Store.FileName(ref.File()))[from]
 }
 
-// MessagePasses asks the filter about a message.
+// MessagePasses reports whether a message passes the filter.
 func (br *Browser) MessagePasses(f *analyze.Flow, x *store.Life) bool {
 	r := br.about(f, x.Frames[0], x.From)
 	r.Events, r.Anomalies, r.Messages = nil, nil, []machine.Message{x.Message}
 	return br.Filter.Match(r)
 }
 
-// FindingPasses asks the filter about a finding.
+// FindingPasses reports whether a finding passes the filter.
 func (br *Browser) FindingPasses(x *analyze.Finding) bool {
 	alone := filter.FindingRecord(x, br.Store.FileName(x.Flow.FirstRef.File()))
 	if br.Filter.Scope()&ofFrames == 0 {
@@ -78,12 +80,13 @@ func (br *Browser) FindingPasses(x *analyze.Finding) bool {
 	return false
 }
 
-// FlowPasses asks the filter about a flow: its figures at the end, its addresses
-// either way round, and whether a rule found something in it; where more is asked,
-// whether one of its packets passes.
+// FlowPasses reports whether a flow passes the filter. The filter sees the
+// flow's final figures, its addresses in both orders, and the rules that found
+// something. A filter that names more passes if one of the flow's packets
+// passes.
 func (br *Browser) FlowPasses(flow *analyze.Flow) bool {
 	f := br.Filter
-	if s := br.Sieve; f.Scope()&^ofFlows != 0 && s != nil {
+	if s := br.FilterJob; f.Scope()&^ofFlows != 0 && s != nil {
 		return s.FlowPassed(flow.ID)
 	}
 	for _, r := range filter.FlowRecords(flow, br.Store.FileName(flow.FirstRef.File())) {

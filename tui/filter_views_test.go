@@ -25,7 +25,7 @@ func filterBy(m *Model, text string) {
 	m.Key("Enter")
 }
 
-// shown draws and gives what a function reads of the model.
+// shown draws the model and returns what read returns.
 func shown[T any](t *testing.T, m *Model, read func() T) T {
 	t.Helper()
 	screenOf(t, m, 160, 50)
@@ -34,13 +34,13 @@ func shown[T any](t *testing.T, m *Model, read func() T) T {
 	return read()
 }
 
-// rowsShown is how many rows the table that is shown has.
+// rowsShown returns the number of rows of the table on screen.
 func rowsShown(m *Model) int {
 	rows, _, _ := m.screen().Matches(m.Browser, &m.search)
 	return rows
 }
 
-// lives returns the messages of the flow in focus, by a walk of its own.
+// lives returns the messages of the flow in focus. It walks the flow itself.
 func lives(t *testing.T, m *Model) (out []store.Life) {
 	t.Helper()
 	m.Store.Lock()
@@ -58,7 +58,7 @@ func lives(t *testing.T, m *Model) (out []store.Life) {
 	return out
 }
 
-// A filter is asked about messages, findings and flows where those are shown.
+// Filters apply to messages, findings and flows in their views.
 func TestFiltersInTables(t *testing.T) {
 	m := openModel(t, "u210_loss10.client.pcapng.gz")
 	m.Store.Lock()
@@ -129,7 +129,7 @@ func TestFiltersInTables(t *testing.T) {
 	}
 }
 
-// openPipe follows what comes through a pipe.
+// openPipe opens a capture as a pipe that grows.
 func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 	t.Helper()
 	in, err := capture.Open([]string{"-"},
@@ -148,8 +148,8 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 		Theme: "dark"})
 }
 
-// What may never end is bounded: by flows, of which the oldest are let go while
-// their packets stay, and by what the index takes.
+// A capture that never ends is bounded in two ways. The oldest flows are
+// forgotten, but their packets stay. The index has a limit in bytes.
 func TestBounded(t *testing.T) {
 	const packets, flows = 2000, 50
 	m := openPipe(t, noise.Flows(packets), analyze.Options{Limits: analyze.Limits{Flows: flows}}, 0)
@@ -165,7 +165,7 @@ func TestBounded(t *testing.T) {
 	m.Selected = 0
 	m.Store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "10.9.9.9") {
-		t.Errorf("the packets of flows that were let go are not shown:\n%s", screen)
+		t.Errorf("the packets of discarded flows are not shown:\n%s", screen)
 	}
 	m = openPipe(t, noise.Flows(packets), analyze.Options{}, 1)
 	m.Store.Lock()
@@ -174,11 +174,11 @@ func TestBounded(t *testing.T) {
 	}
 	m.Store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "full (--memory): 1,999 more not kept") {
-		t.Errorf("the bound is not told:\n%s", screen)
+		t.Errorf("the limit is not shown:\n%s", screen)
 	}
 }
 
-// Quitting waits for what is being saved; a second time it does not.
+// Quitting waits for a file being saved. Quitting again does not wait.
 func TestLeaving(t *testing.T) {
 	m := openPipe(t, noise.Flows(10), analyze.Options{}, 0)
 	m.Store.Lock()
@@ -194,6 +194,6 @@ func TestLeaving(t *testing.T) {
 	m.quit, m.leaving, m.saving = false, false, &saving{"out.pcapng", &store.Saving{Total: 10}}
 	m.Key("q")
 	if m.Key("q"); !m.quit {
-		t.Error("asked again, it did not leave")
+		t.Error("a second q did not leave")
 	}
 }
