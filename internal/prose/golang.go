@@ -50,21 +50,26 @@ func (p *paragraphs) comment(line int, text string) {
 		body = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(text), "/*"), "*/")
 	}
 	directive := isLine && body != "" && body[0] != ' ' && body[0] != '\t'
-	drawing := strings.HasPrefix(body, "\t") || strings.HasPrefix(body, "  ")
+	trimmed := strings.TrimSpace(body)
+	indented := strings.HasPrefix(body, "  ")
+	p.list = indented && (item.MatchString(trimmed) || p.list && trimmed != "")
+	drawing := strings.HasPrefix(body, "\t") || indented && !p.list
 	switch {
 	case directive || drawing || strings.HasPrefix(body, " Output:"):
 		p.end()
-	case strings.TrimSpace(body) == "":
+	case trimmed == "":
 		p.end()
 	default:
-		p.line(line, strings.TrimSpace(body))
+		p.line(line, trimmed)
 	}
 }
 
 var humps = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 // spaced splits a name of Go into its words: "judgeVantage" gives "judge Vantage".
-func spaced(name string) string { return strings.ReplaceAll(humps.ReplaceAllString(name, "$1 $2"), "_", " ") }
+func spaced(name string) string {
+	return strings.ReplaceAll(humps.ReplaceAllString(name, "$1 $2"), "_", " ")
+}
 
 // columns checks the length of each line that holds code or a comment. Lines of
 // raw strings are text of their own, and a single token cannot be broken.

@@ -13,6 +13,7 @@ type paragraphs struct {
 	name  string
 	text  strings.Builder
 	begin []place // where in text each line begins
+	list  bool    // the line is an item of a list in a comment, or goes on with one
 }
 
 type place struct{ offset, line int }
