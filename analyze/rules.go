@@ -20,9 +20,11 @@ var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLos
 var captureDuplicate = &machine.Rule{
 	ID: "capture-duplicate", Severity: machine.Note,
 	Summary: "the tap captured the same datagram twice",
-	Explain: `The capture holds one datagram more than once: same addresses, IP identification and payload, with another TTL or interface, or nothing but microseconds apart. That is how the capture was taken ("-i any", a bridge and its veth, a mirror port), not what the network did.
+	Explain: `The capture holds the same datagram twice or more. The way the capture was taken made the copies, not the network. Examples are "-i any", a bridge together with its veth, and a mirror port.
 
-The copies are counted and shown, and kept out of all state: they are neither duplicates of the network nor resends. To get rid of them capture on one interface.`,
+ackscope recognises copies by equal addresses, IP identification and payload. They also differ in TTL, interface or VLAN tag and lie within 5 ms, or they lie within 250 microseconds. The finding is certain.
+
+ackscope counts and shows the copies, but keeps them out of all state. They count neither as duplicates by the network nor as resends. To avoid them, capture on one interface.`,
 	Say: func(n uint64, _ [3]float64) string {
 		return fmt.Sprintf("%d datagrams were captured twice by this tap and are kept out of all state", n)
 	},
@@ -31,9 +33,11 @@ The copies are counted and shown, and kept out of all state: they are neither du
 var ipFragmented = &machine.Rule{
 	ID: "ip-fragmented", Severity: machine.Warn,
 	Summary: "a datagram came in several IP fragments",
-	Explain: `A datagram larger than the path's MTU is cut by IP into fragments. Losing any one of them loses the whole datagram, so n fragments at p loss each arrive with (1-p)^n; and many NATs, firewalls and mobile networks drop fragments altogether.
+	Explain: `The datagram was larger than the MTU of the path, so IP cut it into fragments. The loss of one fragment loses the whole datagram. At a loss of p, a datagram of n fragments arrives with probability (1-p)^n. For example, at 2 % loss only 94 % of datagrams of three fragments arrive. In addition, many NATs, firewalls and mobile networks drop all fragments.
 
-Split large packets in the protocol (fragments, slices, blocks) below 1,200 bytes instead, or send less.`,
+ackscope sees the fragments in the capture, so the finding is certain.
+
+Split large packets in the protocol instead, into fragments, slices or blocks below 1,200 bytes. Or send less.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams were cut by IP, the worst into %.0f fragments (%.0f bytes)", n, worst[0], worst[1])
 	},
@@ -42,9 +46,11 @@ Split large packets in the protocol (fragments, slices, blocks) below 1,200 byte
 var oversize = &machine.Rule{
 	ID: "oversize", Severity: machine.Note,
 	Summary: "a datagram is larger than every path is sure to carry whole",
-	Explain: `The payload is above 1,232 bytes: with IPv6 and UDP headers it exceeds 1,280 bytes, the least MTU that every IPv6 path must carry. On tunnels, VPNs and some mobile networks such packets are fragmented or silently dropped, while smaller ones pass: players behind them see only the large packets vanish.
+	Explain: `The payload has more than 1,232 bytes. With IPv6 and UDP headers the packet exceeds 1,280 bytes, the smallest MTU that every IPv6 path must support. Some tunnels, VPNs and mobile networks fragment such packets or silently drop them, while smaller packets pass. Players behind such a path lose only the large packets.
 
-Lower the size at which the protocol fragments its packets (for reliable: fragment_above and fragment_size of about 1,100).`,
+ackscope reads the size from the datagram, so the size is certain. The finding does not say that the packet was lost.
+
+Lower the size above which the protocol fragments its packets. For reliable, set fragment_above and fragment_size to about 1,100.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams above %d bytes, the largest %.0f", n, safePayload, worst[0])
 	},
@@ -53,9 +59,11 @@ Lower the size at which the protocol fragments its packets (for reliable: fragme
 var framingLost = &machine.Rule{
 	ID: "stream-framing-lost", Severity: machine.Warn,
 	Summary: "bytes of a TCP stream belong to no message: its framing was lost",
-	Explain: `Over TCP each message stands behind its length. Where bytes are missing from the capture, or what stands there is no length, nothing says where the next message begins: it is searched for, and taken up again where several messages in a row make sense. The bytes in between are shown with no message, and what they held is unknown.
+	Explain: `Some bytes of this TCP stream belong to no message. Over TCP, a length stands in front of each message. Where bytes are missing from the capture, or where no valid length stands, nothing shows where the next message begins.
 
-Is the capture complete (dropped packets, a snap length)? If it is, one end writes lengths that do not fit what follows: the other one reads nonsense from there on.`,
+ackscope then searches forward, and resumes where several messages in a row make sense. It shows the bytes in between without a message. The gap is certain, and the content of these bytes is unknown.
+
+First check whether the capture is complete: look for dropped packets and for a snap length. If it is complete, one end writes lengths that do not fit what follows. The other end then reads nonsense from there on.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d in all, %.0f bytes at most; %.0f bytes are missing from the capture", n, worst[0], worst[1])
 	},
@@ -64,7 +72,11 @@ Is the capture complete (dropped packets, a snap length)? If it is, one end writ
 var captureDropped = &machine.Rule{
 	ID: "capture-dropped", Severity: machine.Note,
 	Summary: "the capture lacks packets that its own tap dropped",
-	Explain: `The statistics of the interface, in the file or as the kernel counts live, say that packets were dropped: the host that captured had no room for them or no time. Which they were nobody knows. So what is missing here was not lost by the network for certain, and what nobody seems to have answered may have been answered: findings that conclude from what did not pass the tap are possible at most, and replay blames no endpoint for what such a packet would explain.
+	Explain: `The capture lacks packets that its own tap dropped, because the capturing host had no room or no time for them. ackscope reads this from the interface statistics in the file, or from the kernel's counters in a live capture.
+
+The capture does not say which packets these were. So the network did not necessarily lose a packet that is missing here. A packet that seems unanswered may have been answered. Findings that conclude from a packet that did not pass the tap are therefore possible at most. Replay blames no endpoint for a difference that a dropped packet would explain.
+
+Whether this flow lost any of the packets is open too, so this finding is only possible.
 
 Capture again with a larger ring (-B), a capture filter (-f), or fewer bytes of each packet (-s).`,
 	Say: func(_ uint64, worst [3]float64) string {

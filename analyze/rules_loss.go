@@ -41,11 +41,17 @@ var lossWords = [...]string{
 var steadyLoss = &machine.Rule{
 	ID: "steady-loss", Severity: machine.Warn, Absence: true,
 	Summary: "the path loses 3 % of the side's packets or more, all the time",
-	Explain: `Of the side's packets that the capture can judge, 3 % or more did not reach the peer, and most stretches of 64 packets have some loss. Loss that comes in a few outages only is not told here: see "loss-burst".
+	Explain: `Of the side's packets whose fate is known, 3 % or more did not reach the peer. The loss is spread over the flow: at least half of all stretches of 64 packets lost some. This finding leaves out loss that comes in a few outages only: see "loss-burst".
 
-What is judged depends on where the capture was taken. At the receiver, numbers that never passed the tap were lost before it; that is certain unless the capture itself lacks packets. At the sender, a packet counts as lost where acks of the peer speak of it, and none names it: likely, since the peer may also refuse packets, or have them far too late. What no ack speaks of is not judged, so that sparse acks are no loss. Where each copy is answered alone, the way there and back is judged as one. Of messages that are sent again, the first copy counts.
+Which packets count depends on where the capture was taken:
 
-The protocol repairs this, at the price of latency and copies. Look at the network first: wireless links, a full uplink or queue, a rate limit. "ackscope merge" of captures at both ends tells where packets die.`,
+At the receiver, a packet whose number never passed the tap was lost before it. That is certain, unless the capture itself lacks packets.
+
+At the sender, a packet counts as lost where acks of the peer cover it and none names it. That is likely, since the peer may also refuse packets or receive them far too late. A packet that no ack covers does not count, so sparse acks are no loss.
+
+Where each copy is answered by itself, the way there and the way back count as one. Of a message that is sent again, the first copy counts.
+
+The protocol repairs this loss, at the price of latency and copies. Look at the network first: wireless links, a full uplink or queue, a rate limit. "ackscope merge" of captures at both ends shows where packets are lost.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("%.1f%% of %.0f %s", worst[0], worst[1], lossWords[int(worst[2])%len(lossWords)])
 	},

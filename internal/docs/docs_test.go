@@ -88,8 +88,13 @@ func TestFindings(t *testing.T) {
 	program := testenv.Ackscope(t)
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the rules themselves. -->\n\n# Findings\n\n" +
-		"What `ackscope findings` can report; `ackscope explain RULE` prints the same. " +
-		"An error is a fault of an endpoint's code, a warning hurts the game, a note is good to know.\n")
+		"This page lists every finding that `ackscope findings` can report. `ackscope explain RULE` prints\n" +
+		"the same text.\n\n" +
+		"Each finding has a severity. An error is a fault of an endpoint's code. A warning harms the game. A\n" +
+		"note is good to know.\n\n" +
+		"Each finding also has a grade: certain, likely or possible. [model.md](model.md#certainty) explains\n" +
+		"the grades. Where the tap itself dropped packets, a finding that concludes from a missing packet is\n" +
+		"possible at most.\n")
 	rules := 0
 	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, program, "explain", "--json"))); ; rules++ {
 		var r struct{ Rule, Severity, Summary, Explain string }

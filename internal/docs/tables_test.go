@@ -19,25 +19,28 @@ func TestTables(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the declarations in package export. " +
 		"-->\n\n# Tables\n\n" +
-		"The columns of `--json` and of `ackscope export jsonl|csv|parquet`. In Parquet all columns of a table are always " +
-		"there. " +
-		"Where a row has no value, Parquet has null and CSV nothing; in JSON the value is null, or the key is left out, as " +
-		"\"if none\" says. " +
-		"Lists and objects are JSON in CSV; objects are JSON in Parquet too.\n\n" +
-		"Names, types and order are stable: columns may be added, at the end of what they belong to.\n")
+		"This page lists the columns of `--json` and of `ackscope export jsonl|csv|parquet`.\n\n" +
+		"Where a row has no value in a column, the formats differ:\n\n" +
+		"- JSON has null, or leaves the key out, as the column \"if none\" says.\n" +
+		"- CSV has an empty field.\n" +
+		"- Parquet has null. It always has all columns of a table.\n\n" +
+		"CSV holds lists and objects as JSON. Parquet holds objects as JSON too.\n\n" +
+		"Names, types and order are stable. New columns may come at the end of the table or object to which\n" +
+		"they belong.\n")
 	columns := 0
 	list := func(s *export.Schema, depth int) {
-		fmt.Fprintf(&page, "\n%s %s\n\n%s\n\n| column | type | if none | |\n|---|---|---|---|\n", strings.Repeat("#", depth),
-			s.Name, s.Doc)
+		fmt.Fprintf(&page, "\n%s %s\n\n%s\n\n| column | type | if none | meaning |\n|---|---|---|---|\n",
+			strings.Repeat("#", depth), s.Name, s.Doc)
 		columns += columnLines(&page, "", s.Columns)
 	}
 	for _, s := range export.Tables() {
 		list(s, 2)
 	}
-	page.WriteString("\n# Other objects\n\nWhat commands print with `--json` that is no table: each under the name of " +
-		"its command. " +
-		"`ackscope schema COMMAND` prints the JSON Schema of these and of the tables; a command that has none takes no " +
-		"`--json`.\n")
+	page.WriteString("\n# Other objects\n\n" +
+		"Some commands print an object with `--json`, not a table. Each is listed under the name of its\n" +
+		"command.\n\n" +
+		"`ackscope schema COMMAND` prints the JSON Schema of these objects and of the tables. A command\n" +
+		"without a schema takes no `--json`.\n")
 	for _, s := range export.Objects() {
 		if s.OneOf == nil {
 			list(s, 2)
@@ -99,8 +102,8 @@ func listed[T any](t *testing.T, least int, args ...string) (list []T) {
 func TestFields(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the fields themselves. -->\n\n# Fields\n\n" +
-		"What filters (`-Y`) and columns (`-e`) can name; `ackscope fields` prints the same.\n\n| field | type | " +
-		"|\n|---|---|---|\n")
+		"Filters (`-Y`) and columns (`-e`) can name these fields. `ackscope fields` prints the same list.\n\n" +
+		"| field | type | meaning |\n|---|---|---|\n")
 	for _, f := range listed[struct{ Name, Type, Unit, Doc string }](t, 100, "fields", "--json") {
 		kind := f.Type
 		if f.Unit != "" {
@@ -116,8 +119,9 @@ func TestProfiles(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(
 		"<!-- Written by go test ./internal/docs -update, from the profiles themselves. -->\n\n# Profiles\n\n" +
-			"How each protocol can be read; `ackscope protocols` prints the same, and `ackscope protocols PROTOCOL` more.\n\n| " +
-			"profile | |\n|---|---|\n")
+			"A profile says how ackscope reads a protocol. `ackscope protocols` prints the same list, and\n" +
+			"`ackscope protocols PROTOCOL` prints more about one protocol.\n\n" +
+			"| profile | meaning |\n|---|---|\n")
 	for _, p := range listed[struct{ Protocol, Profile, Doc string }](t, 10, "protocols", "--json") {
 		fmt.Fprintf(&page, "| `%s:%s` | %s |\n", p.Protocol, p.Profile, strings.ReplaceAll(p.Doc, "|", "\\|"))
 	}

@@ -18,9 +18,11 @@ var FindingRules = []*machine.Rule{
 var FalseAck = &machine.Rule{
 	ID: "false-ack", Severity: machine.Error, Absence: true,
 	Summary: "a header acks a packet that had not been sent",
-	Explain: `A header names a sequence number that its peer sent only later, by the time at which both passed the tap. No packet of that number can have arrived, so the ack is wrong: its peer takes something for delivered that never was.
+	Explain: `A header acks a sequence number that its peer sent only later. For example, a header acks packet 500, and packet 500 passes the tap 20 ms after that header. Packet 500 cannot have arrived by then, so the ack is wrong. The peer counts a packet as delivered that never arrived.
 
-Look at how the receive side builds ack_bits: an entry may count only if the sequence stored in it equals the one asked for, and the bits start at ack itself (bit n is ack-n), not at ack-1. A profile with the wrong meaning of the bits shows this too: check --decode-as.`,
+ackscope compares the times at which the header and the packet passed the tap. It ignores differences up to 1 ms, by which frames of two directions may be recorded in the wrong order. The finding is certain.
+
+Check how the receive side builds ack_bits. An entry may count only if the sequence stored in it equals the sequence asked for. The bits start at ack itself (bit n is ack-n), not at ack-1. A profile with the wrong meaning of the bits causes this finding too: check --decode-as.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d acks of packets that were not sent yet, the worst %.1f ms ahead of its packet", n, worst[0])
 	},
@@ -30,11 +32,13 @@ Look at how the receive side builds ack_bits: an entry may count only if the seq
 var StaleEntry = &machine.Rule{
 	ID: "stale-entry", Severity: machine.Error, Absence: true,
 	Summary: "a header acks a packet that never came: an old entry of the received buffer, one wrap back",
-	Explain: `The receive window jumped over packets that were lost, and one of them is acked all the same. Nothing of that number passed the tap, which stands at the receiver: the entry in the received buffer is one of a wrap ago (65,536 packets), whose slot nobody has used since.
+	Explain: `A header acks a packet that never arrived. The receive window jumped over lost packets, and the slot of one of them still held an old entry. That entry is one wrap old (65,536 packets), because no packet has used the slot since. The side reads it as the lost packet.
 
-This is the fault of the article's first listing: when a newer sequence is inserted, the entries between the previous newest and the new one must be cleared. At 60 packets a second a wrap takes 18 minutes, and it takes heavy loss for a slot to survive it, so this shows as rare, unexplained lost messages in long sessions on bad networks.
+This is the fault of the article's first listing. When a newer sequence is inserted, the code must clear the entries between the previous newest and the new one. At 60 packets a second a wrap takes 18 minutes, and a slot survives it only under heavy loss. So the symptom is rare, unexplained lost messages in long sessions on bad networks.
 
-The peer cannot tell these acks from true ones. Every ack in this flow is graded less than certain.`,
+ackscope recognises it at a tap at the receiver: the window jumped, and no packet of that number passed the tap. The finding is likely.
+
+Clear the skipped entries whenever the newest sequence moves on. The peer cannot distinguish these acks from true ones, so ackscope grades every ack in this flow below certain.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets acked that never arrived; the window had jumped by up to %.0f", n, worst[0])
 	},
@@ -44,9 +48,11 @@ The peer cannot tell these acks from true ones. Every ack in this flow is graded
 var AckGoingBack = &machine.Rule{
 	ID: "ack-going-back", Severity: machine.Error,
 	Summary: "ack names an older packet than a header that was sent before",
-	Explain: `ack is the newest sequence received, so from header to header of one sender it can only stay or grow. (Headers that were overtaken on the way are put in their order first; a new connection on the same addresses begins a new flow.)
+	Explain: `The ack field of a header names an older packet than an earlier header of the same sender: 120 after 125. The field holds the newest sequence received, so from one header to the next it can only stay or grow.
 
-The receiver keeps the last packet instead of the newest: compare with the half-range rule before storing.`,
+ackscope first restores the order of headers that were overtaken on the way. A new connection on the same addresses begins a new flow. So the finding is certain.
+
+The receiver stores the last packet instead of the newest one. Compare by the half-range rule before storing.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d headers whose ack goes back, by up to %.0f", n, worst[0])
 	},
@@ -56,9 +62,11 @@ The receiver keeps the last packet instead of the newest: compare with the half-
 var AckBitWithdrawn = &machine.Rule{
 	ID: "ack-bit-withdrawn", Severity: machine.Error,
 	Summary: "a packet that an earlier header acked is in range, and no longer acked",
-	Explain: `What was received stays received: while ack_bits speaks of a packet, its bit can only turn from 0 to 1. Here it turned back. (Overtaken headers are judged as the older snapshots that they are.)
+	Explain: `An earlier header acked a packet, and a later header that still covers it does not. What was received stays received. So while ack_bits covers a packet, its bit can only turn from 0 to 1. Here it turned back.
 
-Look for entries that are cleared one too many, for two packets that share a slot (a buffer size that does not divide the range of the sequence numbers), or for two threads that build the header and the buffer at the same time.`,
+ackscope reads headers that were overtaken as the older snapshots that they are. The finding is certain.
+
+Look for code that clears one entry too many. Look for two packets that share a slot, because the buffer size does not divide the range of sequence numbers. Look for two threads that build the header and write the buffer at the same time.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d ack bits were taken back, up to %.0f behind ack", n, worst[0])
 	},
@@ -68,9 +76,11 @@ Look for entries that are cleared one too many, for two packets that share a slo
 var SequenceReuse = &machine.Rule{
 	ID: "sequence-reuse", Severity: machine.Error,
 	Summary: "one sequence number was used for two different packets",
-	Explain: `Two datagrams carry the same sequence number and different acks: they are not copies of one packet. The receiver keeps one of them and drops the other as a duplicate, and an ack of that number says nothing about which.
+	Explain: `Two different packets carry the same sequence number. The receiver keeps one of them and drops the other as a duplicate. An ack of that number does not say which one arrived.
 
-A resend must be a new packet with a new sequence number: it is the messages in it that are sent again.`,
+ackscope recognises them by their different acks: copies of one packet have the same header. The finding is certain.
+
+A resend must be a new packet with a new sequence number. Only the messages in it are sent again.`,
 	Say: func(n uint64, _ [3]float64) string {
 		return fmt.Sprintf("%d packets carry the number of another packet", n)
 	},
@@ -80,9 +90,11 @@ A resend must be a new packet with a new sequence number: it is the messages in 
 var SequenceJump = &machine.Rule{
 	ID: "sequence-jump", Severity: machine.Warn, Absence: true,
 	Summary: "sequence numbers jump by more than the time allows",
-	Explain: `From one packet to the next the sequence number grew by more than the side sends in that time. Either its counter is not stepped by one per packet, or the capture lacks packets, or a burst of them was lost.
+	Explain: `From one packet to the next, the sequence number grew by more than the side sends in that time. For example, it grew by 400 within 50 ms, at 60 packets a second. The side's counter does not advance by one per packet, or the capture lacks packets, or the network lost a burst.
 
-A jump of more than the receive window clears all that was kept about older packets.`,
+ackscope reports a jump above four times what the side usually sends in that time, plus the receive window. The finding is likely.
+
+Check that the counter advances by exactly one per packet. A jump of more than the receive window clears all that the receiver stored about older packets.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d jumps, the largest by %.0f packets in %.0f ms", n, worst[0], worst[1])
 	},
@@ -92,9 +104,9 @@ A jump of more than the receive window clears all that was kept about older pack
 var DuplicatePacket = &machine.Rule{
 	ID: "duplicate", Severity: machine.Note,
 	Summary: "the same packet passed the tap more than once",
-	Explain: `Copies with the same sequence number and header: the network duplicated them. (Datagrams that the capture took twice are another finding: capture-duplicate.)
+	Explain: `The same packet passed the tap more than once, with the same sequence number and the same header. The network duplicated it. The finding is certain. Datagrams that the tap itself captured twice are another finding: "capture-duplicate".
 
-reliable drops a duplicate and does not read its acks; the article and reliable's first week hand it over again.`,
+reliable drops a duplicate and does not read its acks. The article's code and reliable's first week deliver the packet again, so there the game must tolerate it.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets came again, the latest copy %.1f ms after the first", n, worst[0])
 	},
@@ -104,7 +116,11 @@ reliable drops a duplicate and does not read its acks; the article and reliable'
 var OutOfOrder = &machine.Rule{
 	ID: "out-of-order", Severity: machine.Note,
 	Summary: "a packet passed the tap after a newer one",
-	Explain: `The network let newer packets overtake this one. Within the receive window it still counts, and its bit in ack_bits is set late; more than the width of ack_bits behind it can no longer be acked, and behind the window it is dropped as stale.`,
+	Explain: `The network let newer packets overtake this one. They passed the tap before it, so the finding is certain.
+
+What the receiver does depends on how far behind the packet is. Within the receive window it still counts, and its bit in ack_bits is set late. Behind the width of ack_bits it can no longer be acked. Behind the receive window it is dropped as stale.
+
+Packets that are overtaken by a few others need no action. If packets fall behind ack_bits, widen ack_bits.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets were overtaken, by up to %.0f others", n, worst[0])
 	},
@@ -114,9 +130,11 @@ var OutOfOrder = &machine.Rule{
 var AckWindowSlide = &machine.Rule{
 	ID: "ack-window-slide", Severity: machine.Warn, Absence: true,
 	Summary: "a packet arrived and can never be acked: ack_bits slid past it",
-	Explain: `The packet arrived, but when its receiver next sent a header, more newer packets had come than ack_bits speaks of. Its sender never learns that it arrived, and resends what was in it for nothing.
+	Explain: `A packet arrived, but no ack can ever report it to its sender. By the receiver's next header, more newer packets had come than ack_bits covers. For example, 40 packets arrive between two headers with 32 ack bits: the oldest eight can never be acked. The sender never learns that they arrived, and resends what was in them for nothing.
 
-The receiver sends too seldom for what it receives: with 32 bits it must send at least one packet for every 32 that it gets, and more where packets are lost. Let it send empty packets, or widen ack_bits. (A packet that comes late, behind that many newer ones, ends the same way.)`,
+ackscope recognises it at a tap at the receiver: the packet passed the tap, and ack_bits moved past it. The finding is likely.
+
+The receiver sends too rarely for what it receives. With 32 bits it must send at least one packet for every 32 that arrive, and more where packets are lost. Let it send empty packets, or widen ack_bits. A packet that comes late, behind that many newer ones, ends the same way.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets arrived and were never acked, up to %.0f behind the newest when the next header was "+
 			"sent", n, worst[0])
@@ -127,7 +145,11 @@ The receiver sends too seldom for what it receives: with 32 bits it must send at
 var AckWindowEdge = &machine.Rule{
 	ID: "ack-window-edge", Severity: machine.Note,
 	Summary: "a packet was acked only just before ack_bits slid past it",
-	Explain: `How near the flow came to losing an ack for good: when a packet was first named, three quarters or more of ack_bits lay behind it. A little more loss, a little less sending, or a packet overtaken by a few more, and its sender would never have learned that it arrived (ack-window-slide).`,
+	Explain: `The flow came close to losing an ack for good. When a header first acked this packet, the packet was in the last quarter of ack_bits. A little more loss, a little less sending, or a little more reordering would have moved ack_bits past it. Then the sender would never have learned that the packet arrived: see "ack-window-slide".
+
+ackscope reads the position from the header. The finding is certain where the tap is at the side that sent the header, and likely elsewhere.
+
+The same advice applies: send headers more often, or widen ack_bits.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("the last one to be acked was at position %.0f of %.0f", worst[0], worst[1])
 	},
@@ -137,9 +159,11 @@ var AckWindowEdge = &machine.Rule{
 var NonCanonical = &machine.Rule{
 	ID: "non-canonical-header", Severity: machine.Note,
 	Summary: "a header is written in more bytes than it needs, or with unused bits set",
-	Explain: `reliable leaves out each byte of ack_bits that is 0xff, and writes ack as one byte where it is at most 255 behind sequence; bits 6 and 7 of the prefix are zero. This header says the same in another way. reliable reads it all the same, except in fragment 0, where it must be canonical.
+	Explain: `A header is written in more bytes than it needs, or with unused bits set. reliable leaves out each byte of ack_bits that is 0xff. It writes ack as one byte where ack is at most 255 behind sequence. Bits 6 and 7 of the prefix are zero. This header encodes the same values in another way, which is certain.
 
-The sender is another implementation, or the datagram was changed on the way.`,
+reliable reads such a header all the same, except in fragment 0, where the header must be canonical.
+
+The sender is another implementation, or the datagram was changed on the way. Write canonical headers if a peer runs reliable.`,
 	Say: func(n uint64, _ [3]float64) string { return fmt.Sprintf("%d headers are not in canonical form", n) },
 }
 
@@ -147,9 +171,11 @@ The sender is another implementation, or the datagram was changed on the way.`,
 var HalfRangeStarvation = &machine.Rule{
 	ID: "half-range-starvation", Severity: machine.Warn,
 	Summary: "newer packets are dropped as stale: the gap is half the range of the sequence numbers",
-	Explain: `The receiver has seen nothing for so long, or the sender's numbers jumped so far, that the newer packets now compare as older ones: they are all dropped as stale, until the sender's numbers have come round. The connection looks alive and delivers nothing.
+	Explain: `The receiver drops newer packets as stale, because they compare as older ones. With 16-bit sequence numbers that begins about 32,768 packets ahead of the newest received. Either the receiver has received nothing for so long, or the sender's numbers jumped so far. All packets are dropped until the sender's numbers have come round. The connection looks alive and delivers nothing.
 
-Close a connection after a silence; at 60 packets a second half the range takes nine minutes.`,
+ackscope applies the receiver's own comparison at a tap at the receiver. The finding is certain where a later header shows what the receiver read, and likely otherwise.
+
+Close a connection after a silence. At 60 packets a second, half the range takes nine minutes.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets were dropped as stale though they are newer, by up to %.0f", n, worst[0])
 	},
@@ -159,9 +185,11 @@ Close a connection after a silence; at 60 packets a second half the range takes 
 var OneWaySilence = &machine.Rule{
 	ID: "one-way-silence", Severity: machine.Warn, Absence: true,
 	Summary: "one side was silent while the other went on sending",
-	Explain: `Nothing of this side passed the tap for a second or more, while its peer kept sending. The peer's packets were not acked in that time: whatever it sends reliably is resent, and its RTT and loss estimates freeze.
+	Explain: `Nothing of this side passed the tap for a second or more, while its peer kept sending. In that time the peer's packets were not acked. The peer resends whatever it sends reliably, and its RTT and loss estimates freeze.
 
-If sequence numbers went on meanwhile, the network lost the packets; if not, the side did not send.`,
+The silence at the tap is certain, and its cause is not.
+
+Look at the side's sequence numbers across the silence. If they went on, the network lost the packets. If they did not, the side did not send.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d times, the longest %.1f s, in which the peer sent %.0f packets", n, worst[0]/1000, worst[1])
 	},
@@ -171,9 +199,11 @@ If sequence numbers went on meanwhile, the network lost the packets; if not, the
 var Stall = &machine.Rule{
 	ID: "stall", Severity: machine.Warn, Absence: true,
 	Summary: "a side stopped sending for a while: its process, not the network",
-	Explain: `The side sent nothing for much longer than its frame, and its sequence numbers did not go on in that time: no packet was lost, none was sent. The process was held up: a long frame, garbage collection, loading, a busy machine.
+	Explain: `The side stopped sending for a while, because its process was held up. Causes are a long frame, garbage collection, loading, or a busy machine. For example, a side that sends every 16 ms sends nothing for 400 ms.
 
-An outage of the network shows as a loss burst instead: there the numbers go on.`,
+ackscope reports a pause of at least 200 ms and more than eight frames. Over the pause, the sequence numbers grew by half of what was due or less. So the packets were not lost: the side did not send them. The finding is likely.
+
+Look at what the process did at that time. An outage of the network shows as "loss-burst" instead: there the numbers go on.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d times, the longest %.0f ms, where a frame takes %.1f ms", n, worst[0], worst[1])
 	},
@@ -183,9 +213,11 @@ An outage of the network shows as a loss burst instead: there the numbers go on.
 var RTTSpike = &machine.Rule{
 	ID: "rtt-spike", Severity: machine.Note,
 	Summary: "acks took far longer than usual",
-	Explain: `A packet's ack was read more than twice the smoothed RTT and 50 ms after it was sent. That is queueing on the way, a stall of either process, or an ack that only a later header brought because the first ones were lost.
+	Explain: `The ack of a packet came far later than usual: later than twice the smoothed RTT plus 50 ms. At a smoothed RTT of 40 ms, that is an ack after more than 130 ms. The cause is a queue on the way or a stall of either process. Or the first acks were lost, and only a later header brought this one.
 
-The library smooths with a factor of 0.0025, so its RTT hardly moves; a resend timer built on it fires in the meantime.`,
+ackscope measures it at a tap at the sender, where it is certain.
+
+The library smooths with a factor of 0.0025, so its RTT hardly moves. A resend timer that uses this RTT fires in the meantime.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d samples, the worst %.0f ms against a smoothed RTT of %.0f ms", n, worst[0], worst[1])
 	},
@@ -195,7 +227,11 @@ The library smooths with a factor of 0.0025, so its RTT hardly moves; a resend t
 var LossBurst = &machine.Rule{
 	ID: "loss-burst", Severity: machine.Warn, Absence: true,
 	Summary: "many packets in a row were lost before the tap",
-	Explain: `Eight or more consecutive sequence numbers of the side never passed the tap. Above 32 lost in a row a header no longer speaks of what came before the hole: packets that arrived just before it may never be acked.`,
+	Explain: `Eight or more consecutive sequence numbers of the side never passed the tap. The packets were lost on their way to it. That they did not pass the tap is certain.
+
+Losses of more than 32 packets in a row also cost acks. The next header no longer covers what came before the gap, so packets that arrived just before it may never be acked.
+
+Look for an outage or a full queue on the path.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d bursts, the longest of %.0f packets over %.0f ms", n, worst[0], worst[1])
 	},
@@ -205,7 +241,11 @@ var LossBurst = &machine.Rule{
 var RefusedPacket = &machine.Rule{
 	ID: "refused", Severity: machine.Note, Absence: true,
 	Summary: "packets reached the side and were neither received nor acked",
-	Explain: `The datagram passed the tap, which stands at the receiver; later ones were read and acked, and this one was not, though the header speaks of its number. Either the application refused the packet (reliable lets it), or the datagram was dropped between the tap and the socket: a full socket buffer (netstat -su: receive buffer errors) or a wrong checksum.`,
+	Explain: `The packet reached the side, and the side neither received nor acked it. For example, its headers ack packets 41 and 43 and never 42, although 42 passed the tap.
+
+ackscope recognises it at a tap at the receiver: the header covers the number and does not ack it. The finding is certain where such a header follows, and likely otherwise.
+
+Either the application refused the packet, which reliable allows, or the datagram was dropped between the tap and the socket. Check for a full socket buffer (netstat -su: receive buffer errors) and for a wrong checksum.`,
 	Say: func(n uint64, _ [3]float64) string {
 		return fmt.Sprintf("%d packets arrived and were not taken", n)
 	},
@@ -215,9 +255,11 @@ var RefusedPacket = &machine.Rule{
 var FragmentLoss = &machine.Rule{
 	ID: "fragment-loss-amplification", Severity: machine.Warn,
 	Summary: "large packets are lost more often because each of their fragments must arrive",
-	Explain: `A packet of n fragments arrives only if all n do: at p loss its chance is (1-p)^n. Here packets that travel as fragments were incomplete at the tap markedly more often than single datagrams were lost.
+	Explain: `Large packets are lost more often, because a packet arrives only if all its fragments do. At a loss of p, a packet of n fragments arrives with probability (1-p)^n. For example, at 5 % loss only 66 % of packets of eight fragments arrive.
 
-Send less at once, spread large blocks over time with an ack for each slice (the article's "Sending Large Blocks of Data"), or let each fragment be acked and resent.`,
+ackscope compares two shares at a tap at the receiver: fragmented packets that stayed incomplete, and packets that were lost. The first share is more than 1.5 times the second. The finding is likely.
+
+Send less at once. Spread large blocks over time with an ack for each slice (the article's "Sending Large Blocks of Data"). Or let each fragment be acked and resent.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("%.1f%% of %.0f fragmented packets were incomplete, against %.1f%% of datagrams lost", worst[0],
 			worst[1], worst[2])
@@ -228,9 +270,11 @@ Send less at once, spread large blocks over time with an ack for each slice (the
 var CaptureLoss = &machine.Rule{
 	ID: "capture-loss", Severity: machine.Note,
 	Summary: "the capture lacks packets that were on the wire",
-	Explain: `Packets are missing from the capture that cannot have been lost by the network: a side at the tap skipped numbers, or a header acks a packet that passed the tap unseen. The capturing program dropped them, or the capture was filtered.
+	Explain: `The capture lacks packets that were on the wire, and the network cannot have lost them. Either a side at the tap skipped sequence numbers, or a header acks a packet that the capture does not have. The capturing program dropped the packets, or a filter left them out.
 
-Facts that rest on what is missing are graded lower. Capture with a larger buffer (tcpdump -B, dumpcap -B) or a shorter snap length.`,
+The finding is certain where a side away from the tap acks such a packet, and likely otherwise.
+
+ackscope grades facts that rest on the missing packets lower. Capture with a larger buffer (tcpdump -B, dumpcap -B) or a shorter snap length.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d times, up to %.0f packets in a row", n, worst[0])
 	},
@@ -240,9 +284,9 @@ Facts that rest on what is missing are graded lower. Capture with a larger buffe
 var MalformedPacket = &machine.Rule{
 	ID: "malformed", Severity: machine.Warn,
 	Summary: "a datagram is no packet of the dialect",
-	Explain: `The datagram cannot be read by the flow's profile: a receiver counts it as invalid and drops it. It enters no state. "ackscope packets" shows which field is bad, and where.
+	Explain: `The datagram cannot be read as a packet of the flow's profile. A receiver counts it as invalid and drops it. ackscope keeps it out of all state. The finding is certain for the profile in use.
 
-If it is a share of all datagrams of one side, the profile may be wrong; single short ones are usually truncated on the way, or probes.`,
+"ackscope packets" shows which field is bad, and where. If a share of all datagrams of one side is malformed, the profile may be wrong. Single short datagrams are usually truncated on the way, or probes.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams, the longest of %.0f bytes", n, worst[0])
 	},

@@ -29,11 +29,13 @@ func count(n uint64, thing string) string {
 var AckedNotDelivered = &machine.Rule{
 	ID: "riptide-acked-not-delivered", Severity: machine.Error, Absence: true,
 	Summary: "a message was acked and never handed to the application",
-	Explain: `The receiver answered the message with an Ack, so its sender counts it as delivered; but the receiver's window took it for one that it had already, and threw it away. It is the window fault of releases 2.1.0 to 2.2.1 and of source builds since February 2023: when the newest sequence id jumps by 32 or more, whole words of the window's bits stay where they are, and then stand for ids that have not come yet.
+	Explain: `A message was acked and never handed to the application. Its sender counts it as delivered. The receiver's window took it for a message that it had already received, and threw it away.
 
-At the receiver's own end the capture proves it. Seen from the other end it is likely: its Acks show the jump, and the refusal follows from how the library is built.
+Releases 2.1.0 to 2.2.1 and source builds since February 2023 have this window fault. When the newest sequence id jumps by 32 or more, whole words of the window's bits stay where they are. They then stand for ids that have not come yet.
 
-A jump of 32 needs that many reliable messages on their way at once: send fewer, put several into one message, or take a version of the library with the repaired window (after August 2026).`,
+At the receiver's own end, the capture proves it. Seen from the other end it is likely: the Acks show the jump, and the refusal follows from how the library is built.
+
+A jump of 32 needs that many reliable messages on their way at once. Send fewer, put several into one message, or use a version with the repaired window (after August 2026).`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, the newest with id %.0f: %s", count(n, "message"), worst[0], windowOf(worst[1]))
 	},
@@ -43,9 +45,13 @@ A jump of 32 needs that many reliable messages on their way at once: send fewer,
 var DeliveredTwice = &machine.Rule{
 	ID: "riptide-delivered-twice", Severity: machine.Warn,
 	Summary: "a reliable message was handed to the application more than once",
-	Explain: `Copies of a reliable message are sent until an Ack comes, and the receiver's window is to hand over the first only. Here it let another one in. After a jump of 32 or more ids the window of 2.1.0 to 2.2.1 loses bits (the other face of "riptide-acked-not-delivered"); release 2.0.0 has no memory of ids more than 80 behind; Pytide 2.0.0 filters nothing.
+	Explain: `The receiver handed a reliable message to the application more than once. A sender sends copies until an Ack comes, and the receiver's window should hand over only the first. Here it let another one in.
 
-What the message does should not be done twice: let it carry an id of your own, and check that.`,
+Three versions do that. After a jump of 32 or more ids, the window of 2.1.0 to 2.2.1 loses bits, by the fault of "riptide-acked-not-delivered". Release 2.0.0 has no memory of ids more than 80 behind. Pytide 2.0.0 filters nothing.
+
+ackscope runs the library's window over the copies that passed a tap at the receiver. The finding is certain where it knows all that reached that side, and likely otherwise.
+
+If the message must not take effect twice, put an id of your own into it and check that id.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d times too often, one message %.0f times: %s", n, worst[0], windowOf(worst[1]))
 	},
@@ -55,7 +61,11 @@ What the message does should not be done twice: let it carry an id of your own, 
 var WindowJump = &machine.Rule{
 	ID: "riptide-window-jump", Severity: machine.Warn, Absence: true,
 	Summary: "the newest reliable id jumped further than the library's window stands",
-	Explain: `From a jump of 32 ids on (17 in release 2.0.0) the library's window of received ids is not reliable: Acks after it can name messages that never came, messages can be thrown away as duplicates, and duplicates can be let in. See "riptide-acked-not-delivered" for what came of it.`,
+	Explain: `The newest reliable id jumped so far that the library's window of received ids is no longer reliable. That begins at a jump of 32 ids, or of 17 in release 2.0.0. Afterwards Acks can name messages that never came. The receiver can throw messages away as duplicates, and can let duplicates in.
+
+ackscope follows the ids that the side answers. At the side's own end the jump is certain if the capture is complete. Elsewhere it is likely, since lost Acks also make a jump.
+
+See "riptide-acked-not-delivered" for what can come of it. Send fewer reliable messages at once.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, the largest jump %.0f, to id %.0f", count(n, "time"), worst[0], worst[1])
 	},
@@ -65,7 +75,11 @@ var WindowJump = &machine.Rule{
 var AttemptsNear = &machine.Rule{
 	ID: "riptide-attempts-high", Severity: machine.Warn,
 	Summary: "a message needed many of its 15 attempts",
-	Explain: `A reliable message is sent 15 times at most. When a 16th would be due, releases since 2.1.0 drop the whole connection (PoorConnection), and say nothing on the wire; 2.0.0 forgets the message. Here a message came near it: an outage a little longer would have ended the connection. At a short RTT 15 attempts are soon used up (1.2 x RTT each, at least a tick): MaxSendAttempts raises the limit.`,
+	Explain: `A message needed ten or more of its 15 attempts, so an outage a little longer could have ended the connection. When a 16th attempt is due, the library drops the whole connection (PoorConnection), without a word on the wire. It does so since July 2023 (2.1.0 and later). Release 2.0.0 and earlier source builds forget the message.
+
+ackscope counts the copies that passed the tap. The finding is certain.
+
+Look for the outage. At a short RTT, 15 attempts are soon used up: each takes 1.2 x RTT, and at least a tick. At an RTT of 20 ms and 60 ticks a second, they last half a second. MaxSendAttempts raises the limit.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, at most %.0f copies", count(n, "message"), worst[0])
 	},
@@ -75,7 +89,11 @@ var AttemptsNear = &machine.Rule{
 var AttemptsLimit = &machine.Rule{
 	ID: "riptide-attempts-exhausted", Severity: machine.Warn,
 	Summary: "a message was sent 15 times without an ack: the connection is dropped, or the message",
-	Explain: `All 15 attempts of a reliable message were used and its sender has not taken an Ack for it. Since 2.1.0 that ends the connection with the reason PoorConnection, without a word on the wire: the other end waits for its timeout of 5 to 6 s. Release 2.0.0 and builds of early 2023 forget the message and go on.`,
+	Explain: `All 15 attempts of a reliable message were used, and its sender has not taken an Ack for it. Since July 2023 (2.1.0 and later) that ends the connection with the reason PoorConnection, without a word on the wire. The other end waits for its timeout of 5 to 6 s. Release 2.0.0 and builds of early 2023 forget the message and go on.
+
+ackscope counts the copies that passed the tap, and found no Ack that names the message. The finding is likely.
+
+Look for what kept the Acks away for so long. MaxSendAttempts raises the limit.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, the last with id %.0f", count(n, "message"), worst[1])
 	},
@@ -85,7 +103,11 @@ var AttemptsLimit = &machine.Rule{
 var AckOfNothing = &machine.Rule{
 	ID: "riptide-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an Ack answers an id that its receiver never sent",
-	Explain: `The tap is at the side to which the Ack goes, so all that it sent was seen. Either the capture lost packets, or the other end acks what did not come.`,
+	Explain: `An Ack answers an id that its receiver never sent. For example, the newest id sent is 40, and the Ack answers 52.
+
+The tap is at the side to which the Ack goes, so the capture should have everything that this side sent. The finding is likely: either the capture lost packets, or the other end acks messages that did not come.
+
+Look for gaps in the capture first. If it is complete, look at how the other end chooses the id that it acks.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, the furthest %.0f ahead of the newest", count(n, "Ack"), worst[0])
 	},
@@ -95,7 +117,9 @@ var AckOfNothing = &machine.Rule{
 var Oversize = &machine.Rule{
 	ID: "riptide-oversize", Severity: machine.Warn,
 	Summary: "a message is larger than the library's default limit",
-	Explain: `The library's default allows 1231 bytes for a whole message (1230 before July 2023). Larger ones are possible where both ends raise the limit; a receiver with a smaller one cannot read them.`,
+	Explain: `A message is larger than the library's default limit: 1231 bytes for a whole message, or 1230 before July 2023. ackscope reads the size from the datagram, so the finding is certain.
+
+Larger messages are possible where both ends raise the limit. A receiver with a smaller limit cannot read them. Raise the limit at both ends, or send smaller messages.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, the largest %.0f bytes", count(n, "message"), worst[0])
 	},
@@ -105,7 +129,9 @@ var Oversize = &machine.Rule{
 var Malformed = &machine.Rule{
 	ID: "riptide-malformed", Severity: machine.Warn,
 	Summary: "a datagram of the flow cannot be read as a message of its dialect",
-	Explain: `The type does not exist or a field of the header is missing. The library drops such a datagram with a log line.`,
+	Explain: `A datagram cannot be read as a message of the flow's dialect. Its type does not exist, or a field of its header is missing. The finding is certain for the dialect in use.
+
+The library drops such a datagram with a log line. If many datagrams of a side are malformed, check the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, the longest %.0f bytes", count(n, "datagram"), worst[0])
 	},

@@ -10,9 +10,11 @@ import (
 var QualityNear = &machine.Rule{
 	ID: "riptide-quality-warning", Severity: machine.Warn,
 	Summary: "the library was about to end the connection for its quality",
-	Explain: `Since 2.1.0 a connection ends (PoorConnection) when for 64 outcomes in a row more than 5 % of the last 64 notify messages were lost, or for 64 messages in a row the last 64 took more than 5 attempts on average. Here half of such a row was seen. Notify messages count as lost also when the other side sends so few of its own that its headers pass them over.
+	Explain: `The connection came halfway to the limit at which the library ends it for its quality (PoorConnection). The library has two such limits since July 2023 (2.1.0 and later). For 64 outcomes in a row, more than 5 % of the last 64 notify messages were lost. Or for 64 reliable messages in a row, the last 64 took more than 5 attempts on average.
 
-MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits; CanQualityDisconnect switches them off.`,
+ackscope counts the outcomes as the library does, and saw 32 such outcomes in a row. The finding is likely. Notify messages that the other side's headers pass over do not count: see "riptide-notify-passed-over".
+
+MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits. CanQualityDisconnect switches them off.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, %.0f outcomes in a row", count(n, "time"), worst[0])
 	},
@@ -22,7 +24,11 @@ MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits; CanQua
 var QualityLimit = &machine.Rule{
 	ID: "riptide-quality-limit", Severity: machine.Warn,
 	Summary: "the library's quality limit was reached: with its default settings the connection ends here",
-	Explain: `See "riptide-quality-warning": 64 outcomes in a row were beyond the limit. With default settings the side ends the connection at this frame, without a word; the other end finds out by its timeout. Where the connection goes on, the application has lifted the limits.`,
+	Explain: `With default settings, the side ends the connection at this frame for its quality, without a word. The other end finds out by its timeout. 64 outcomes in a row were beyond the limit: see "riptide-quality-warning".
+
+ackscope counts the outcomes as the library does. The finding is likely. Where the connection goes on, the application has raised or switched off the limits.
+
+MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits. CanQualityDisconnect switches them off.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, %.0f outcomes in a row", count(n, "time"), worst[0])
 	},
@@ -32,7 +38,11 @@ var QualityLimit = &machine.Rule{
 var HeartbeatLate = &machine.Rule{
 	ID: "riptide-heartbeat-late", Severity: machine.Note, Absence: true,
 	Summary: "a heartbeat was due and came late, or not",
-	Explain: `The client sends a heartbeat each second. A longer gap at the client's own end is its application standing still; seen from the server's end it may be loss too. Only heartbeats keep the connection alive, data does not: after 5 s without one the other side gives up.`,
+	Explain: `A heartbeat of the client came late, or not at all. The client sends one each second. ackscope reports a gap of more than 1.5 s, and the gap is certain.
+
+At the client's own end, the gap shows that the client's application stalled. Seen from the server's end, it may be loss too.
+
+Only heartbeats keep the connection alive, data does not. After 5 s without one, the other side gives up. Look for what holds the application up, such as loading or a long frame.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, the longest gap %.0f ms", count(n, "time"), worst[0])
 	},
@@ -42,7 +52,11 @@ var HeartbeatLate = &machine.Rule{
 var HeartbeatUnanswered = &machine.Rule{
 	ID: "riptide-heartbeat-unanswered", Severity: machine.Note, Absence: true,
 	Summary: "heartbeats of the client had no answer",
-	Explain: `The server answers each heartbeat at once; the client measures its RTT by it and stays connected by it. Without an answer the RTT, and with it the resend timer, stay as they were, and after 5 s the client gives up.`,
+	Explain: `A heartbeat of the client had no answer. The server answers each heartbeat at once. The client measures its RTT by the answer and stays connected by it. Without an answer, the RTT and the resend timer stay as they were. After 5 s the client gives up.
+
+ackscope reports a heartbeat when the next one passes the tap before an answer. That no answer passed is certain. The capture does not say whether it was lost or never sent.
+
+Check whether the server's application stalled, and look for loss at that time.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%s, up to %.0f in a row", count(n, "heartbeat"), worst[0])
 	},
@@ -52,7 +66,11 @@ var HeartbeatUnanswered = &machine.Rule{
 var SilentEnd = &machine.Rule{
 	ID: "riptide-silent-end", Severity: machine.Warn, Absence: true,
 	Summary: "one side fell silent without saying that it ends the connection",
-	Explain: `The other side went on for more than a heartbeat's time. A side that falls silent was killed or lost its network: no limit of the library was reached that would explain it (see "riptide-poor-connection" and "riptide-timed-out" for those). "ackscope autopsy" lays out what was known.`,
+	Explain: `One side fell silent without a word, and the other went on for more than 1.2 s. The side was killed or lost its network. The library reached no limit that would explain the silence. For silence by a limit, see "riptide-poor-connection" and "riptide-timed-out".
+
+The tap is at the silent side. The finding is likely.
+
+"ackscope autopsy" shows what was exchanged last, and what was not acked.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("the other side went on for %.0f ms", worst[0])
 	},
@@ -62,7 +80,11 @@ var SilentEnd = &machine.Rule{
 var NoAnswer = &machine.Rule{
 	ID: "riptide-connect-unanswered", Severity: machine.Warn, Absence: true,
 	Summary: "a client asked for a connection and had no answer",
-	Explain: `A client sends Connect up to five times, a second apart, and then fails with NoConnection. No server listens there, or the packets do not get through either way.`,
+	Explain: `A client asked for a connection and had no answer. A client sends Connect up to five times, a second apart, and then fails with NoConnection.
+
+ackscope reports two or more Connects without an answer. That no answer passed the tap is certain.
+
+No server listens there, or the packets do not get through in one of the two directions. Check the address, the port and the firewalls.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("%.0f Connects", worst[0])
 	},
@@ -72,7 +94,9 @@ var NoAnswer = &machine.Rule{
 var Rejected = &machine.Rule{
 	ID: "riptide-rejected", Severity: machine.Note,
 	Summary: "the server refused a client",
-	Explain: `The reason is in the Reject message; its numbers differ between versions: 2 is "server full" since 2.1, "pending" in 2.0.0 and Pytide. A custom rejection carries the application's own data.`,
+	Explain: `The server refused a client. ackscope reads this from the Reject message, so the finding is certain.
+
+The message contains the reason, but its numbers differ between versions. For example, 2 is "server full" since 2.1, and "pending" in 2.0.0 and Pytide. A custom rejection carries the application's own data.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("reason %.0f", worst[0])
 	},
@@ -82,7 +106,9 @@ var Rejected = &machine.Rule{
 var WelcomeMismatch = &machine.Rule{
 	ID: "riptide-welcome-mismatch", Severity: machine.Warn,
 	Summary: "the client answered Welcome with another id than the server gave it",
-	Explain: `The client's Welcome has to repeat the id that the server's gave. The library logs an error and goes on; messages addressed by id then go astray.`,
+	Explain: `The client answered Welcome with another id than the server gave it: for example 7 instead of 5. The client's Welcome must repeat the id of the server's. Both messages are in the capture, so the finding is certain.
+
+The library logs an error and goes on. Messages that are addressed by id then reach the wrong client, or none. Check where the client stores its id.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("given %.0f, answered %.0f", worst[0], worst[1])
 	},
@@ -92,9 +118,11 @@ var WelcomeMismatch = &machine.Rule{
 var TimedOut = &machine.Rule{
 	ID: "riptide-timed-out", Severity: machine.Warn, Absence: true,
 	Summary: "one side gave up: it had heard nothing that keeps the connection alive for 5 s",
-	Explain: `A side ends the connection when no heartbeat has reached it for 5 s (a server), or no answer to its own (a client). It looks once a heartbeat's time, so it happens 5 to 6 s after the last one; messages and Acks do not count. Nothing is said on the wire: the side just stops, and the other end has to find out by its own timeout.
+	Explain: `One side gave up the connection. A server does so when no heartbeat has reached it for 5 s, a client when no answer to its own has. The side checks once per heartbeat interval of 1 s, so it gives up 5 to 6 s after the last one. Messages and Acks do not count. Nothing is said on the wire: the side just stops. The other end must find out by its own timeout.
 
-The tap is at this side, and it fell silent when that time was over. Look for what kept the heartbeats away: loss, a dead peer, a peer that had ended the connection without a word.`,
+The tap is at this side, and the side fell silent when that time was over. The finding is likely.
+
+Look for what kept the heartbeats away: loss, a dead peer, or a peer that had ended the connection without a word.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		if worst[0] < machine.Milliseconds(Timeout)-machine.Milliseconds(Silence) {
 			return "no heartbeat reached it for 5 s and more, and it had nothing to say itself"
@@ -107,9 +135,13 @@ The tap is at this side, and it fell silent when that time was over. Look for wh
 var PoorEnd = &machine.Rule{
 	ID: "riptide-poor-connection", Severity: machine.Warn, Absence: true,
 	Summary: "one side ended the connection for its quality (PoorConnection), without a word",
-	Explain: `Since July 2023 the library ends a connection by itself when a reliable message was sent 15 times without an Ack and is due again, when for 64 notify messages in a row more than 5 % of the last 64 were lost, or when for 64 reliable messages in a row the last 64 took more than 5 sends on average. It says nothing: the other end waits for its timeout of 5 to 6 s and reports TimedOut. Pytide 2.1.0-alpha does it at its 16th reliable message, whatever became of the others.
+	Explain: `One side ended the connection for its quality, without a word. The other end waits for its timeout of 5 to 6 s and reports TimedOut. Since July 2023, the library ends a connection in three cases. A reliable message was sent 15 times without an Ack and is due again. For 64 notify messages in a row, more than 5 % of the last 64 were lost. For 64 reliable messages in a row, the last 64 took more than 5 sends on average.
 
-The tap is at this side; it reached such a limit and never spoke again. MaxSendAttempts, MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits, CanQualityDisconnect switches them off.`,
+Pytide 2.1.0-alpha ends the connection at its 16th reliable message, whatever became of the others.
+
+The tap is at this side. The side reached such a limit and never sent again. The finding is likely.
+
+MaxSendAttempts, MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits. CanQualityDisconnect switches them off.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		switch int(worst[0]) {
 		case DroppedNotify:

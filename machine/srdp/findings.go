@@ -17,11 +17,11 @@ var Findings = []*machine.Rule{
 var OrderBroken = &machine.Rule{
 	ID: "srdp-order-broken", Severity: machine.Error, Absence: true,
 	Summary: "an ordered packet was sent while another one to the same receiver was in flight",
-	Explain: `SRDP_ORDER promises that packets are received in the order sent. The way that the document gives for it is to have one such packet in flight to a receiver at a time: the next one waits until the first is acknowledged. Here it did not wait. If the first one is lost and sent again, the receiver hands over the second before it.
+	Explain: `A sender sent an ordered packet while another one to the same receiver was in flight. SRDP_ORDER promises that packets are received in the order sent. By the document's method, one such packet is in flight to a receiver at a time. The next one waits until the first is acknowledged. Here it did not wait. If packet 10 is lost and sent again, the receiver hands over packet 11 before it.
 
-It is certain where the first packet was sent again after the second. Where it was not, its sender may have given it up: that is unlikely within a quarter of the time that an answer takes, from its first copy on, and possible later.
+The finding is certain where the first packet was sent again after the second. Where it was not, its sender may have given it up. That is unlikely within a quarter of the time that an answer takes, counted from its first copy. So the finding is likely within that time, and possible later.
 
-Keep a queue of ordered packets for each receiver, and send the next one when the acknowledgement of the one in flight is read, or when it is given up.`,
+Keep a queue of ordered packets for each receiver. Send the next one when the acknowledgement of the one in flight is read, or when that one is given up.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d times, id %.0f overtaken after %.1f ms", n, worst[0], worst[1])
 	},
@@ -31,9 +31,11 @@ Keep a queue of ordered packets for each receiver, and send the next one when th
 var OutOfTurn = &machine.Rule{
 	ID: "srdp-out-of-order", Severity: machine.Warn,
 	Summary: "an ordered packet reached its receiver after a later one",
-	Explain: `The first copy of a packet with SRDP_ORDER that arrived came behind a later one's: the receiver, which has no means to put them in order, handed them over so. Either the sender had both in flight (see "srdp-order-broken"), or it gave the first one up, went on, and the network delivered it after all: with a limit to the repeats the promise cannot be kept.
+	Explain: `An ordered packet reached its receiver after a later one. The receiver has no means to put them in order, so it handed them over in that order. Either the sender had both in flight (see "srdp-order-broken"), or it gave the first one up and went on. The network then delivered the first one after all.
 
-At the receiver's own end the capture proves it. Elsewhere it is possible: acknowledgements can overtake each other too.`,
+ackscope compares the first copies that arrived. At the receiver's own end, the capture proves the order. Elsewhere it is possible, since acknowledgements can overtake each other too.
+
+With a limit to the repeats, the promise of order cannot be kept. Do not limit the repeats of packets whose order matters.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, id %.0f the furthest behind: %.0f ids", n, worst[1], worst[0])
 	},
@@ -43,9 +45,11 @@ At the receiver's own end the capture proves it. Elsewhere it is possible: ackno
 var IDReuse = &machine.Rule{
 	ID: "srdp-id-reuse", Severity: machine.Error,
 	Summary: "a packet id was used for other bytes than before",
-	Explain: `A packet that is sent again has the same id and the same bytes. Here the same id came with other bytes, and the sender's ids had not gone all round in between: by the distance and the time, it is the same id and not that of the next round. The acknowledgement of the one takes the other out of the sent queue; a receiver that filters duplicates throws the second away, unread.
+	Explain: `A packet id was used for other bytes than before. A packet that is sent again has the same id and the same bytes. Here the same id came with other bytes. The acknowledgement of one packet takes the other out of the sent queue. A receiver that filters duplicates throws the second one away, unread.
 
-It is certain where the first packet still waited for its acknowledgement, or where the tap is at the sender and has seen all of its ids. Otherwise it is possible: the ids of a busy sender go round in packets to others, which this capture need not have.`,
+The sender's ids had not gone all round in between: by the distance and the time, the id is not that of the next round. The finding is certain where the first packet still waited for its acknowledgement. It is also certain where the tap is at the sender and has seen all of its ids. Otherwise it is possible. The ids of a busy sender go round in packets to others, which this capture need not have.
+
+Give each new packet the next id, and keep the bytes of a packet until it is acknowledged.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d times, id %.0f again after %.0f ms", n, worst[1], worst[2])
 	},
@@ -55,7 +59,9 @@ It is certain where the first packet still waited for its acknowledgement, or wh
 var WrapInFlight = &machine.Rule{
 	ID: "srdp-wrap-in-flight", Severity: machine.Warn,
 	Summary: "the ids went all round while a packet still waited for its acknowledgement",
-	Explain: `Packet ids have 15 bits, for all peers together. After 32,768 packets an id comes again; if the old packet of that id is still in the sent queue (a peer that does not answer, repeats without end), an acknowledgement can no longer tell the two apart.
+	Explain: `The ids went all round while a packet still waited for its acknowledgement. Packet ids have 15 bits, for all peers together, so an id comes again after 32,768 packets. If the old packet of that id is still in the sent queue, an acknowledgement can no longer distinguish the two. That happens with repeats without end to a peer that does not answer.
+
+ackscope found the old packet unacknowledged when its id came again. The finding is likely.
 
 Limit the repeats, or skip ids that are still in the queue.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -67,7 +73,11 @@ Limit the repeats, or skip ids that are still in the queue.`,
 var AckIgnored = &machine.Rule{
 	ID: "srdp-ack-ignored", Severity: machine.Warn, Resend: "ack-ignored",
 	Summary: "a packet was sent again although its acknowledgement had reached the sender",
-	Explain: `The tap is at the sender: the acknowledgement passed it, and much later than an application takes to look at its socket the packet was sent again. The sender does not find the id in its sent queue (the top bit not taken off? another byte order?), its application stood still, or its socket's buffer was full and dropped the acknowledgement.`,
+	Explain: `A packet was sent again although its acknowledgement had reached the sender.
+
+The tap is at the sender, and the acknowledgement passed it. The copy came much later than an application takes to look at its socket: more than 60 ms. The finding is likely.
+
+The sender may not find the id in its sent queue, because it does not take off the top bit or reads another byte order. Or its application stalled. Or its socket's buffer was full and dropped the acknowledgement.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, one in %.0f copies, the last %.0f ms after its acknowledgement", n,
 			worst[0], worst[2])
@@ -78,9 +88,11 @@ var AckIgnored = &machine.Rule{
 var AckOfNothing = &machine.Rule{
 	ID: "srdp-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an acknowledgement names an id that was not sent to who acknowledges it",
-	Explain: `No packet of that id has passed the tap in the other direction of this flow. Either the capture lost it, or it was sent to another peer, or the receiver acknowledges what did not come (byte order, a wrong id). Packets from before the capture are left out of this.
+	Explain: `An acknowledgement names an id that was not sent to the side that acknowledges it. No packet of that id passed the tap in the other direction of this flow. ackscope leaves out packets from before the capture.
 
-It is certain where the tap is at the side that would have sent the packet.`,
+The finding is certain where the tap is at the side that would have sent the packet. Elsewhere it is likely, or possible where no data of that direction was seen before.
+
+Either the capture lost the packet, or it went to another peer, or the receiver acknowledges what did not come. In the last case, look for a wrong byte order or a wrong id.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d acknowledgements, the highest id %.0f", n, worst[0])
 	},
@@ -90,7 +102,11 @@ It is certain where the tap is at the side that would have sent the packet.`,
 var AckMissing = &machine.Rule{
 	ID: "srdp-ack-missing", Severity: machine.Warn, Absence: true,
 	Summary: "copies of packets reached their receiver and were not acknowledged",
-	Explain: `The tap is at the receiver. A receiver acknowledges every copy of a data packet, duplicates too: otherwise its sender goes on sending. Here fewer acknowledgements left than copies came, and the receiver was still there. It filters duplicates before it acknowledges, it lost datagrams in its socket's buffer, or what came was not SRDP.`,
+	Explain: `Copies of packets reached their receiver and were not acknowledged. A receiver must acknowledge every copy of a data packet, duplicates too: otherwise its sender goes on sending.
+
+The tap is at the receiver. Fewer acknowledgements left than copies came, and the receiver was still there more than a second later. The finding is likely.
+
+The receiver filters duplicates before it acknowledges, or it lost datagrams in its socket's buffer, or what came was not SRDP. Acknowledge each copy first, and filter afterwards.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, of one %.0f copies", n, worst[0])
 	},
@@ -100,9 +116,11 @@ var AckMissing = &machine.Rule{
 var GaveUp = &machine.Rule{
 	ID: "srdp-gave-up", Severity: machine.Warn, Absence: true,
 	Summary: "a packet was never acknowledged, and its sender stopped sending it",
-	Explain: `No acknowledgement passed the tap, and the next copy did not come when it was due: the sender has reached its limit of repeats, or its application gave the packet up. Whether it arrived is not known, since the acknowledgements may have been lost. Away from the sender it is possible only: further copies may have been lost before the tap.
+	Explain: `A packet was never acknowledged, and its sender stopped sending it. The sender has reached its limit of repeats, or its application gave the packet up. Whether the packet arrived is not known, since the acknowledgements may have been lost.
 
-"ackscope state" shows the repeats that follow from such ends, and the timeout. Raise one of them if packets are given up on a path that works: with a share p of copies or acknowledgements lost, k copies all fail with p to the power of k.`,
+No acknowledgement passed the tap, and the next copy did not come when it was due. At the sender this is likely. Away from the sender it is possible, since further copies may have been lost before the tap.
+
+"ackscope state" shows the timeout, and the repeats that follow from such ends. Raise one of them if packets are given up on a path that works. If a share p of copies or acknowledgements is lost, k copies all fail with probability p^k. For example, at 20 % loss three copies fail in 0.8 % of cases.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, at most after %.0f copies in %.0f ms", n, worst[0], worst[2])
 	},
@@ -112,9 +130,11 @@ var GaveUp = &machine.Rule{
 var SpuriousEarly = &machine.Rule{
 	ID: "srdp-spurious-early", Severity: machine.Note, Resend: "late-ack",
 	Summary: "packets were sent again while their acknowledgement was on its way",
-	Explain: `The copy and the acknowledgement of an earlier one crossed in the network: nothing was lost, the timeout was shorter than what the packet and its acknowledgement took together. It costs bandwidth, and a receiver without SRDP_DONTDUPLICATE hands the packet over twice.
+	Explain: `Packets were sent again while their acknowledgement was on its way. The copy and the acknowledgement of an earlier one crossed in the network. Nothing was lost: the timeout was shorter than what the packet and its acknowledgement took together. It costs bandwidth, and a receiver without SRDP_DONTDUPLICATE hands the packet over twice.
 
-It is told by the acknowledgement coming sooner after the copy than any answer to it could, or by as many acknowledgements as copies in the end. Give a longer timeout, or leave it to the library (0), which takes the longest delay that it has observed of the address.`,
+ackscope recognises it in two ways. The acknowledgement came sooner after the copy than any answer to it could. Or in the end there were as many acknowledgements as copies. The finding is certain where both ends are at the tap, and possible where the distance from the tap to the sender is not clear. Otherwise it is likely.
+
+Give a longer timeout, or leave it to the library (0). The library takes the longest delay that it has observed of the address.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, one with %.0f copies too many, sent after %.0f ms", n, worst[0], worst[2])
 	},
@@ -124,7 +144,11 @@ It is told by the acknowledgement coming sooner after the copy than any answer t
 var SpuriousAckLost = &machine.Rule{
 	ID: "srdp-spurious-ack-lost", Severity: machine.Note, Resend: "ack-lost",
 	Summary: "packets were sent again because their acknowledgements were lost",
-	Explain: `The packet had arrived: its acknowledgement passed the tap, and the copy came later than one that had crossed it could. So the acknowledgement was lost between the tap and the sender. That is what repeats are for; a receiver without SRDP_DONTDUPLICATE hands the packet over twice.`,
+	Explain: `A packet was sent again because its acknowledgement was lost between the tap and the sender. That is what repeats are for. A receiver without SRDP_DONTDUPLICATE hands the packet over twice.
+
+The packet had arrived, since its acknowledgement passed the tap. The copy came later than a copy that had crossed the acknowledgement could. The finding is certain where both ends are at the tap, and possible where the distance from the tap to the sender is not clear. Otherwise it is likely.
+
+If a second delivery does harm, set SRDP_DONTDUPLICATE.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, of one %.0f acknowledgements", n, worst[0])
 	},
@@ -134,7 +158,9 @@ var SpuriousAckLost = &machine.Rule{
 var ResentLoss = &machine.Rule{
 	ID: "srdp-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "packets were sent again because copies of them or their acknowledgements were lost",
-	Explain: `Fewer acknowledgements passed the tap than copies: of each copy that is missing one, the copy or its acknowledgement was lost beyond the tap. Which of the two, only a capture at the receiver tells: there every copy that arrives is acknowledged.`,
+	Explain: `A packet was sent again because a copy of it or its acknowledgement was lost. Fewer acknowledgements passed the tap than copies. For each missing acknowledgement, the copy or its acknowledgement was lost beyond the tap. The finding is likely.
+
+Only a capture at the receiver shows which of the two was lost: there every copy that arrives is acknowledged. Repeats are made for such losses, so a few of them need no action.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, one in %.0f copies", n, worst[0])
 	},
@@ -144,7 +170,11 @@ var ResentLoss = &machine.Rule{
 var DeliveredAgain = &machine.Rule{
 	ID: "srdp-delivered-again", Severity: machine.Note,
 	Summary: "packets without SRDP_DONTDUPLICATE arrived, and were handed over, more than once",
-	Explain: `Each copy of a packet that arrives is handed to the application, unless the packet asks for SRDP_DONTDUPLICATE. Copies come from needless repeats ("srdp-spurious-early", "srdp-spurious-ack-lost") or from the network. If doing it twice matters, set the flag, or let the data carry what tells that it was done.`,
+	Explain: `A packet arrived and was handed over more than once. Each copy that arrives is handed to the application, unless the packet asks for SRDP_DONTDUPLICATE. Copies come from needless repeats ("srdp-spurious-early", "srdp-spurious-ack-lost") or from the network.
+
+Each acknowledgement shows that a copy arrived. The finding is certain at the receiver's own end, and likely elsewhere.
+
+If the data must not take effect twice, set the flag. Or put a number into the data by which the application knows that it was done.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, one %.0f times", n, worst[0])
 	},
@@ -154,7 +184,11 @@ var DeliveredAgain = &machine.Rule{
 var PromiseForgotten = &machine.Rule{
 	ID: "srdp-duplicate-late", Severity: machine.Warn,
 	Summary: "a copy of a packet with SRDP_DONTDUPLICATE came when the receiver may have forgotten its id",
-	Explain: `A receiver knows duplicates by a list of recently received ids, which is bounded. This copy came behind so many other ids, or so much later, that the list that the profile describes (recent, remember) no longer has it: it may have been handed over again. Whether it was does not show on the wire.`,
+	Explain: `A copy of a packet with SRDP_DONTDUPLICATE may have been handed over again. A receiver recognises duplicates by a bounded list of recently received ids. This copy came behind so many other ids, or so much later, that the list no longer has its id. The profile describes that list (recent, remember): by default 64 ids for 30 s.
+
+Whether the copy was handed over does not show on the wire, so the finding is possible.
+
+Make the receiver's list longer. If it is longer already, correct the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d copies, of id %.0f after %.0f ms", n, worst[1], worst[2])
 	},
@@ -164,9 +198,11 @@ var PromiseForgotten = &machine.Rule{
 var Oversize = &machine.Rule{
 	ID: "srdp-oversize", Severity: machine.Warn,
 	Summary: "a packet carries more bytes than the document allows",
-	Explain: `SRDP does not fragment: a packet is to fit in 576 bytes, the least that every IPv4 host takes whole. Less 20 of IP and 8 of UDP that leaves 548 (the limit of the call), of which the header takes 4 in the direct form (544) and 16 in the proxied one (532, the document's own figure). A receiver that keeps to the document need not take this one.
+	Explain: `A packet carries more bytes than the document allows. SRDP does not fragment: a packet must fit in 576 bytes, the least that every IPv4 host takes whole. Less 20 of IP and 8 of UDP, that leaves 548 bytes, the limit of the call. The header takes 4 of them in the direct form, which leaves 544. It takes 16 in the proxied form, which leaves 532, the document's own figure. A receiver that keeps to the document need not take this packet.
 
-The profile's max_payload says otherwise for applications that do otherwise.`,
+ackscope reads the size from the datagram, so the finding is certain.
+
+Send smaller packets. If the application allows larger ones, set the profile's max_payload.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, the largest with %.0f bytes, where %.0f are allowed", n, worst[0], worst[1])
 	},
@@ -176,7 +212,9 @@ The profile's max_payload says otherwise for applications that do otherwise.`,
 var CommandByte = &machine.Rule{
 	ID: "srdp-command-byte", Severity: machine.Warn,
 	Summary: "a command byte contradicts the packet id",
-	Explain: `The top bit of the packet id decides what a packet is; the command byte says otherwise here. The packet is read by its id. A sender that writes one command byte for both is best described by a profile: ack_command equal to data_command.`,
+	Explain: `A command byte contradicts the packet id. The top bit of the id decides whether a packet is data or an acknowledgement, and the command byte says otherwise here. ackscope reads the packet by its id. The contradiction is certain.
+
+If the sender writes one command byte for both, describe it by a profile with ack_command equal to data_command.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, the command 0x%02x", n, uint8(worst[0]))
 	},
@@ -186,7 +224,11 @@ var CommandByte = &machine.Rule{
 var UnknownFlags = &machine.Rule{
 	ID: "srdp-unknown-flags", Severity: machine.Note,
 	Summary: "the flags have bits that the document does not know",
-	Explain: `The document names SRDP_DONTDUPLICATE and SRDP_ORDER, and gives no values; by default they are 0x01 and 0x02. Other bits ask for services that a receiver by the document does not have (SRDP_NOTIMP), or this application has other values: the profile's dont_duplicate and order say so. Told once for each side.`,
+	Explain: `The flags have bits that the document does not know. The document names SRDP_DONTDUPLICATE and SRDP_ORDER without values: by default, ackscope reads them as 0x01 and 0x02. Other bits ask for services that a receiver by the document does not have (SRDP_NOTIMP). Or this application has other values.
+
+The bits are in the packet, so the finding is certain. ackscope reports it once for each side.
+
+If the application has other values, set the profile's dont_duplicate and order.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("bits 0x%02x", uint8(worst[0]))
 	},
@@ -196,7 +238,11 @@ var UnknownFlags = &machine.Rule{
 var ForeignDatagram = &machine.Rule{
 	ID: "srdp-foreign", Severity: machine.Note,
 	Summary: "datagrams of another protocol share the flow",
-	Explain: `SRDP is made to share its port: the command byte is there to tell its packets from others. These datagrams have another first byte, or cannot be packets, or look like data that nobody ever acknowledged and whose id or flags do not fit the rest (then it is likely, not certain). They enter no state.`,
+	Explain: `Datagrams of another protocol share the flow. SRDP is made to share its port: the command byte distinguishes its packets from others. ackscope keeps these datagrams out of all state.
+
+The finding is certain where a datagram has another first byte, or cannot be a packet. It is likely for a datagram that looks like unacknowledged data, with an id or flags that do not fit the rest.
+
+No action is needed if the application sends such datagrams. If they should be SRDP, check the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams, the longest %.0f bytes", n, worst[0])
 	},
@@ -206,7 +252,11 @@ var ForeignDatagram = &machine.Rule{
 var IDsMissing = &machine.Rule{
 	ID: "srdp-ids-missing", Severity: machine.Note, Absence: true,
 	Summary: "ids of an endpoint at the tap are in none of its flows",
-	Explain: `An endpoint numbers its packets to all peers by one counter, so over all of its flows together the ids rise by one. These ids passed the tap in no flow, though the tap is at the endpoint: the capture dropped packets, a capture filter left flows out, or the endpoint sends over another interface too.`,
+	Explain: `Some ids of an endpoint at the tap are in none of its flows. An endpoint numbers its packets to all peers by one counter, so over all of its flows together the ids rise by one. For example, ids 40 and 42 passed the tap, and 41 passed in no flow.
+
+The capture dropped packets, a capture filter left flows out, or the endpoint also sends over another interface. The finding is likely.
+
+Capture on all interfaces, without a filter.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("%.0f ids", worst[0])
 	},

@@ -17,9 +17,13 @@ var Rules = []*machine.Rule{MessageBeyond, MessageResentEarly, headOfLine, Malfo
 var MessageBeyond = &machine.Rule{
 	ID: "message-beyond-window", Severity: machine.Error,
 	Summary: "a message was sent that the receiver cannot buffer",
-	Explain: `The article calls this rule super important: never send a message id at or beyond the oldest unacked one plus the size of the receive buffer. The receiver has no place for such a message and drops it, but acks the packet that carried it. The sender takes the message for delivered and never sends it again: from then on the receiver waits for it for ever, and delivers nothing.
+	Explain: `The sender sent a message that the receiver cannot buffer. For example, it sends id 300 while id 40 is unacked, to a receiver with room for 256 messages. The receiver has no place for the message and drops it, but acks the packet that carried it. The sender counts the message as delivered and never sends it again. From then on the receiver waits for it forever, and delivers nothing.
 
-Look at the loop that fills packets: it must stop at oldest unacked + receive buffer. If the profile's receive_queue is not the game's, correct the profile.`,
+The article calls the rule behind this super important. Never send a message id at or beyond the oldest unacked one plus the size of the receive buffer.
+
+At the sender's own end the finding is certain. Elsewhere it is likely, since the sender may know of acks that the capture does not show.
+
+Check the loop that fills packets: it must stop at oldest unacked + receive buffer. If the profile's receive_queue is not the game's, correct the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d messages, the worst %.0f beyond the receive buffer: id %.0f while %.0f was not acked", n,
 			worst[0], worst[1], worst[2])
@@ -30,7 +34,11 @@ Look at the loop that fills packets: it must stop at oldest unacked + receive bu
 var MessageResentEarly = &machine.Rule{
 	ID: "message-resent-early", Severity: machine.Note, Resend: "early",
 	Summary: "a message was put into another packet sooner than the article's resend time",
-	Explain: `The article sends a message again at the earliest 0.1 s after it was last sent. Here copies follow each other sooner: at high packet rates that is the same message over and over, at the cost of others. It may be meant: the resend time can be a multiple of the round trip time, or grow with each copy.`,
+	Explain: `A message was put into another packet less than 0.1 s after it was last sent. The article waits at least that long. Without the wait, a fast sender repeats the same message in every packet, at the cost of others. For example, at 60 packets a second it goes out every 17 ms.
+
+ackscope measures this at a tap at the sender. The finding is likely.
+
+It may be intended: the resend time can be a multiple of the round trip time, or grow with each copy. Otherwise, check the time at which each message was last sent before you add it.`,
 	// The largest figure is kept, but a sooner copy is the worse one. So the text states
 	// the figure as a bound: all early copies came within it.
 	Say: func(n uint64, worst [3]float64) string {
@@ -41,9 +49,11 @@ var MessageResentEarly = &machine.Rule{
 var headOfLine = &machine.Rule{
 	ID: "head-of-line-blocking", Severity: machine.Note,
 	Summary: "messages had arrived and waited for an earlier one",
-	Explain: `Reliable ordered messages are handed over in the order of their ids. These lay complete in the receive buffer while an earlier id was missing: its packet was lost, and it came with a later one. "ackscope messages" shows for each how long it waited and for which.
+	Explain: `Messages had arrived and waited for an earlier one. Reliable ordered messages are handed over in the order of their ids. For example, ids 11 to 14 lay complete in the receive buffer while id 10 was missing. The packet of id 10 was lost, and the message came with a later packet.
 
-The wait ends with the first copy of the blocker that gets through: a shorter resend time, or sending messages twice under loss, shortens it. What need not be in order does not belong into this channel.`,
+The finding is as certain as the arrival of the messages. "ackscope messages" shows how long each message waited, and for which id.
+
+The wait ends with the first copy of the missing message that gets through. A shorter resend time shortens it, and so does sending messages twice under loss. Messages that need no order do not belong in this channel.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d messages waited, the longest %.0f ms: id %.0f for %.0f", n, worst[0], worst[1], worst[2])
 	},
@@ -53,7 +63,9 @@ The wait ends with the first copy of the blocker that gets through: a shorter re
 var MalformedMessages = &machine.Rule{
 	ID: "malformed-messages", Severity: machine.Warn,
 	Summary: "a packet's message section cannot be read",
-	Explain: `The packet's header is sound, but its message section is not: a count or a type out of range, a body that the schema does not allow, padding that is not zero. The article demands that such a packet is discarded, and so not acked. If it is acked all the same, its messages are lost for good; or the profile's messages and schema are not the game's.`,
+	Explain: `The packet's header is sound, but its message section cannot be read. A count or a type is out of range, the schema does not allow a body, or padding is not zero. The finding is certain for the profile in use.
+
+The article demands that a receiver discards such a packet, and so does not ack it. If it is acked all the same, its messages are lost for good. Or the profile's messages and schema are not the game's: compare them.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, the longest payload %.0f bytes", n, worst[0])
 	},
@@ -63,7 +75,9 @@ var MalformedMessages = &machine.Rule{
 var MalformedConnection = &machine.Rule{
 	ID: "malformed-connection-packet", Severity: machine.Warn,
 	Summary: "a decrypted packet is no connection packet of the configuration",
-	Explain: `The packet's payload cannot be read to its last bit with the flow's configuration: channels, limits, message types and bodies. yojimbo's own receiver would end the connection over it, so when the connection lives on, the configuration in the profile is not the game's. Leave it out to have it inferred.`,
+	Explain: `A decrypted packet cannot be read to its last bit with the flow's configuration: channels, limits, message types and bodies. The finding is certain for the configuration in use.
+
+yojimbo's own receiver would end the connection over such a packet. So when the connection lives on, the configuration in the profile is not the game's. Leave it out to have ackscope infer it.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets, the longest payload %.0f bytes", n, worst[0])
 	},
@@ -73,9 +87,11 @@ var MalformedConnection = &machine.Rule{
 var MessageStuck = &machine.Rule{
 	ID: "stuck-message", Severity: machine.Error, Absence: true,
 	Summary: "a message is never sent while later ones are: the channel is stuck behind it",
-	Explain: `Ids of a reliable-ordered channel are given out in order, and the receiver hands messages over in order. The sender goes on with later ids, but no packet carries this one. The usual cause: the message is larger than what the channel may put into a packet (packetBudget, or maxPacketSize less its headers), so it is passed over each time. Everything behind it arrives, is held back, and after 1,024 ids the sender stops too.
+	Explain: `The sender never sends a message, but goes on with later ones of the same channel. A reliable-ordered channel gives out its ids in order, and the receiver hands messages over in order. So everything behind this message arrives and is held back. After 1,024 ids the sender stops too.
 
-Split such messages, send them as blocks, or raise the budget.`,
+ackscope reports it after at least ten packets and one second in which later ids went out. The finding is certain where every packet of the sender passed the tap, and likely otherwise.
+
+The usual cause is a message larger than what the channel may put into a packet. That limit is packetBudget, or maxPacketSize less its headers. The sender passes the message over each time. Split such messages, send them as blocks, or raise the budget.`,
 	Say: func(n uint64, worst [3]float64) string {
 		if worst[1] < 0 {
 			return fmt.Sprintf("message %.0f is never sent; %.0f later ids are", worst[0], worst[2])
@@ -88,7 +104,11 @@ Split such messages, send them as blocks, or raise the budget.`,
 var MessageResentAcked = &machine.Rule{
 	ID: "message-resent-after-ack", Severity: machine.Warn, Resend: "ack-ignored",
 	Summary: "a message was sent again although its sender had read the ack of it",
-	Explain: `A packet that carried this message was acked, and a later header of the sender proves that it had read that ack. It sent the message again all the same, a quarter of a second or more later (within a frame or two that is the order of the library's calls): bandwidth for nothing. Look at how acks of packets are taken to the messages that they carried.`,
+	Explain: `A message was sent again although its sender had read the ack of it. That is bandwidth for nothing.
+
+A packet that carried the message was acked, and a later header of the sender proves that it had read that ack. It sent the message again more than a quarter of a second later. ackscope ignores a copy within a frame or two, which follows from the order of the library's calls. The finding is certain.
+
+Look at how the sender maps acks of packets to the messages that they carried.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d messages sent again, up to %.0f ms after the ack", n, worst[0])
 	},
@@ -98,7 +118,11 @@ var MessageResentAcked = &machine.Rule{
 var MessageNeedless = &machine.Rule{
 	ID: "message-resent-needlessly", Severity: machine.Note, Resend: "needless",
 	Summary: "messages were sent again after the copy that arrived",
-	Explain: `A reliable message is put into further packets every messageResendTime (0.1 s unless set) until one of them is acked. Where an ack takes longer than that to come back, copies leave although the first had arrived. That is the price of the article's fixed resend time: below an RTT of it plus a frame there are none. Raise the resend time towards the RTT to save the bandwidth; lower it to recover faster.`,
+	Explain: `Messages were sent again after the copy that arrived. A reliable message goes into further packets every messageResendTime (0.1 s unless set) until one of them is acked. If the ack takes longer to come back, copies leave although the first had arrived. For example, at an RTT of 250 ms, further copies leave after 100 and 200 ms.
+
+The finding is as certain as the arrival of the message.
+
+This is the price of the article's fixed resend time. While acks come back within the resend time plus a frame, there are no such copies. Raise the resend time towards the RTT to save bandwidth, or lower it to recover faster.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d messages, one of them in %.0f packets after the one that arrived", n, worst[0])
 	},
@@ -108,9 +132,11 @@ var MessageNeedless = &machine.Rule{
 var BlockSplit = &machine.Rule{
 	ID: "block-fragment-split", Severity: machine.Warn,
 	Summary: "packets with a block fragment travel as several datagrams each",
-	Explain: `A block is cut into fragments that go one to a packet, so that each is lost and resent alone. But with the library's defaults a full fragment (1,024 bytes) and its headers exceed the size above which the packet itself is fragmented (1,024 too): each block fragment travels as two datagrams, and losing either loses it. At a loss of p the loss of a fragment becomes about 2p, and the second datagram is nearly empty.
+	Explain: `Each packet with a block fragment travels as several datagrams, and the loss of one of them loses the fragment. At a loss of p, the loss of a fragment becomes about 2p: 10 % instead of 5 %.
 
-Set blockFragmentSize some 32 bytes below fragmentPacketsAbove, or raise the latter if the path's MTU allows.`,
+A block is cut into fragments that go one to a packet, so that each is lost and resent alone. With the library's defaults, a full fragment has 1,024 bytes plus headers. The library fragments packets above 1,024 bytes too. So each block fragment travels as two datagrams, the second of which is nearly empty. ackscope counts these datagrams, so the finding is certain.
+
+Set blockFragmentSize some 32 bytes below fragmentPacketsAbove. Or raise fragmentPacketsAbove if the path's MTU allows it.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets with a block fragment travelled as %.0f datagrams", n, worst[0])
 	},
@@ -120,7 +146,11 @@ Set blockFragmentSize some 32 bytes below fragmentPacketsAbove, or raise the lat
 var BlockStalled = &machine.Rule{
 	ID: "block-stalled", Severity: machine.Warn,
 	Summary: "a block transfer stood still",
-	Explain: `For this long no fragment came that the receiver did not have already. While the oldest message of a channel is a block, nothing else of the channel is sent, so everything behind it waited too. Fragments are sent again every blockFragmentResendTime (0.25 s unless set), one to a packet: heavy loss, or packets that are fragmented themselves, make such holes.`,
+	Explain: `A block transfer made no progress for a second or more. In that time no fragment came that the receiver did not already have. While the oldest message of a channel is a block, the sender sends nothing else of that channel. So everything behind the block waited too.
+
+ackscope measures the time between fragments that are new to the receiver. The finding is certain.
+
+The sender repeats fragments every blockFragmentResendTime (0.25 s unless set), one to a packet. Heavy loss makes such pauses, and so do packets that are fragmented themselves: see "block-fragment-split".`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d blocks, the longest stood still for %.1f s with %.0f of %.0f fragments there", n, worst[0],
 			worst[1], worst[2])

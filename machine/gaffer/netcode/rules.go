@@ -16,7 +16,11 @@ var Rules = []*machine.Rule{
 var netcodeDenied = &machine.Rule{
 	ID: "netcode-denied", Severity: machine.Warn,
 	Summary: "the server denied the connection",
-	Explain: `The server answered a connection request with "denied". netcode does so for one reason: all of its slots are taken. (A token that is wrong, expired or used already is met with silence.)`,
+	Explain: `The server answered a connection request with "denied". netcode does so for one reason: all of its slots are taken. It answers a wrong, expired or used token with silence instead.
+
+ackscope reads the type of the datagram, which travels unencrypted. The finding is certain.
+
+Give the server more slots, or send the client to another server.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d connections denied, the slowest answer after %.0f ms", n, worst[0])
 	},
@@ -25,9 +29,11 @@ var netcodeDenied = &machine.Rule{
 var netcodeNoAnswer = &machine.Rule{
 	ID: "netcode-no-answer", Severity: machine.Warn, Absence: true,
 	Summary: "the server met every connection request with silence",
-	Explain: `The client repeated its connection request and nothing came back. That is how a netcode server meets a token that it cannot use: made with another private key or for another protocol id, expired, used already from elsewhere, or without the address in it by which this server knows itself. A server that is down, or a path that drops requests of 1,078 bytes, looks the same.
+	Explain: `The client repeated its connection request, and nothing came back. A netcode server stays silent when it cannot use the token. Such a token was made with another private key or for another protocol id, has expired, or was used from elsewhere. Or it does not contain the address by which this server knows itself. A server that is down looks the same, and so does a path that drops requests of 1,078 bytes.
 
-With the server's private key (--keys) the token can be looked at: whether it opens, for which servers it is, when it expires.`,
+ackscope reports two or more requests without any datagram of the server. That no answer passed the tap is certain.
+
+Give ackscope the server's private key (--keys). It then shows whether the token opens, which servers it names, and when it expires.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("%.0f connection requests over %.1f s, and no answer", worst[0], worst[1])
 	},
@@ -36,7 +42,11 @@ With the server's private key (--keys) the token can be looked at: whether it op
 var netcodeTimeout = &machine.Rule{
 	ID: "netcode-timeout", Severity: machine.Warn, Absence: true,
 	Summary: "one side fell silent without a disconnect, while the other went on",
-	Explain: `A netcode endpoint that is alive sends at least a keep-alive every 0.1 s, and says goodbye with ten disconnect datagrams. This one stopped without either: its process died, its network went away, or what it sent no longer reached the tap. The other side keeps sending until its timeout.`,
+	Explain: `One side stopped sending without a disconnect, while the other went on. Its process died, its network failed, or its datagrams no longer reached the tap. The other side keeps sending until its timeout.
+
+A netcode endpoint that is alive sends at least a keep-alive every 0.1 s, and says goodbye with ten disconnect datagrams. This side did neither. ackscope reports a silence of at least 4 s in which eight or more datagrams of the other side passed. The finding is likely.
+
+Look at what happened to the side's process and network at its last datagram.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("silent for the last %.1f s of the connection", worst[0])
 	},
@@ -45,7 +55,9 @@ var netcodeTimeout = &machine.Rule{
 var netcodeLoss = &machine.Rule{
 	ID: "netcode-loss", Severity: machine.Note, Absence: true,
 	Summary: "datagrams of this side were lost before the tap, by netcode's counter",
-	Explain: `netcode numbers the datagrams of a connection one by one, and the number travels in the clear. Numbers that never passed the tap are datagrams that were lost on their way to it (or by the capture). What is lost behind the tap does not show here: that takes keys, and the acks inside.`,
+	Explain: `Datagrams of this side were lost on their way to the tap, or the capture dropped them. netcode numbers the datagrams of a connection one by one, and the number travels unencrypted. For example, numbers 17 and 19 passed the tap, and 18 did not. That it did not pass is certain.
+
+Loss behind the tap does not show here. To see it, give ackscope the keys (--keys), so that it can read the acks inside.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf("%.0f datagrams never passed the tap, %.1f%% of those sent", worst[0], worst[1])
 	},
@@ -54,7 +66,9 @@ var netcodeLoss = &machine.Rule{
 var netcodeDuplicate = &machine.Rule{
 	ID: "netcode-duplicate", Severity: machine.Note,
 	Summary: "the network delivered a datagram twice",
-	Explain: `The same datagram passed the tap again within a second, as networks do at times. netcode's replay window drops the copy before decryption, so nothing above it notices.`,
+	Explain: `The same datagram passed the tap again within a second, as happens in networks at times. ackscope compares the counters and the authentication tags, so the finding is certain.
+
+netcode's replay window drops the copy before decryption, so nothing above it notices. No action is needed.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d copies, the latest %.0f ms behind the first", n, worst[0])
 	},
@@ -63,7 +77,9 @@ var netcodeDuplicate = &machine.Rule{
 var netcodeReplayed = &machine.Rule{
 	ID: "netcode-replay", Severity: machine.Warn,
 	Summary: "an old datagram was sent again: a replay",
-	Explain: `The very same datagram, encrypted tag and all, passed the tap again more than a second later. No network holds a copy back for so long; somebody recorded it and sent it again. netcode's replay window of 256 drops it.`,
+	Explain: `The same datagram, with the same counter and authentication tag, passed the tap again more than a second later. No network holds a copy back for so long. Somebody recorded the datagram and sent it again. That it came again so late is certain.
+
+netcode's replay window of 256 drops it, so the game does not notice. If it goes on, look for the machine on the path that sends the copies.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams replayed, the latest %.1f s behind the first", n, worst[0]/1000)
 	},
@@ -72,7 +88,11 @@ var netcodeReplayed = &machine.Rule{
 var netcodeTooOld = &machine.Rule{
 	ID: "netcode-too-old", Severity: machine.Warn,
 	Summary: "a datagram came more than 256 behind the newest: the replay window drops it",
-	Explain: `netcode's receiver keeps the last 256 counters of a connection to tell replays. A datagram from before that is dropped unread, even if it is genuine: at high send rates a path that reorders by more than 256 datagrams loses packets so.`,
+	Explain: `A datagram came 256 or more numbers behind the newest one. netcode's receiver keeps the last 256 counters of a connection, to recognise replays. It drops an older datagram unread, even a genuine one. For example, after number 1,000 it drops number 744.
+
+ackscope compares the counters as they passed the tap. The finding is certain.
+
+At high send rates, a path that reorders by 256 datagrams or more loses packets in this way. Send fewer datagrams, or find what delays them.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams, up to %.0f behind the newest", n, worst[0])
 	},
@@ -81,7 +101,11 @@ var netcodeTooOld = &machine.Rule{
 var netcodeNonceReuse = &machine.Rule{
 	ID: "netcode-nonce-reuse", Severity: machine.Error,
 	Summary: "two different datagrams were encrypted with one counter",
-	Explain: `The counter of a netcode datagram is the nonce of its encryption. Two datagrams of one direction with the same counter and different contents break the cipher: who sees both learns the difference of their plaintexts, and can forge more. Either an endpoint restarted its counter within a session (a connect token used for a second connection keeps its keys), or one of the two is a forgery.`,
+	Explain: `Two different datagrams of one direction have the same counter. In netcode the counter is the nonce of the encryption, so this breaks the cipher. Anyone who sees both learns the difference of their plaintexts, and can forge more.
+
+ackscope compares the authentication tags, which differ. The finding is certain.
+
+Either an endpoint restarted its counter within a session, or one of the two is a forgery. A connect token that is used for a second connection keeps its keys, and so restarts the counter. Use a new token for each connection.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams with a counter that another one had, the highest counter %.0f", n, worst[0])
 	},
@@ -90,7 +114,11 @@ var netcodeNonceReuse = &machine.Rule{
 var netcodeTokenReuse = &machine.Rule{
 	ID: "netcode-token-reuse", Severity: machine.Warn,
 	Summary: "a connect token was used again after its connection had ended",
-	Explain: `A connect token is for one connection. The same token, hence the same session keys and counters from 0 again, would repeat nonces; a netcode server that remembers the token refuses it in silence. Have the matchmaker make a new token for each attempt to connect.`,
+	Explain: `A client used a connect token again for a second connection. A token is for one connection. The second one would have the same session keys and counters from 0 again, and so repeat nonces. A netcode server that remembers the token refuses it in silence.
+
+ackscope recognises a request with the token of a connection that has already begun. It comes more than a second later, when a client that was answered asks no more. The finding is certain.
+
+Have the matchmaker make a new token for each attempt to connect.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d requests with the token of a connection that ended up to %.1f s before", n, worst[0]/1000)
 	},

@@ -17,9 +17,11 @@ var Rules = []*machine.Rule{
 var configurationInferred = &machine.Rule{
 	ID: "configuration-inferred", Severity: machine.Note,
 	Summary: "how the game packs its messages was found from the packets, not given",
-	Explain: `No profile says which channels the game has, their limits, its message types and their bodies, so they were searched for: the configuration under which most connection packets read to their last bit. "ackscope state" shows what was found, what the evidence is, and what stays undecided; where that says a range, the packets cannot tell more.
+	Explain: `No profile describes how the game packs its messages: its channels, their limits, its message types and their bodies. So ackscope searched for the configuration under which most connection packets read to their last bit. What it found is likely.
 
-Give the game's own with --profiles (docs/keys.md has an example) to see messages by name, with their values.`,
+"ackscope state" shows the configuration, the evidence for it, and what stays undecided. Where it shows a range, the packets cannot tell more.
+
+Give the game's own configuration with --profiles (docs/keys.md has an example). Then ackscope shows messages by name, with their values.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		types := "message types undecided"
 		if worst[1] > 0 {
@@ -32,15 +34,17 @@ Give the game's own with --profiles (docs/keys.md has an example) to see message
 var tokenClosed = &machine.Rule{
 	ID: "netcode-token-closed", Severity: machine.Warn,
 	Summary: "the connect token does not open with the keys given",
-	Explain: `The flow begins with a connection request whose token no private key of the key file opens, or whose protocol id the key file does not list. Its datagrams stay encrypted, and are shown as netcode.
+	Explain: `The flow begins with a connection request whose token does not open. No private key of the key file opens it, or the key file does not list its protocol id. The finding is certain. The datagrams stay encrypted, and ackscope shows them as netcode.
 
-If the server answers all the same, the key file lacks the right key. If it stays silent, the token was made with a key that the server does not have either: look at the service that makes the tokens.`,
+If the server answers all the same, the key file lacks the right key. If the server stays silent, it does not have the key of the token either. Then look at the service that makes the tokens.`,
 }
 
 var netcodeForged = &machine.Rule{
 	ID: "netcode-forged", Severity: machine.Error,
 	Summary: "a datagram does not open with its session's key",
-	Explain: `Other datagrams of the flow open with the session's keys, this one does not: its authentication tag is wrong. It was altered on the way, sent by somebody who does not have the key, or belongs to another session on the same addresses. A receiver drops it.`,
+	Explain: `Other datagrams of the flow open with the session's keys, and this one does not: its authentication tag is wrong. The finding is certain. The datagram was altered on the way, or its sender does not have the key. Or it belongs to another session on the same addresses.
+
+A receiver drops it, so a single one does no harm. If many come, find out who sends them.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams that the session's key does not open, the highest counter %.0f", n, worst[0])
 	},
