@@ -87,7 +87,7 @@ netcode's replay window of 256 drops it, so the game does not notice. If it goes
 
 var netcodeTooOld = &machine.Rule{
 	ID: "netcode-too-old", Severity: machine.Warn,
-	Summary: "a datagram came more than 256 behind the newest: the replay window drops it",
+	Summary: "a datagram came 256 or more behind the newest: the replay window drops it",
 	Explain: `A datagram came 256 or more numbers behind the newest one. netcode's receiver keeps the last 256 counters of a connection, to recognise replays. It drops an older datagram unread, even a genuine one. For example, after number 1,000 it drops number 744.
 
 ackscope compares the counters as they passed the tap. The finding is certain.
@@ -113,13 +113,13 @@ Either an endpoint restarted its counter within a session, or one of the two is 
 
 var netcodeTokenReuse = &machine.Rule{
 	ID: "netcode-token-reuse", Severity: machine.Warn,
-	Summary: "a connect token was used again after its connection had ended",
+	Summary: "a connect token was used again after its connection had begun",
 	Explain: `A client used a connect token again for a second connection. A token is for one connection. The second one would have the same session keys and counters from 0 again, and so repeat nonces. A netcode server that remembers the token refuses it in silence.
 
 ackscope recognises a request with the token of a connection that has already begun. It comes more than a second later, when a client that was answered asks no more. The finding is certain.
 
 Have the matchmaker make a new token for each attempt to connect.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d requests with the token of a connection that ended up to %.1f s before", n, worst[0]/1000)
+		return fmt.Sprintf("%d requests with the token of a connection that began up to %.1f s before", n, worst[0]/1000)
 	},
 }
