@@ -64,7 +64,8 @@ type Inferred struct {
 type Divergence struct {
 	Ref      Ref
 	At       Instant
-	Rule     string // what was broken: "ack-never-arrived"
+	Rule     *Rule // what was broken, one of the protocol's divergence rules: "ack-never-arrived"
+	RestsOn  RestsOn
 	Field    string // as in the decode tree: "gaffer.ack_bits"
 	Expected string
 	Got      string
@@ -89,9 +90,13 @@ func Differ(field string, expected, got any) Mismatch {
 }
 
 // Diverge returns the divergence of a datagram that the reference would not have
-// sent. frames are those that it follows from, in any order; 0 is none.
-func Diverge(d *Datagram, rule string, m Mismatch, because string, frames ...Ref) *Divergence {
-	v := &Divergence{Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because}
+// sent. rests is what the reason for it rests on. frames are those that it follows
+// from, in any order; 0 is none.
+func Diverge(
+	d *Datagram, rule *Rule, rests RestsOn, m Mismatch, because string, frames ...Ref,
+) *Divergence {
+	v := &Divergence{Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Field: m.Field, Expected: m.Expected, Got: m.Got,
+		Because: because}
 	for _, f := range frames {
 		if f != 0 {
 			v.Frames = append(v.Frames, f)

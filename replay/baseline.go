@@ -65,7 +65,7 @@ func (r *Result) line() string {
 		fmt.Fprintf(&w, " undecided=%d", r.Undecided)
 	}
 	if d := r.Divergence; d != nil {
-		fmt.Fprintf(&w, " frame=%d rule=%s field=%s expected=%s got=%s", d.Ref.Frame(), d.Rule, d.Field,
+		fmt.Fprintf(&w, " frame=%d rule=%s field=%s expected=%s got=%s", d.Ref.Frame(), d.Rule.ID, d.Field,
 			strconv.Quote(d.Expected), strconv.Quote(d.Got))
 	}
 	return w.String()

@@ -125,7 +125,7 @@ func TestStaleEntries(t *testing.T) {
 				continue
 			}
 			seen[r.Behaviour] = r.Verdict()
-			if d := r.Divergence; d != nil && (d.Ref.Frame() != frame || d.Rule != "ack-never-arrived") {
+			if d := r.Divergence; d != nil && (d.Ref.Frame() != frame || d.Rule.ID != "ack-never-arrived") {
 				t.Errorf("%s: %s at frame %d, expected ack-never-arrived at %d", side, d.Rule, d.Ref.Frame(), frame)
 			}
 		}

@@ -16,7 +16,7 @@ type forgiving struct {
 	last       [2]*machine.Divergence // what the judge has told
 	forgiven   uint64
 	sides      [2]uint64 // of it, by who seemed to diverge
-	rules      map[string]bool
+	rules      map[*machine.Rule]bool
 	before     machine.Instant // when what is missing is forgiven; 0 for always
 	full       bool            // no more is judged
 }
@@ -25,7 +25,7 @@ type forgiving struct {
 const forgivenMost = 10000
 
 func newForgiving(p *dissect.Protocol, c *dissect.Config, behaviours [2]string) (*forgiving, error) {
-	f := &forgiving{protocol: p, config: c, behaviours: behaviours, rules: map[string]bool{}}
+	f := &forgiving{protocol: p, config: c, behaviours: behaviours, rules: map[*machine.Rule]bool{}}
 	return f, f.begin()
 }
 
@@ -49,7 +49,7 @@ func (f *forgiving) observe(d *machine.Datagram, dropped uint64) {
 			continue
 		}
 		f.last[s] = v
-		if !f.protocol.RestsOnAbsence(v) || dropped > 0 && f.forgiven >= 4*dropped || f.before != 0 && d.At >= f.before {
+		if !v.RestsOn.Absence() || dropped > 0 && f.forgiven >= 4*dropped || f.before != 0 && d.At >= f.before {
 			f.opinions[s].Divergence = v
 			continue
 		}

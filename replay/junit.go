@@ -107,7 +107,7 @@ func (c *Case) suite() junitSuite {
 		x := junitCase{Name: fmt.Sprintf("flow %d side %s as %s", r.Flow.ID, r.Side, r.Behaviour)}
 		if d := r.Divergence; d != nil {
 			x.Failure = &junitMessage{
-				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Rule,
+				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Rule.ID,
 				printable.String(fmt.Sprintf("%s: %s", r.Addr(), d.Because)),
 			}
 		}

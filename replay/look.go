@@ -86,7 +86,7 @@ func (r *run) newLook(first, s *analyze.Session) (*look, error) {
 					continue
 				}
 				x.until = max(x.until, d.Ref)
-				if rests := x.flow.Protocol.RestsOnAbsence; rests != nil && rests(d) && x.forgives[k] == nil {
+				if d.RestsOn.Absence() && x.forgives[k] == nil {
 					var err1, err2 error
 					x.forgives[k], err1 = newForgiving(x.flow.Protocol, x.flow.Config(), t.pair(k))
 					x.young[k], err2 = newForgiving(x.flow.Protocol, x.flow.Config(), t.pair(k))

@@ -38,12 +38,6 @@ type Result struct {
 	counted bool // the file says how many packets the tap dropped
 }
 
-// RestsOnAbsence reports whether the divergence rests on what did not pass the tap.
-func (r *Result) RestsOnAbsence() bool {
-	rests := r.Flow.Protocol.RestsOnAbsence
-	return r.Divergence != nil && rests != nil && rests(r.Divergence)
-}
-
 // Certainty grades the divergence. One that rests on what did not pass the tap is
 // certain only where the file counts what the tap dropped: a capture that lacks a
 // packet shows the same.
@@ -51,7 +45,7 @@ func (r *Result) Certainty() machine.Certainty {
 	switch {
 	case r.Divergence == nil:
 		return machine.Unknown
-	case r.RestsOnAbsence() && !r.counted:
+	case r.Divergence.RestsOn.Absence() && !r.counted:
 		return machine.Likely
 	}
 	return machine.Certain

@@ -33,7 +33,7 @@ const (
 // found takes what the first run found: Gaffer's headers are looked through there.
 func (w *witness) found(f *analyze.Flow) {
 	for _, x := range f.Findings() {
-		if x.Rule.ID == "capture-loss" && x.Certainty == machine.Certain {
+		if x.Rule.CaptureLoss && x.Certainty == machine.Certain {
 			w.holes += int(min(x.Count, holesProve))
 		}
 	}
@@ -95,7 +95,7 @@ func (w *witness) observe(d *machine.Datagram) {
 // ends agree on, or because both ends of flows seem to break so many different
 // rules, all of them by what did not pass the tap, that no fault explains it.
 func (l *look) proven() bool {
-	holes, sides, rules := 0, [2]uint64{}, map[string]bool{}
+	holes, sides, rules := 0, [2]uint64{}, map[*machine.Rule]bool{}
 	for _, x := range l.flows {
 		holes += x.witness.holes
 		if len(x.forgives) == 0 || x.forgives[0] == nil {

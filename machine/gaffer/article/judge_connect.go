@@ -131,13 +131,13 @@ func (j *connectJudge) Observe(d *machine.Datagram) {
 		v := j.judge(s, peer, a, d, p)
 		switch {
 		case v == nil:
-		case j.young(a, d, p) && judge.RestsOnAbsence(v):
+		case j.young(a, d, p) && v.RestsOn.Absence():
 			// The attempt had begun before the capture.
 			if s.opinion.Undecided++; a != nil {
 				a.early = true
 			}
 			v = nil
-		case restsOnPeer(v) && (peer.opinion.Divergence != nil || peer.near && !s.near):
+		case v.RestsOn.Peer() && (peer.opinion.Divergence != nil || peer.near && !s.near):
 			s.opinion.Undecided++ // it may be the peer that was wrong
 			v = nil
 		}
@@ -194,7 +194,8 @@ func (j *connectJudge) open(p *wire.Packet) *attempt {
 func (j *connectJudge) judge(s, peer *connectSide, a *attempt, d *machine.Datagram,
 	p *wire.Packet) *machine.Divergence {
 	if need := roleOf(p.Handshake); need != roleOpen && s.role != roleOpen && need != s.role {
-		return diverges(d, "connect-role", machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake),
+		return diverges(d, ConnectRole, machine.RestsOnPeer,
+			machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake),
 			fmt.Sprintf("this side is %s, and only %s sends a %v", s.role, need, p.Handshake), s.ref)
 	}
 	if s.near {
@@ -234,11 +235,11 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		return nil
 	}
 	if n := a.left[d.From]; n > 0 && p.Handshake != wire.ConnectDisconnect {
-		return diverges(d, "connect-after-disconnect",
+		return diverges(d, ConnectAfterDisconnect, machine.RestsOnOwn,
 			machine.Differ("gaffer.handshake", "nothing of this connection", p.Handshake),
 			"the side has ended this connection", s.ref)
 	} else if n >= s.most && p.Handshake == wire.ConnectDisconnect {
-		return diverges(d, "connect-farewells",
+		return diverges(d, ConnectFarewells, machine.RestsOnOwn,
 			machine.Differ("gaffer.handshake", fmt.Sprintf("%d disconnect packets at most", s.most), n+1),
 			"a side says so often that it leaves, and then no more", s.ref)
 	}
@@ -261,8 +262,8 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		out = "the server has held the connection to stand already"
 	}
 	if out != "" {
-		return diverges(d, "connect-order", machine.Differ("gaffer.handshake", wire.ConnectKeepAlive, p.Handshake), out,
-			s.ref)
+		return diverges(d, ConnectOrder, machine.RestsOnOwn,
+			machine.Differ("gaffer.handshake", wire.ConnectKeepAlive, p.Handshake), out, s.ref)
 	}
 	return j.times(s, d, p)
 }
@@ -279,14 +280,14 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 	}
 	if wait := d.At.Sub(s.sentAt); least > 0 && wait < least-max(clockSlack, least/10) &&
 		(s.current == nil || s.current.client == p.ClientSalt) {
-		return diverges(d, "connect-early",
+		return diverges(d, ConnectEarly, machine.RestsOnOwn,
 			machine.Differ("gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)),
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("the next %v comes too soon", p.Handshake), s.ref)
 	}
 	if p.Handshake != wire.ConnectDisconnect && p.Handshake != wire.ConnectDenied && s.heard &&
 		d.At.Sub(s.heardAt) > connectSilence+unreadMostly {
-		return diverges(d, "connect-timeout",
+		return diverges(d, ConnectTimeout, machine.RestsOnBoth,
 			machine.Differ("gaffer.handshake", "nothing: the connection is given up", p.Handshake),
 			fmt.Sprintf("the other side was silent for %.1f s, and after %.0f s it is given up", d.At.Sub(s.heardAt).Seconds(),
 				connectSilence.Seconds()), s.ref)
@@ -305,7 +306,7 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 		if was == nil {
 			return nil
 		}
-		return saltDiffers(d, "gaffer.handshake.client_salt", was.client, p.ClientSalt,
+		return saltDiffers(d, ConnectSalt, machine.RestsOnBoth, "gaffer.handshake.client_salt", was.client, p.ClientSalt,
 			"no request with this salt passed the tap", s.ref)
 	}
 	missing := ""
@@ -319,8 +320,8 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 		if !a.challenged {
 			missing = "challenge"
 		} else if s.near && p.ChallengeSalt != a.server && !(a.twice && p.ChallengeSalt == a.before) {
-			return saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt,
-				"a response bears the salt of the challenge", s.ref)
+			return saltDiffers(d, ConnectSaltChanged, machine.RestsOnPeer, "gaffer.handshake.challenge_salt", a.server,
+				p.ChallengeSalt, "a response bears the salt of the challenge", s.ref)
 		}
 	case wire.ConnectKeepAlive:
 		if client && !a.confirmed {
@@ -336,7 +337,8 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 	if missing == "" {
 		return nil
 	}
-	v := diverges(d, "connect-unasked", machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake),
+	v := diverges(d, ConnectUnasked, machine.RestsOnBoth,
+		machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake),
 		fmt.Sprintf("a %v comes only after a %s, and none has passed the tap", p.Handshake, missing), s.ref)
 	v.Reference, v.Captured = a.draw(), p.Handshake.String()
 	return v
@@ -400,18 +402,21 @@ func roleOf(k wire.HandshakeKind) connectRole {
 	return roleOpen
 }
 
-func saltDiffers(d *machine.Datagram, field string, want, got uint64, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	return diverges(d, "connect-salt", machine.Differ(field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got)),
-		because, frames...)
+// saltDiffers returns the divergence of a packet that bears another salt than it should.
+func saltDiffers(
+	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, field string, want, got uint64, because string,
+	frames ...machine.Ref,
+) *machine.Divergence {
+	m := machine.Differ(field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got))
+	return diverges(d, rule, rests, m, because, frames...)
 }
 
-// saltChanged is saltDiffers where the packets that it follows from are captured.
-func saltChanged(d *machine.Datagram, field string, want, got uint64, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	v := saltDiffers(d, field, want, got, because, frames...)
-	v.Rule = "connect-salt-changed"
-	return v
+// saltChanged returns the divergence of a packet whose salt is not that of the side's
+// own packets before it.
+func saltChanged(
+	d *machine.Datagram, field string, want, got uint64, because string, frames ...machine.Ref,
+) *machine.Divergence {
+	return saltDiffers(d, ConnectSaltChanged, machine.RestsOnOwn, field, want, got, because, frames...)
 }
 
 // draw says how far an attempt has come.
@@ -428,15 +433,6 @@ func (a *attempt) draw() string {
 		word = "asked for"
 	}
 	return fmt.Sprintf("connection of client salt 0x%016x: %s", a.client, word)
-}
-
-// restsOnPeer reports whether a divergence follows from what the peer sent.
-func restsOnPeer(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "connect-unasked", "connect-salt", "connect-timeout", "connect-role":
-		return true
-	}
-	return false
 }
 
 // Finish settles what is open.

@@ -133,17 +133,18 @@ func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Pack
 	first := c.ref
 	switch {
 	case c.count != count && (c.count == 0 || count == 0):
-		return diverges(d, "sequence-reuse", machine.Differ("gaffer.sequence", "another number", p.Sequence),
+		return diverges(d, judge.SequenceReuse, machine.RestsOnOwn,
+			machine.Differ("gaffer.sequence", "another number", p.Sequence),
 			fmt.Sprintf("packet %d was sent before, whole or in fragments, and this is the other", p.Sequence), first)
 	case c.count != count:
-		return diverges(d, "fragments", machine.Differ("gaffer.fragment.count", c.count, count),
+		return diverges(d, judge.Fragments, machine.RestsOnOwn, machine.Differ("gaffer.fragment.count", c.count, count),
 			"all fragments of a packet name the same count", first)
 	case count == 0 && d.Length > j.size:
-		return diverges(d, "packet-too-large",
+		return diverges(d, PacketTooLarge, machine.RestsOnOwn,
 			machine.Differ("gaffer.payload.length", fmt.Sprintf("fragments of %d bytes", j.size),
 				fmt.Sprintf("%d bytes", d.Length)), "a packet that is larger than a fragment travels in fragments")
 	case count == 1:
-		return diverges(d, "fragment-needless", machine.Differ("gaffer.fragment.count", "2 at least", 1),
+		return diverges(d, FragmentNeedless, machine.RestsOnOwn, machine.Differ("gaffer.fragment.count", "2 at least", 1),
 			"a packet that fits into one fragment travels whole")
 	}
 	b := d.Bytes[min(p.PayloadOffset, len(d.Bytes)):]
@@ -155,7 +156,7 @@ func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Pack
 	}
 	e, digest := &s.kept[uint64(q*257+int64(id))%piecesKept], machine.Digest(2, b)
 	if e.live && e.sequence == q && e.id == id && e.digest != digest {
-		return diverges(d, "sequence-reuse",
+		return diverges(d, judge.SequenceReuse, machine.RestsOnOwn,
 			machine.Differ("gaffer.payload", "the bytes that were sent before", "other bytes"),
 			fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", p.Sequence),
 			e.ref)
@@ -176,7 +177,7 @@ func (j *fragmentJudge) within(d *machine.Datagram, p *wire.Packet, b []byte) *m
 	if j.inner.HeaderLen == 0 && j.inner.PayloadOffset == 0 || j.inner.Sequence == p.Sequence {
 		return nil
 	}
-	return diverges(d, "fragment-header", machine.Differ("gaffer.sequence", j.inner.Sequence, p.Sequence),
+	return diverges(d, FragmentHeader, machine.RestsOnOwn, machine.Differ("gaffer.sequence", j.inner.Sequence, p.Sequence),
 		fmt.Sprintf("the packet that the fragment begins has number %d by its own header", j.inner.Sequence))
 }
 

@@ -129,14 +129,15 @@ func (j *sliceJudge) ack(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet
 		var v *machine.Divergence
 		switch {
 		case c.came == sliceSet{}:
-			v = diverges(d, "ack-empty", machine.Differ("gaffer.slice.acked", "at least one slice", c.came.draw(c.count)),
+			v = diverges(d, AckEmpty, machine.RestsOnOwn,
+				machine.Differ("gaffer.slice.acked", "at least one slice", c.came.draw(c.count)),
 				"an ack goes out when a slice has come, and names it")
 		case s.near:
 			v = s.take.judge(s, peer, d, c)
 		default:
 			v = s.told.judge(peer, d, c)
 		}
-		if v != nil && restsOnSlices(v) && peer.opinion.Divergence != nil {
+		if v != nil && v.RestsOn.Peer() && peer.opinion.Divergence != nil {
 			s.opinion.Undecided++ // which slices went out under which name is open
 			v = nil
 		}
@@ -163,13 +164,14 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 		if s.begunAs != nil && u == b.newest-1 {
 			return s.begunAs
 		}
-		return diverges(d, "block-went-back", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
+		return diverges(d, BlockWentBack, machine.RestsOnOwn, machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
 			"blocks are sent one after the other, and none again once all of it is acked", b.ref)
 	}
 	s.begunAs = nil
 	young := b.newest <= b.first+joinedBlocks && !s.near || b.newest == b.first && b.at.Sub(b.begun) < unreadFor
 	if u > b.newest+1 && !(young && !s.near) {
-		return diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest+1), p.Chunk),
+		return diverges(d, BlockOrder, machine.RestsOnAbsence,
+			machine.Differ("gaffer.slice.chunk", uint16(b.newest+1), p.Chunk),
 			"the number of a block is one more than that of the one before it", b.ref)
 	}
 	before := b.of(b.newest)
@@ -180,7 +182,7 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	if !s.near || peer.near {
 		missing = fmt.Sprintf("slice %d of it has not passed the tap", allSlices(before.count).missing(&before.passed))
 	}
-	v := diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
+	v := diverges(d, BlockOrder, machine.RestsOnBoth, machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
 		fmt.Sprintf("block %d begins, though block %d is not acked: %s", p.Chunk, uint16(b.newest), missing), b.ref)
 	if young || peer.opinion.Divergence != nil {
 		s.opinion.Undecided++
@@ -196,24 +198,14 @@ func (s sliceSet) missing(o *sliceSet) int {
 	return left.first()
 }
 
-// diverges formats a packet that the reference would not have sent.
-func diverges(d *machine.Datagram, rule string, m machine.Mismatch, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because,
-		Frames:    gaffer.Refs(frames...),
-		Reference: m.Expected, Captured: m.Got,
-	}
-}
-
-// restsOnSlices reports whether a divergence follows from what the peer sent
-// under which name.
-func restsOnSlices(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "ack-empty", "ack-early", "ack-withdrawn":
-		return false
-	}
-	return true
+// diverges returns the divergence of a packet that the reference would not have sent.
+func diverges(
+	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, m machine.Mismatch, because string,
+	frames ...machine.Ref,
+) *machine.Divergence {
+	v := machine.Diverge(d, rule, rests, m, because)
+	v.Frames, v.Reference, v.Captured = gaffer.Refs(frames...), m.Expected, m.Got
+	return v
 }
 
 // Finish settles what is open.
@@ -221,7 +213,7 @@ func (j *sliceJudge) Finish() {
 	for i := range j.sides {
 		s, peer := &j.sides[i], &j.sides[1-i]
 		o := &s.opinion
-		if v, w := o.Divergence, peer.opinion.Divergence; !s.near && peer.near && v != nil && w != nil && restsOnSlices(v) {
+		if v, w := o.Divergence, peer.opinion.Divergence; !s.near && peer.near && v != nil && w != nil && v.RestsOn.Peer() {
 			// What it had of the other is open.
 			o.Divergence = nil
 			o.Undecided++
@@ -281,10 +273,10 @@ func (b *sentBlocks) disagree(d *machine.Datagram, p *wire.Packet, u int64, dige
 	switch {
 	case e == nil:
 	case e.count != p.SliceCount:
-		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, p.SliceCount),
+		return diverges(d, SliceCount, machine.RestsOnOwn, machine.Differ("gaffer.slice.count", e.count, p.SliceCount),
 			fmt.Sprintf("all slices of block %d name the same count", p.Chunk), e.ref)
 	case digest != 0 && e.digests[p.SliceID] != 0 && e.digests[p.SliceID] != digest:
-		return diverges(d, "slice-changed",
+		return diverges(d, SliceChanged, machine.RestsOnOwn,
 			machine.Differ("gaffer.payload", fmt.Sprintf("the bytes of slice %d as they were sent before", p.SliceID),
 				"other bytes"),
 			fmt.Sprintf("slice %d of block %d goes out again with another content", p.SliceID, p.Chunk), e.ref)

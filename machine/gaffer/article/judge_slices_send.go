@@ -19,7 +19,7 @@ type sliceSender struct {
 	loose   bool // where the round stands is not known, until the next block
 	early   bool // the block had begun before the capture, for all that is known
 	pending claimQueue
-	unread  []judge.Unreadable // since its last slice
+	unread  []judge.UnreadDatagram // since its last slice
 
 	// Of a block that had begun before the capture: slices that it passed over, and
 	// so had read an ack of; should one of them go out after all, it was wrong.
@@ -55,7 +55,7 @@ func (q *claimQueue) drop(n int) { q.list = append(q.list[:0], q.list[n:]...) }
 func (n *sliceSender) passesOver(s *sliceSide, d *machine.Datagram, cut bool) {
 	if s.near && s.opinion.Divergence == nil && len(n.unread) < judge.UnreadSome {
 		n.unread = append(n.unread,
-			judge.Unreadable{Ref: d.Ref, At: d.At, Cut: cut, B: append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+			judge.UnreadDatagram{Ref: d.Ref, At: d.At, Cut: cut, B: append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
 	}
 }
 
@@ -114,7 +114,7 @@ func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *m
 		return nil
 	}
 	if wait := d.At.Sub(n.round.at[k]); wait < messages.ResendLeast-clockSlack {
-		return diverges(d, "slice-resent-early",
+		return diverges(d, SliceResentEarly, machine.RestsOnOwn,
 			machine.Differ("gaffer.slice.id", "after 100 ms at the soonest",
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("slice %d of block %d goes out again before the resend time has passed", k, p.Chunk), s.blocks.ref)
@@ -198,7 +198,8 @@ func (n *sliceSender) inPlace(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	u := n.unread[0]
 	got := fmt.Sprintf("no packet: % x", u.B)
 	return &machine.Divergence{
-		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.slice.id", Expected: fmt.Sprint(first), Got: got,
+		Ref: u.Ref, At: u.At, Rule: judge.Unreadable, RestsOn: machine.RestsOnBoth, Field: "gaffer.slice.id",
+		Expected: fmt.Sprint(first), Got: got,
 		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just slice %d", first),
 		Frames:    gaffer.Refs(s.blocks.ref, d.Ref),
 		Reference: fmt.Sprintf("slice %d of block %d is next", first, p.Chunk), Captured: got,
@@ -250,7 +251,8 @@ func (n *sliceSender) skipped(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	case n.round.acked.has(p.SliceID):
 		because = fmt.Sprintf("slice %d is acked, and the side has shown to know it", p.SliceID)
 	}
-	v := diverges(d, "slice-order", machine.Differ("gaffer.slice.id", k, p.SliceID), because, s.blocks.ref)
+	v := diverges(d, SliceOrder, machine.RestsOnBoth, machine.Differ("gaffer.slice.id", k, p.SliceID),
+		because, s.blocks.ref)
 	v.Reference, v.Captured = n.draw(k), fmt.Sprintf("block %d: slice %d", p.Chunk, p.SliceID)
 	return v
 }

@@ -62,7 +62,7 @@ type sliceDoubt struct {
 // judge holds an ack of the side against the reference's.
 func (t *sliceTaker) judge(s, peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
 	if t.last != 0 && d.At.Sub(t.lastAt) < ackEvery-clockSlack {
-		return diverges(d, "ack-early",
+		return diverges(d, AckEarly, machine.RestsOnOwn,
 			machine.Differ("gaffer.slice.acked", "after 100 ms at the soonest",
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(t.lastAt)))), "acks go out every 100 ms at most", t.last)
 	}
@@ -100,22 +100,26 @@ func (t *sliceTaker) match(s, peer *sliceSide, d *machine.Datagram, c sliceClaim
 		t.commit(trial, n)
 		return nil
 	}
-	v = t.explain(peer, d, c)
+	if t.explain(d, c) {
+		s.opinion.Undecided++
+		return nil
+	}
+	precede := false
+	if v = t.miscounted(peer, d, c); v == nil { // a wrong count is wrong whatever came before the capture
+		v = t.word(d, c)
+		precede = d.At.Sub(t.begun) < unreadFor && t.mayPrecede(&peer.blocks, u)
+	}
 	switch {
-	case v != nil && v.Rule != "slice-count" && d.At.Sub(t.begun) < unreadFor && t.mayPrecede(&peer.blocks, u):
+	case precede:
 		// It had received slices before the capture began, or they lay in its socket.
 		wrong := t.wrong
 		t.join(peer, c)
-		if t.wrong = wrong; wrong == nil && v.Rule == "ack-never-arrived" {
+		if t.wrong = wrong; wrong == nil && v.Rule == judge.AckNeverArrived {
 			t.wrong = v
 		}
-		s.opinion.Undecided++
-		return nil
-	case v != nil && t.queue.lost:
+	case t.queue.lost:
 		t.join(peer, c)
-		s.opinion.Undecided++
-		return nil
-	case v != nil:
+	default:
 		return v
 	}
 	s.opinion.Undecided++
@@ -179,51 +183,58 @@ func (t *sliceTaker) join(peer *sliceSide, c sliceClaim) {
 	t.first, t.assumed, t.wrong = u, c.came.less(&passed), nil
 }
 
-// explain looks for slices that the side's host may have dropped, and words what
-// nothing explains.
-func (t *sliceTaker) explain(peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
+// explain reports whether an ack is right if the side's host dropped some slices. These
+// are in doubt from then on.
+func (t *sliceTaker) explain(d *machine.Datagram, c sliceClaim) bool {
 	trial, n, ok := t.retrace(c, true)
 	if !ok {
-		return t.word(peer, d, c)
+		return false
 	}
 	for i := range n {
 		p := &t.queue.list[i]
 		if id := int(p.id); p.chunk == c.chunk && int(p.count) == c.count && !c.came.has(id) {
 			want := c
 			want.came.add(id)
-			v := t.differs(d, "ack-omitted", want, c,
+			v := ackDiffers(d, judge.AckOmitted, machine.RestsOnBoth, want, c,
 				fmt.Sprintf("slice %d came before this ack, which names later ones and not it; a later ack names it without "+
 					"another copy of it", id), p.ref)
 			t.doubts = machine.KeepNewest(t.doubts, sliceDoubt{c.chunk, id, v}, judge.DoubtsMost)
 		}
 	}
 	t.commit(trial, n)
-	return nil
+	return true
 }
 
-// word says what is wrong with an ack.
-func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
-	want := t.nearest(c)
-	if b := peer.blocks.of(peer.blocks.unwrap(c.chunk)); b != nil && b.count != c.count {
-		want := c
-		want.count = b.count
-		v := t.differs(d, "slice-count", want, c, fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, b.count),
-			b.ref)
-		v.Field, v.Expected, v.Got = "gaffer.slice.count", fmt.Sprint(b.count), fmt.Sprint(c.count)
-		return v
+// miscounted returns the divergence of an ack that says another count of slices than the
+// slices of its block; nil where there is none.
+func (t *sliceTaker) miscounted(peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
+	b := peer.blocks.of(peer.blocks.unwrap(c.chunk))
+	if b == nil || b.count == c.count {
+		return nil
 	}
+	want := c
+	want.count = b.count
+	v := ackDiffers(d, SliceCount, machine.RestsOnPeer, want, c,
+		fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, b.count), b.ref)
+	v.Field, v.Expected, v.Got = "gaffer.slice.count", fmt.Sprint(b.count), fmt.Sprint(c.count)
+	return v
+}
+
+// word returns the divergence of an ack that nothing explains.
+func (t *sliceTaker) word(d *machine.Datagram, c sliceClaim) *machine.Divergence {
+	want := t.nearest(c)
 	if c.chunk != uint16(t.base.chunk) {
 		if c.chunk == uint16(t.base.chunk-1) && c.came == allSlices(c.count) {
-			return t.differs(d, "ack-unasked", want, c,
+			return ackDiffers(d, AckUnasked, machine.RestsOnBoth, want, c,
 				fmt.Sprintf("no slice of block %d has come since the last ack of it", c.chunk), t.last)
 		}
 		if c.chunk == uint16(t.base.chunk-1) {
 			want.chunk, want.count, want.came = c.chunk, c.count, allSlices(c.count)
-			return t.differs(d, "ack-withdrawn", want, c, fmt.Sprintf("all slices of block %d had been received", c.chunk),
-				t.last)
+			return ackDiffers(d, judge.AckWithdrawn, machine.RestsOnOwn, want, c,
+				fmt.Sprintf("all slices of block %d had been received", c.chunk), t.last)
 		}
 		if c.chunk != uint16(t.base.chunk+1) {
-			return t.differs(d, "ack-block", want, c,
+			return ackDiffers(d, AckBlock, machine.RestsOnBoth, want, c,
 				fmt.Sprintf("block %d is neither the one that is coming in nor the one before it", c.chunk), t.last)
 		}
 		// What was missing of the block before?
@@ -232,7 +243,7 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 		}
 		for i := range t.queue.list {
 			if p := &t.queue.list[i]; p.chunk == c.chunk && c.came.has(int(p.id)) {
-				return t.differs(d, "ack-block", want, c,
+				return ackDiffers(d, AckBlock, machine.RestsOnBoth, want, c,
 					fmt.Sprintf("block %d is acked, and not all slices of the one before it passed the tap towards this side",
 						c.chunk), t.last)
 			}
@@ -240,7 +251,7 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	} else if q := t.base.have.missing(&c.came); q >= 0 {
 		want := c
 		want.came = want.came.with(&t.base.have)
-		return t.differs(d, "ack-withdrawn", want, c,
+		return ackDiffers(d, judge.AckWithdrawn, machine.RestsOnOwn, want, c,
 			fmt.Sprintf("slice %d was received, an earlier ack names it, and this one does not", q), t.last)
 	}
 	passed := t.base.have
@@ -254,7 +265,7 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	}
 	q := c.came.missing(&passed)
 	if q < 0 {
-		return t.differs(d, "ack-unasked", want, c, "no slice has come since the last ack", t.last)
+		return ackDiffers(d, AckUnasked, machine.RestsOnBoth, want, c, "no slice has come since the last ack", t.last)
 	}
 	for i := range t.doubts {
 		if x := &t.doubts[i]; x.chunk == c.chunk && x.id == q {
@@ -264,7 +275,7 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	want = c
 	want.came = c.came
 	want.came[q/64] &^= 1 << (q % 64)
-	return t.differs(d, "ack-never-arrived", want, c,
+	return ackDiffers(d, judge.AckNeverArrived, machine.RestsOnBoth, want, c,
 		fmt.Sprintf("the ack names slice %d of block %d, and it did not pass the tap towards this side", q, c.chunk), t.last)
 }
 
@@ -293,16 +304,13 @@ func (t *sliceTaker) nearest(c sliceClaim) sliceClaim {
 	return want
 }
 
-func (t *sliceTaker) differs(d *machine.Datagram, rule string, want, got sliceClaim, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	return ackDiffers(d, rule, want, got, because, frames...)
-}
-
-// ackDiffers formats an ack that is not the reference's.
-func ackDiffers(d *machine.Datagram, rule string, want, got sliceClaim, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	v := diverges(d, rule, machine.Differ("gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count)),
-		because, frames...)
+// ackDiffers returns the divergence of an ack that is not the reference's.
+func ackDiffers(
+	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, want, got sliceClaim, because string,
+	frames ...machine.Ref,
+) *machine.Divergence {
+	m := machine.Differ("gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count))
+	v := diverges(d, rule, rests, m, because, frames...)
 	if want.chunk != got.chunk {
 		v.Field, v.Expected, v.Got = "gaffer.slice.chunk", fmt.Sprint(want.chunk), fmt.Sprint(got.chunk)
 	}
@@ -336,16 +344,17 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	case !b.met || u <= b.newest-int64(len(b.ring)) || e == nil && u <= b.first+joinedBlocks:
 		return nil // from before the capture, or longer ago than is kept
 	case e == nil:
-		return ackDiffers(d, "ack-never-arrived", sliceClaim{chunk: uint16(b.newest), count: c.count, came: c.came}, c,
+		return ackDiffers(d, judge.AckNeverArrived, machine.RestsOnBoth,
+			sliceClaim{chunk: uint16(b.newest), count: c.count, came: c.came}, c,
 			fmt.Sprintf("no slice of block %d passed the tap", c.chunk), b.ref)
 	case e.count != c.count:
-		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, c.count),
+		return diverges(d, SliceCount, machine.RestsOnPeer, machine.Differ("gaffer.slice.count", e.count, c.count),
 			fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, e.count), e.ref)
 	}
 	if q := c.came.missing(&e.passed); q >= 0 && u > b.first+joinedBlocks {
 		want := c
 		want.came[q/64] &^= 1 << (q % 64)
-		return ackDiffers(d, "ack-never-arrived", want, c,
+		return ackDiffers(d, judge.AckNeverArrived, machine.RestsOnBoth, want, c,
 			fmt.Sprintf("the ack names slice %d of block %d, which did not pass the tap", q, c.chunk), b.ref)
 	}
 	x := &t.ring[u&3]
@@ -363,7 +372,7 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 		if p, q := was.came.missing(&c.came), c.came.missing(&was.came); p >= 0 && q >= 0 {
 			want := c
 			want.came.add(p)
-			return ackDiffers(d, "ack-withdrawn", want, c,
+			return ackDiffers(d, judge.AckWithdrawn, machine.RestsOnOwn, want, c,
 				fmt.Sprintf("an ack names slice %d and not %d, another %d and not %d: of two acks of a block one has all that "+
 					"the other has", p, q, q, p), was.ref)
 		}

@@ -97,7 +97,7 @@ func TestSampleSlips(t *testing.T) {
 					v.Rule, v.Because)
 			case tap.Near(x.side) && v == nil:
 				t.Errorf("%s, tap at %v: not found", x.rule, tap)
-			case tap.Near(x.side) && v.Rule != x.rule:
+			case tap.Near(x.side) && v.Rule.ID != x.rule:
 				t.Errorf("%s, tap at %v: frame %d: %s: %s", x.rule, tap, v.Ref.Frame(), v.Rule, v.Because)
 			}
 			if v := j.Opinion(x.side.Other()).Divergence; v != nil && x.rule != "connect-timeout" {
@@ -179,7 +179,7 @@ func TestSampleHostile(t *testing.T) {
 		tr.Learned()
 		for _, s := range []machine.Side{machine.A, machine.B} {
 			if o := j.Opinion(s); o.Undecided > o.Compared+400 || o.Divergence != nil &&
-				(o.Divergence.Rule == "" || o.Divergence.Field == "" || o.Divergence.Expected == o.Divergence.Got) {
+				(o.Divergence.Rule == nil || o.Divergence.RestsOn == 0 || o.Divergence.Field == "" || o.Divergence.Expected == o.Divergence.Got) {
 				t.Fatalf("flow %d: %v: %+v, %+v", flow, s, o, o.Divergence)
 			}
 		}

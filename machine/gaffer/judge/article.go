@@ -209,12 +209,6 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		s.messages = make([]articleMessage, max(2*j.section.SendQueue, articlePackets))
 	}
 	s.largest = max(s.largest, p.PayloadLen)
-	diverge := func(rule, expected, got, because string, frames ...machine.Ref) *machine.Divergence {
-		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, Field: "gaffer.message.id", Expected: expected, Got: got, Because: because,
-			Frames: gaffer.Refs(frames...), Reference: expected, Captured: got,
-		}
-	}
 	var m wire.Message
 	for section.Next(&m) {
 		id := s.next + int64(int16(m.ID-uint16(s.next)))
@@ -227,15 +221,17 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		switch window := int64(j.section.ReceiveQueue); {
 		case v != nil:
 		case e == nil && id >= s.next && !s.blind && window > 0 && id >= s.oldest+window:
-			v = diverge("message-beyond-window", fmt.Sprintf("at most %d", s.oldest+window-1), fmt.Sprint(uint16(id)),
+			v = messageDiverges(d, MessageBeyondWindow, machine.RestsOnBoth,
+				fmt.Sprintf("at most %d", s.oldest+window-1), fmt.Sprint(uint16(id)),
 				fmt.Sprintf("message %d is not acked, and the receiver can buffer %d from it on", uint16(s.oldest), window))
 		case e == nil:
 		case e.acked != 0 && ordered:
-			v = diverge("message-resent-acked", "no message whose packet is acked", fmt.Sprint(m.ID),
+			v = messageDiverges(d, MessageResentAcked, machine.RestsOnPeer,
+				"no message whose packet is acked", fmt.Sprint(m.ID),
 				fmt.Sprintf("message %d was acked, and the header names the packet that said so", m.ID), e.ref, e.acked)
 		case s.near && d.At.Sub(e.at) < messages.ResendLeast-gaffer.TapJitter:
-			v = diverge("message-resent-early", "after 100 ms at the soonest",
-				fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
+			v = messageDiverges(d, MessageResentEarly, machine.RestsOnOwn,
+				"after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
 				fmt.Sprintf("message %d goes out again before the resend time has passed", m.ID), e.ref)
 		}
 		if e == nil {
@@ -250,25 +246,34 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		return nil
 	}
 	if v == nil && s.near && !s.blind && section.Count < j.section.MaxPerPacket {
-		v = s.overdue(j, d, p, diverge)
+		v = s.overdue(j, d, p)
 	}
 	return v
 }
 
 // overdue looks for a message that ought to be in a packet: it is due, and fits.
-func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet,
-	diverge func(rule, expected, got, because string, frames ...machine.Ref) *machine.Divergence) *machine.Divergence {
+func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	for id := s.oldest; id < s.next && (j.section.ReceiveQueue == 0 || id < s.oldest+int64(j.section.ReceiveQueue)); id++ {
 		m := s.message(id)
 		if m == nil || m.maybe || d.At.Sub(m.at) <= messages.ResendLeast+ResendSlack ||
 			p.PayloadLen+(m.bits+7)/8+1 > s.largest {
 			continue
 		}
-		return diverge("message-resent-late", fmt.Sprintf("message %d", uint16(id)), "not in this packet",
+		return messageDiverges(d, MessageResentLate, machine.RestsOnBoth,
+			fmt.Sprintf("message %d", uint16(id)), "not in this packet",
 			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after 100 ms", uint16(id),
 				machine.Milliseconds(d.At.Sub(m.at))), m.ref)
 	}
 	return nil
+}
+
+// messageDiverges returns the divergence of a packet by one of its messages.
+func messageDiverges(
+	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, expected, got, because string, frames ...machine.Ref,
+) *machine.Divergence {
+	v := machine.Diverge(d, rule, rests, machine.Differ("gaffer.message.id", expected, got), because)
+	v.Frames, v.Reference, v.Captured = gaffer.Refs(frames...), expected, got
+	return v
 }
 
 // Finish settles what is open.

@@ -22,7 +22,7 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 		}
 		want := c
 		want.Named |= 1 << uint(k)
-		return n.diverge2(d, c, n.expected(c), "ack-withdrawn",
+		return n.diverge2(d, c, n.expected(c), AckWithdrawn, machine.RestsOnOwn,
 			fmt.Sprintf("packet %d was received, an earlier header names it, and this one speaks of it and does not", q), frames)
 	}
 	return nil
@@ -41,7 +41,7 @@ func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Clai
 		what = "it was dropped when it came: as too old, or as refused"
 	}
 	frames := gaffer.Refs(n.last)
-	return n.diverge2(d, c, n.expected(c), "ack-never-arrived",
+	return n.diverge2(d, c, n.expected(c), AckNeverArrived, machine.RestsOnBoth,
 		fmt.Sprintf("the header names packet %d, and %s towards this side", q, what), frames)
 }
 
@@ -77,18 +77,22 @@ func (n *NearSide) nearest(c gaffer.Claims) *gaffer.State {
 	return &s
 }
 
-func (n *NearSide) diverge(d *machine.Datagram, c gaffer.Claims, want *gaffer.State, rule, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	return n.diverge2(d, c, want.Claims(), rule, because, frames)
+func (n *NearSide) diverge(
+	d *machine.Datagram, c gaffer.Claims, want *gaffer.State,
+	rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
+) *machine.Divergence {
+	return n.diverge2(d, c, want.Claims(), rule, rests, because, frames)
 }
 
-func (n *NearSide) diverge2(d *machine.Datagram, got, want gaffer.Claims, rule, because string,
-	frames []machine.Ref) *machine.Divergence {
+func (n *NearSide) diverge2(
+	d *machine.Datagram, got, want gaffer.Claims,
+	rule *machine.Rule, rests machine.RestsOn, because string, frames []machine.Ref,
+) *machine.Divergence {
 	r := n.base.Rules
 	field, expected, found := fieldsOf(r, want, got)
 	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: found, Because: because,
-		Frames: frames, Reference: picture(r, want), Captured: picture(r, got),
+		Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Field: field, Expected: expected, Got: found,
+		Because: because, Frames: frames, Reference: picture(r, want), Captured: picture(r, got),
 	}
 }
 

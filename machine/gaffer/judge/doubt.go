@@ -24,7 +24,7 @@ func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *mach
 	if x.ahead || n.headers-x.headers < 2 {
 		return x.divergence
 	}
-	return n.diverge(d, c, n.nearest(c), "ack-refused",
+	return n.diverge(d, c, n.nearest(c), AckRefused, machine.RestsOnBoth,
 		fmt.Sprintf("packet %d was read before frame %d, whose header and those since do not name it, and no other copy "+
 			"has come", x.sequence, x.divergence.Ref.Frame()), x.arrived, x.divergence.Ref)
 }
@@ -39,7 +39,6 @@ func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket)
 	}
 	r := n.base.Rules
 	want := c
-	rule := "ack-omitted"
 	switch behind := r.Distance(c.Newest, p.sequence); {
 	case behind >= 0 && behind < 64:
 		want.Named |= 1 << uint(behind)
@@ -52,7 +51,8 @@ func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket)
 	field, expected, got := fieldsOf(r, want, c)
 	n.doubts = machine.KeepNewest(n.doubts,
 		doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got,
+			Ref: d.Ref, At: d.At, Rule: AckOmitted, RestsOn: machine.RestsOnBoth,
+			Field: field, Expected: expected, Got: got,
 			Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header "+
 				"names it without another copy of it", p.sequence),
 			Frames: gaffer.Refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),

@@ -54,6 +54,12 @@ func (f *farSide) enter(h farHeader) {
 	f.ring[int(h.sequence)&(len(f.ring)-1)] = h
 }
 
+// farDiverge returns the divergence of the header that is judged from the claims that
+// the reference would have made.
+type farDiverge func(
+	want gaffer.Claims, rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
+) *machine.Divergence
+
 // judge holds a header of the side against the others and against what passed
 // the tap towards it.
 func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
@@ -69,21 +75,23 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 		s.Opinion.Undecided++
 		return nil
 	}
-	diverge := func(want gaffer.Claims, rule, because string, frames ...machine.Ref) *machine.Divergence {
+	var diverge farDiverge = func(
+		want gaffer.Claims, rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
+	) *machine.Divergence {
 		field, expected, got := fieldsOf(r, want, c)
 		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got, Because: because,
-			Frames: gaffer.Refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
+			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Field: field, Expected: expected, Got: got,
+			Because: because, Frames: gaffer.Refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
 		}
 	}
 	if old := f.at(h.Sequence); ahead <= 0 && old != nil {
 		switch {
 		case old.claims != c:
-			return diverge(old.claims, "sequence-reuse",
+			return diverge(old.claims, SequenceReuse, machine.RestsOnOwn,
 				fmt.Sprintf("packet %d was sent before with other acks: it is another packet under the same number", h.Sequence),
 				old.ref)
 		case old.sum != sumOf(d.Bytes):
-			v := diverge(old.claims, "sequence-reuse",
+			v := diverge(old.claims, SequenceReuse, machine.RestsOnOwn,
 				fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", h.Sequence),
 				old.ref)
 			v.Field, v.Expected, v.Got = "gaffer.sequence", "another number", fmt.Sprint(h.Sequence)
@@ -103,13 +111,13 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	}
 	if before != nil {
 		if want, ok := contains(r, c, before.claims); !ok {
-			return diverge(want, "ack-forgotten", fmt.Sprintf("packet %d, sent before, says more was received", before.sequence),
-				before.ref)
+			return diverge(want, AckForgotten, machine.RestsOnOwn,
+				fmt.Sprintf("packet %d, sent before, says more was received", before.sequence), before.ref)
 		}
 	}
 	if after != nil {
 		if _, ok := contains(r, after.claims, c); !ok {
-			return diverge(after.claims, "ack-forgotten",
+			return diverge(after.claims, AckForgotten, machine.RestsOnOwn,
 				fmt.Sprintf("packet %d, sent later though it came earlier, says less was received", after.sequence), after.ref)
 		}
 	}
@@ -135,8 +143,8 @@ func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergenc
 		return nil
 	}
 	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: "fragments", Field: "gaffer.payload.length", Expected: fmt.Sprint(was),
-		Got:       fmt.Sprint(p.PayloadLen),
+		Ref: d.Ref, At: d.At, Rule: Fragments, RestsOn: machine.RestsOnOwn,
+		Field: "gaffer.payload.length", Expected: fmt.Sprint(was), Got: fmt.Sprint(p.PayloadLen),
 		Because:   "all fragments but the last of a packet are of one size: it says where in the packet each belongs",
 		Frames:    gaffer.Refs(ref),
 		Reference: fmt.Sprintf("fragments of %d bytes", was),
@@ -200,7 +208,7 @@ func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims
 // unsent looks for packets that are named, but for those of told, and that the
 // side cannot have.
 func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told uint64,
-	diverge func(gaffer.Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
+	diverge farDiverge) *machine.Divergence {
 	if c.Nothing(r) || !peer.Sent.met {
 		return nil // what it names came before the capture
 	}
@@ -230,7 +238,7 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 		if behind := r.Distance(c.Newest, peer.Sent.top); behind < 64 {
 			want.Named = c.Named >> uint(behind)
 		}
-		return diverge(want, "ack-unsent",
+		return diverge(want, AckUnsent, machine.RestsOnBoth,
 			fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.Sent.top))
 	}
 	if want.Named != c.Named {
@@ -238,7 +246,8 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 		if ahead {
 			what = "had not been sent"
 		}
-		return diverge(want, "ack-unsent", fmt.Sprintf("the header names packet %d, which %s", lied, what))
+		return diverge(want, AckUnsent, machine.RestsOnBoth,
+			fmt.Sprintf("the header names packet %d, which %s", lied, what))
 	}
 	if r.AckBelow || edge || c.Named&1 == 1 {
 		return nil
@@ -247,7 +256,7 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 	switch sight := peer.sight(r, c.Newest); {
 	case sight == sightWhole:
 		want.Named |= 1
-		return diverge(want, "ack-without-bit",
+		return diverge(want, AckWithoutBit, machine.RestsOnPeer,
 			fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
 	case sight == sightNone && r.Partial == 0:
 		want = gaffer.Claims{Newest: peer.Sent.top, Width: c.Width}
@@ -255,7 +264,8 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 			n := bits.TrailingZeros64(c.Named)
 			want.Newest, want.Named = (c.Newest-uint32(n))&r.Mask(), c.Named>>uint(n)
 		}
-		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
+		return diverge(want, AckUnsent, machine.RestsOnBoth,
+			fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
 	}
 	return nil
 }

@@ -104,7 +104,10 @@ type Judged struct {
 	spoken   bool
 	spokenAt uint32
 	frag     ownFragments
-	Unread   []Unreadable // of a near one: since its last number
+	Unread   []UnreadDatagram // of a near one: since its last number
+	// misnumbers is set once a near side was shown to number its packets wrongly: what
+	// it sent under which number is open from then on.
+	misnumbers bool
 }
 
 // New returns the judge of a flow whose sides behave as named. Of facts it
@@ -158,7 +161,7 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 	if s.Near != nil {
 		v := s.Number(s.Rules, d, p)
 		if s.Unread = s.Unread[:0]; v != nil {
-			s.Opinion.Divergence = v
+			s.Opinion.Divergence, s.misnumbers = v, true
 			return
 		}
 	} else if whole {
@@ -177,7 +180,7 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 	} else {
 		v = s.far.judge(s.Rules, s, peer, d, p.Header)
 	}
-	if v != nil && peer.misnumbers() && restsOnNumbers(v) {
+	if v != nil && peer.misnumbers && v.RestsOn.Peer() {
 		s.Opinion.Undecided++
 		v = nil
 	}
@@ -236,10 +239,12 @@ type ownFragments struct {
 func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	f := &s.frag
 	due := (s.Sent.top + 1) & r.Mask()
-	diverge := func(rule, field string, expected, got any, because string) *machine.Divergence {
+	diverge := func(
+		rule *machine.Rule, rests machine.RestsOn, field string, expected, got any, because string,
+	) *machine.Divergence {
 		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got),
-			Because: because, Frames: gaffer.Refs(f.ref),
+			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Field: field,
+			Expected: fmt.Sprint(expected), Got: fmt.Sprint(got), Because: because, Frames: gaffer.Refs(f.ref),
 			Reference: fmt.Sprintf("next sequence %d", due), Captured: fmt.Sprintf("sequence %d", p.Sequence),
 		}
 	}
@@ -256,16 +261,17 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 	if f.next > 0 {
 		switch {
 		case p.Kind != wire.KindFragment || p.Sequence != s.Sent.top:
-			return diverge("fragments", "gaffer.sequence", s.Sent.top, p.Sequence,
+			return diverge(Fragments, machine.RestsOnAbsence, "gaffer.sequence", s.Sent.top, p.Sequence,
 				fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next,
 					f.count, s.Sent.top))
 		case p.FragmentCount != f.count:
-			return diverge("fragments", "gaffer.fragment.count", f.count, p.FragmentCount,
+			return diverge(Fragments, machine.RestsOnOwn, "gaffer.fragment.count", f.count, p.FragmentCount,
 				"all fragments of a packet name the same count")
 		case p.FragmentID != f.next:
-			return diverge("fragments", "gaffer.fragment.id", f.next, p.FragmentID, "fragments leave in their order")
+			return diverge(Fragments, stepsTo(p.FragmentID-f.next), "gaffer.fragment.id", f.next, p.FragmentID,
+				"fragments leave in their order")
 		case f.next < f.count-1 && p.PayloadLen != f.size || p.PayloadLen > f.size:
-			return diverge("fragments", "gaffer.payload.length", f.size, p.PayloadLen,
+			return diverge(Fragments, machine.RestsOnOwn, "gaffer.payload.length", f.size, p.PayloadLen,
 				"all fragments of a packet but the last are of one size, and the last is no larger")
 		}
 		f.next++
@@ -275,20 +281,31 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 		return nil
 	}
 	if s.Sent.met && p.Sequence != due {
-		return diverge("sequence", "gaffer.sequence", due, p.Sequence,
+		return diverge(Sequence, stepsTo(r.Distance(p.Sequence, due)), "gaffer.sequence", due, p.Sequence,
 			"the sequence number steps by one from packet to packet")
 	}
 	if p.Kind != wire.KindFragment {
 		return nil
 	}
 	if p.FragmentID != 0 && s.Sent.met {
-		return diverge("fragments", "gaffer.fragment.id", 0, p.FragmentID, "a packet begins with its fragment 0")
+		return diverge(Fragments, machine.RestsOnAbsence, "gaffer.fragment.id", 0, p.FragmentID,
+			"a packet begins with its fragment 0")
 	}
 	f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
 	if f.next >= f.count {
 		f.next = 0
 	}
 	return nil
+}
+
+// stepsTo returns what the divergence of a number rests on that is so far ahead of the
+// one that is due. Those between may have left and be missing from the capture: 9 where
+// 7 is due. No missing packet explains one that lies behind: 5 where 7 is due.
+func stepsTo(ahead int) machine.RestsOn {
+	if ahead > 0 {
+		return machine.RestsOnAbsence
+	}
+	return machine.RestsOnOwn
 }
 
 // fieldsOf formats the first field in which two headers' acks differ.

@@ -8,14 +8,37 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// breaches are the rules of messages that no correct endpoint breaks, with the
-// field that shows it. What a side at the tap sent is held against what its
-// tracker knows that it had read.
-var breaches = map[*machine.Rule]struct{ field, expected string }{
-	messages.MessageBeyond:      {"gaffer.message.id", "below the oldest unacked id plus the receive queue"},
-	messages.MessageResentEarly: {"gaffer.message.id", "not before the resend time of 100 ms"},
-	messages.MessageResentAcked: {"gaffer.message.id", "no message whose packet is acked"},
-	messages.MessageStuck:       {"gaffer.message.id", "the oldest message that was not sent yet"},
+// breach is a finding of the tracker that is a divergence too: no correct endpoint
+// breaks its rule. What a side at the tap sent is held against what its tracker knows
+// that it had read.
+type breach struct {
+	finding  *machine.Rule
+	rule     *machine.Rule
+	rests    machine.RestsOn
+	expected string
+	likely   bool // it counts also where the tracker holds it for likely only
+}
+
+var breaches = [...]breach{
+	{messages.MessageBeyond, MessageBeyondWindow, machine.RestsOnBoth,
+		"below the oldest unacked id plus the receive queue", false},
+	{messages.MessageResentEarly, MessageResentEarly, machine.RestsOnOwn,
+		"not before the resend time of 100 ms", true},
+	{messages.MessageResentAcked, MessageResentAfterAck, machine.RestsOnPeer,
+		"no message whose packet is acked", false},
+	{messages.MessageStuck, StuckMessage, machine.RestsOnAbsence,
+		"the oldest message that was not sent yet", false},
+}
+
+// breachOf returns the breach that an anomaly tells of; nil where it tells of none, or
+// not surely enough.
+func breachOf(a *machine.Anomaly) *breach {
+	for i := range breaches {
+		if b := &breaches[i]; b.finding == a.Rule && (b.likely || a.Certainty == machine.Certain) {
+			return b
+		}
+	}
+	return nil
 }
 
 // messageJudge holds the headers of a flow against references, and its messages
@@ -58,13 +81,12 @@ func (j *messageJudge) Observe(d *machine.Datagram) {
 func (j *messageJudge) take() {
 	for i := range j.out.Anomalies {
 		a := &j.out.Anomalies[i]
-		b, ok := breaches[a.Rule]
-		if !ok || !j.near[a.Side] || j.broken[a.Side] != nil || a.Rule != messages.MessageResentEarly &&
-			a.Certainty != machine.Certain {
+		b := breachOf(a)
+		if b == nil || !j.near[a.Side] || j.broken[a.Side] != nil {
 			continue
 		}
-		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: a.Rule.ID, Field: b.field, Expected: b.expected,
-			Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
+		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: b.rule, RestsOn: b.rests, Field: "gaffer.message.id",
+			Expected: b.expected, Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
 		if a.Rule.Say != nil {
 			v.Got = a.Rule.Say(1, a.Figures)
 		}

@@ -177,11 +177,11 @@ func (n *NearSide) commit(i int) {
 func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
 	r := n.base.Rules
 	if c.Nothing(r) {
-		return n.diverge(d, c, &n.base, "ack-went-back", "the side had received packets before, and says that it has not",
-			gaffer.Refs(n.last)...)
+		return n.diverge(d, c, &n.base, AckWentBack, machine.RestsOnOwn,
+			"the side had received packets before, and says that it has not", gaffer.Refs(n.last)...)
 	}
 	if back := r.Distance(n.base.NewestReceived(), c.Newest); back > 0 && !n.base.Claims().Nothing(r) {
-		return n.diverge(d, c, &n.base, "ack-went-back",
+		return n.diverge(d, c, &n.base, AckWentBack, machine.RestsOnOwn,
 			fmt.Sprintf("ack is %d older than in the header before: the newest packet received never becomes an older one",
 				back), gaffer.Refs(n.last)...)
 	}
@@ -211,7 +211,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	if c.Named&1 == 0 && c.Newest != n.base.NewestReceived() {
 		i := n.begun(c.Newest)
 		if i == 0 && !n.mayPrecede(peer, c.Newest) {
-			return n.diverge(d, c, n.nearest(c), "ack-never-arrived",
+			return n.diverge(d, c, n.nearest(c), AckNeverArrived, machine.RestsOnBoth,
 				fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
 		}
 		undecided = undecided || i == 0
@@ -230,10 +230,10 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	if trial.Claims() != c {
 		want := trial.Claims()
 		if len(refused) == 0 {
-			return n.diverge(d, c, &trial, "ack-omitted",
+			return n.diverge(d, c, &trial, AckOmitted, machine.RestsOnPeer,
 				fmt.Sprintf("what the header names was read after what it lacks (%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
 		}
-		return n.diverge(d, c, n.nearest(c), "ack-order",
+		return n.diverge(d, c, n.nearest(c), AckOrder, machine.RestsOnBoth,
 			"no order of what passed the tap towards the side leads to this header", gaffer.Refs(n.last)...)
 	}
 	for _, p := range refused {

@@ -8,10 +8,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Unreadable is a datagram of a side at the tap that is no packet of the profile.
+// UnreadDatagram is a datagram of a side at the tap that is no packet of the profile.
 // Another protocol may share the socket, so that alone is no fault; but one that
 // took a number was meant as a packet.
-type Unreadable struct {
+type UnreadDatagram struct {
 	Ref machine.Ref
 	At  machine.Instant
 	Cut bool // the snap length cut it: it may have been whole
@@ -27,7 +27,7 @@ func (s *Judged) PassesOver(d *machine.Datagram) {
 		return
 	}
 	s.Unread = append(s.Unread,
-		Unreadable{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+		UnreadDatagram{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
 }
 
 // skips returns how many packets are missing before one.
@@ -66,7 +66,7 @@ func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machi
 		what = fmt.Sprintf("fragment %d of packet %d", s.frag.next, s.Sent.top)
 	}
 	return &machine.Divergence{
-		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.sequence", Expected: what,
+		Ref: u.Ref, At: u.At, Rule: Unreadable, RestsOn: machine.RestsOnAbsence, Field: "gaffer.sequence", Expected: what,
 		Got:       fmt.Sprintf("no packet: % x", u.B),
 		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what),
 		Frames:    gaffer.Refs(s.frag.ref, d.Ref),
@@ -94,28 +94,4 @@ func (s *Judged) sight(r *gaffer.Rules, sequence uint32) sightOf {
 		return sightBefore
 	}
 	return is
-}
-
-// misnumbers reports whether it is open what the side sent under which number: at
-// the tap it was shown to go wrong in that.
-func (s *Judged) misnumbers() bool {
-	v := s.Opinion.Divergence
-	if v == nil || s.Near == nil {
-		return false
-	}
-	switch v.Rule {
-	case "sequence", "sequence-reuse", "fragments", "unreadable":
-		return true
-	}
-	return false
-}
-
-// restsOnNumbers reports whether a divergence follows from what the peer sent
-// under which number.
-func restsOnNumbers(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "ack-never-arrived", "ack-unsent", "ack-order", "ack-without-bit", "ack-omitted":
-		return true
-	}
-	return false
 }

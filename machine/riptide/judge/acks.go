@@ -92,12 +92,12 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 	case !m.Unnamed && peer.near && a.met && riptide.GapOf(m.Cause, a.newest) > 0 &&
 		riptide.GapOf(m.Cause, a.newest) < farAhead:
 		return s.diverge(p, difference{
-			"ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause,
+			AckUnsent, machine.RestsOnBoth, "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause,
 			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
 		}, a.last)
 	case peer.near && a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
 		return s.diverge(p, difference{
-			"ack-unsent", "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last,
+			AckUnsent, machine.RestsOnBoth, "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last,
 			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
 		}, a.last)
 	}
@@ -116,7 +116,7 @@ func (s *judged) flagged(j *Judge, p *sight) *machine.Divergence {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"ack", "riptide.ack_flag", m.Cause != m.Last, m.Flag,
+		AckWrong, machine.RestsOnOwn, "riptide.ack_flag", m.Cause != m.Last, m.Flag,
 		fmt.Sprintf("the Ack answers message %d, its newest is %d: the flag says whether they differ", m.Cause, m.Last),
 	}, s.acks.last)
 }
@@ -132,7 +132,7 @@ func (s *judged) consistent(p *sight) *machine.Divergence {
 		m.AckBits>>(behind-1)&1 == 1 {
 		if s.behaviour.Receive == riptide.ReceiveList && behind < 0 {
 			return s.diverge(p, difference{
-				"ack", "riptide.last", m.Cause, m.Last,
+				AckWrong, machine.RestsOnOwn, "riptide.last", m.Cause, m.Last,
 				"the newest id received is not older than the one that is answered",
 			})
 		}
@@ -140,7 +140,7 @@ func (s *judged) consistent(p *sight) *machine.Divergence {
 	}
 	want := m.AckBits | 1<<(behind-1)
 	return s.diverge(p, difference{
-		"ack", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+		AckWrong, machine.RestsOnOwn, "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
 		fmt.Sprintf("the Ack answers message %d and does not name it", m.Cause),
 	})
 }
@@ -188,12 +188,12 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	case k == len(open):
 		if len(open) == 0 {
 			return s.diverge(p, difference{
-				"ack-unasked", "riptide.ack_cause", "no Ack", m.Cause,
+				AckUnasked, machine.RestsOnBoth, "riptide.ack_cause", "no Ack", m.Cause,
 				fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause),
 			}, a.last)
 		}
 		return s.diverge(p, difference{
-			"ack-unasked", "riptide.ack_cause", open[0].sequence, m.Cause,
+			AckUnasked, machine.RestsOnBoth, "riptide.ack_cause", open[0].sequence, m.Cause,
 			fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message "+
 				"%d did", m.Cause, open[0].sequence),
 		}, open[0].ref)
@@ -202,7 +202,7 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 			return v
 		}
 		v := s.diverge(p, difference{
-			"ack-missing", "riptide.ack_cause", open[0].sequence, open[k].sequence,
+			AckMissing, machine.RestsOnBoth, "riptide.ack_cause", open[0].sequence, open[k].sequence,
 			fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once",
 				open[0].sequence, open[k].sequence),
 		}, open[0].ref, open[k].ref)
@@ -268,12 +268,12 @@ func (s *judged) answersNothing(p *sight) *machine.Divergence {
 	switch {
 	case len(open) == 0:
 		return s.diverge(p, difference{
-			"ack-unasked", "riptide.type", "no Ack", m.Type,
+			AckUnasked, machine.RestsOnBoth, "riptide.type", "no Ack", m.Type,
 			"every reliable message that passed the tap towards this side was answered before",
 		}, a.last)
 	case a.receiver.Holds(m), a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
 		v := s.diverge(p, difference{
-			"ack-unasked", "", "", "",
+			AckUnasked, machine.RestsOnBoth, "", "", "",
 			fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them",
 				open[0].sequence),
 		}, open[0].ref, a.last)
@@ -293,7 +293,7 @@ func (a *judgedAcks) after(id uint16) *riptide.Receiver {
 // misheld formats that an Ack does not say what the receiver holds after an arrival.
 func (s *judged) misheld(p *sight, x *judgedArrival, holds *riptide.Receiver) *machine.Divergence {
 	v := s.diverge(p, difference{
-		"ack", "", "", "",
+		AckWrong, machine.RestsOnBoth, "", "", "",
 		fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence),
 	}, x.ref, s.acks.last)
 	expects(v, holds, p.m)
@@ -338,7 +338,7 @@ func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 		return v
 	}
 	return s.diverge(p, difference{
-		"ack-missing", "riptide.type", "ack", p.m.Type,
+		AckMissing, machine.RestsOnBoth, "riptide.type", "ack", p.m.Type,
 		fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence,
 			machine.Milliseconds(p.at.Sub(open[0].at))),
 	}, open[0].ref)

@@ -82,7 +82,7 @@ func (s *judged) snapshot(p *sight) *machine.Divergence {
 	f, m := &s.acks.far, p.m
 	names := func(id uint16) *machine.Divergence {
 		return s.diverge(p, difference{
-			"ack-unsent", "riptide.ack_bits", fmt.Sprintf("no message %d", id), id,
+			AckUnsent, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("no message %d", id), id,
 			fmt.Sprintf("the Ack names message %d, which did not pass the tap on its way to this side", id),
 		}, s.acks.last)
 	}
@@ -101,7 +101,7 @@ func (s *judged) snapshot(p *sight) *machine.Divergence {
 	}
 	differs := func(e *farAck, want uint16) *machine.Divergence {
 		return s.diverge(p, difference{
-			"ack-forgotten", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+			AckForgotten, machine.RestsOnOwn, "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
 			"it has not all that another Ack has, nor the other all that it has: what is received stays received",
 		}, e.ref)
 	}
@@ -184,7 +184,7 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 		id := m.Last - uint16(i+1)
 		if (i < 0 || m.AckBits>>i&1 == 1) && n.passed.missing(id) {
 			return s.diverge(p, difference{
-				"ack-unsent", "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id,
+				AckUnsent, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id,
 				fmt.Sprintf("the header names notify message %d, which did not pass the tap on its way to this side", id),
 			}, n.ref)
 		}
@@ -206,7 +206,8 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 		if e := at(m.Sequence - k); e != nil {
 			if !follows(e, &own) {
 				return s.diverge(p, difference{
-					"notify-ack", "riptide.ack_bits", "what the header before it says", fmt.Sprintf("%#02x", m.AckBits),
+					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header before it says",
+					fmt.Sprintf("%#02x", m.AckBits),
 					fmt.Sprintf("notify message %d, sent before, says otherwise of what both speak of", e.sequence),
 				}, e.ref)
 			}
@@ -217,7 +218,8 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 		if e := at(m.Sequence + uint16(k)); e != nil {
 			if !follows(&own, e) {
 				return s.diverge(p, difference{
-					"notify-ack", "riptide.ack_bits", "what the header after it says", fmt.Sprintf("%#02x", m.AckBits),
+					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header after it says",
+					fmt.Sprintf("%#02x", m.AckBits),
 					fmt.Sprintf("notify message %d, sent later, says otherwise of what both speak of", e.sequence),
 				}, e.ref)
 			}
@@ -267,7 +269,7 @@ func (s *judged) beatAgain(p *sight) *machine.Divergence {
 	for i := range f.beats {
 		if e := &f.beats[i]; e.ref != 0 && e.ping == m.Ping && p.at.Sub(e.at) < pingAround && e.rtt != m.RTT {
 			return s.diverge(p, difference{
-				"heartbeat", "riptide.ping", "another id", m.Ping,
+				HeartbeatID, machine.RestsOnOwn, "riptide.ping", "another id", m.Ping,
 				fmt.Sprintf("the heartbeat with id %d had another RTT: the id steps by one", m.Ping),
 			}, e.ref)
 		}

@@ -109,7 +109,8 @@ func (s *judged) disguised(p *sight, g *guise, t wire.Type, because string, fram
 	if g.known {
 		got = g.kind.String()
 	}
-	v := s.diverge(p, difference{"type", "riptide.type", t.String(), got, because}, append(frames, p.ref)...)
+	v := s.diverge(p, difference{WrongType, machine.RestsOnAbsence, "riptide.type", t.String(), got, because},
+		append(frames, p.ref)...)
 	v.Ref, v.At = g.ref, g.at
 	v.Captured = fmt.Sprintf("%s: % x", got, g.bytes[:g.n])
 	return v
@@ -130,9 +131,9 @@ func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence
 }
 
 // renumbered formats that a message is a copy of another one, but for its sequence.
-func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
+func (s *judged) renumbered(p *sight, x, last *pending, rests machine.RestsOn) *machine.Divergence {
 	v := s.diverge(p, difference{
-		"sequence", "riptide.sequence", x.id, last.id,
+		Sequence, rests, "riptide.sequence", x.id, last.id,
 		fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another",
 			x.id, last.id),
 	}, x.first, p.ref)
@@ -199,7 +200,7 @@ func (s *judged) undead(p *sight) *machine.Divergence {
 		return nil
 	}
 	v := s.diverge(p, difference{
-		"type", "riptide.type", "no Disconnect", wire.Disconnect,
+		WrongType, machine.RestsOnAbsence, "riptide.type", "no Disconnect", wire.Disconnect,
 		"the side goes on after it",
 	}, p.ref)
 	v.Ref, v.At = g.ref, g.at
@@ -220,7 +221,7 @@ func (s *judged) unreadable(j *Judge, d *machine.Datagram, err error) *machine.D
 	}
 	p := &sight{at: d.At, ref: d.Ref, bytes: d.Bytes, m: &j.m}
 	v := s.diverge(p, difference{
-		"unreadable", "riptide." + bad.Field, bad.Expected, bad.Found,
+		Unreadable, machine.RestsOnOwn, "riptide." + bad.Field, bad.Expected, bad.Found,
 		"an endpoint of this protocol sends nothing else from its port",
 	}, s.spokeRef)
 	if v.Expected == "" {
@@ -257,18 +258,7 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"role", "riptide.type", "what a " + role + " sends", told(p.m),
+		WrongRole, machine.RestsOnOwn, "riptide.type", "what a " + role + " sends", told(p.m),
 		fmt.Sprintf("this side is the %s of the connection, and such messages are the other's", role),
 	}, s.spokeRef)
-}
-
-// restsOnPeer reports whether a divergence follows from what the other side sent.
-func restsOnPeer(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "ack-unsent", "ack-unasked", "ack-missing", "ack", "notify-ack", "heartbeat-answer", "rtt", "timeout",
-		"after-the-end",
-		"resend-after-ack", "resend-late", "resend-early":
-		return true
-	}
-	return false
 }

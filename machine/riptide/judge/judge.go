@@ -226,7 +226,7 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 	}
 	if j.life.ended != 0 && p.m.Type != wire.Disconnect && s.left(p).Sub(j.life.ended) > endedSlack && s.near {
 		v := s.diverge(p, difference{
-			"after-the-end", "riptide.type", "nothing", p.m.Type.String(),
+			AfterTheEnd, machine.RestsOnPeer, "riptide.type", "nothing", p.m.Type.String(),
 			"the connection had ended",
 		}, s.session.endRef)
 		if v = j.trusted(s, peer, p, v); v != nil {
@@ -362,14 +362,17 @@ func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].op
 // difference is in what a message is not the reference's: by which rule, in which
 // field, what was expected there and what stands there, and why.
 type difference struct {
-	rule, field   string
+	rule          *machine.Rule
+	rests         machine.RestsOn
+	field         string
 	expected, got any
 	because       string
 }
 
 // diverge formats a difference of a message of s. The frames are those that it rests on.
 func (s *judged) diverge(p *sight, x difference, frames ...machine.Ref) *machine.Divergence {
-	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, machine.Differ(x.field, x.expected, x.got),
+	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, x.rests,
+		machine.Differ(x.field, x.expected, x.got),
 		x.because, frames...)
 	d.Reference, d.Captured = s.state(p), told(p.m)
 	return d

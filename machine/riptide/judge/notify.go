@@ -52,7 +52,7 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 				return v
 			}
 			return s.diverge(p, difference{
-				"sequence", "riptide.sequence", due, m.Sequence,
+				Sequence, stepsTo(riptide.GapOf(m.Sequence, due)), "riptide.sequence", due, m.Sequence,
 				"the notify sequence steps by one from message to message",
 			}, n.ref)
 		}
@@ -62,7 +62,7 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 		s.opinion.Undecided++
 		if peer.near && n.peerMet && riptide.GapOf(m.Last, n.newest) > 0 && riptide.GapOf(m.Last, n.newest) < farAhead {
 			return s.diverge(p, difference{
-				"ack-unsent", "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last,
+				AckUnsent, machine.RestsOnBoth, "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last,
 				fmt.Sprintf("nothing newer than notify message %d had been sent", n.newest),
 			}, n.ref)
 		}
@@ -80,6 +80,16 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 	}
 	n.known = true
 	return s.matchNotify(p)
+}
+
+// stepsTo returns what the divergence of a number rests on that is so far ahead of the
+// one that is due. Those between may have left and be missing from the capture: 9 where
+// 7 is due. No missing message explains one that lies behind: 5 where 7 is due.
+func stepsTo(ahead int) machine.RestsOn {
+	if ahead > 0 {
+		return machine.RestsOnAbsence
+	}
+	return machine.RestsOnOwn
 }
 
 // join sets the state to that of a header of a side that is met in the middle.
@@ -134,7 +144,7 @@ func (s *judged) matchNotify(p *sight) *machine.Divergence {
 	}
 	last, bits := want.Header()
 	v := s.diverge(p, difference{
-		"notify-ack", "riptide.ack_bits", fmt.Sprintf("%#02x", bits), fmt.Sprintf("%#02x", m.AckBits),
+		NotifyAck, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("%#02x", bits), fmt.Sprintf("%#02x", m.AckBits),
 		"no part of what passed the tap towards the side leads to this header",
 	}, frames...)
 	if last != m.Last {

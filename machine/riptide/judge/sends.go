@@ -109,7 +109,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		// Pytide 2.0.0: all have the same sequence, and none is sent again.
 		if s.ordered && m.Sequence != 1 {
 			return s.diverge(p, difference{
-				"sequence", "riptide.sequence", 1, m.Sequence,
+				Sequence, machine.RestsOnOwn, "riptide.sequence", 1, m.Sequence,
 				"every reliable message of this port has id 1",
 			}, n.ref)
 		}
@@ -148,12 +148,12 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		merged = b.MergedSequences && m.Sequence&due == due && m.Type != wire.Welcome && !s.client(j)
 		if e := n.at(m.Sequence); s.near && e != nil && !merged && m.Sequence == due-1 && e.attempts == 1 {
 			if x := n.like(e); x != nil {
-				return s.renumbered(p, x, e)
+				return s.renumbered(p, x, e, machine.RestsOnOwn)
 			}
 		}
 		if e := n.at(m.Sequence); e != nil && !merged && riptide.GapOf(m.Sequence, due) < 0 {
 			return s.diverge(p, difference{
-				"sequence-reuse", "riptide.sequence", due, m.Sequence,
+				SequenceReuse, machine.RestsOnOwn, "riptide.sequence", due, m.Sequence,
 				fmt.Sprintf("message %d was sent before with other content", m.Sequence),
 			}, e.first)
 		}
@@ -162,7 +162,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		}
 		if !merged {
 			return s.diverge(p, difference{
-				"sequence", "riptide.sequence", due, m.Sequence,
+				Sequence, machine.RestsOnAbsence, "riptide.sequence", due, m.Sequence,
 				"the sequence of reliable messages steps by one from message to message",
 			}, n.ref)
 		}
@@ -253,13 +253,14 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 		// One that an Ack asked for goes out as that Ack is handled: what lay in the
 		// socket behind it was read and answered before, but not handled.
 		return s.diverge(p, difference{
-			"resend-after-ack", "riptide.sequence", "no resend", e.id,
+			ResendAfterAck, machine.RestsOnBoth, "riptide.sequence", "no resend", e.id,
 			fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id,
 				machine.Milliseconds(p.at.Sub(e.clearedAt))),
 		}, e.last, e.clearedBy)
 	case b.Limit > 0 && e.attempts >= b.Limit && !merged && !b.DropsConnection:
 		return s.diverge(p, difference{
-			"attempts", "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit), fmt.Sprintf("sending %d", e.attempts+1),
+			Attempts, machine.RestsOnOwn, "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit),
+			fmt.Sprintf("sending %d", e.attempts+1),
 			fmt.Sprintf("message %d is given up after %d sendings", e.id, b.Limit),
 		}, e.first, e.last)
 	case b.Limit > 0 && e.attempts >= b.Limit:
@@ -282,7 +283,7 @@ func (s *judged) farReliable(p *sight, hash uint64) *machine.Divergence {
 	s.opinion.Undecided++
 	if e := n.at(p.m.Sequence); e != nil && !s.behaviour.MergedSequences && !s.behaviour.Port {
 		return s.diverge(p, difference{
-			"sequence-reuse", "riptide.sequence", "another sequence", p.m.Sequence,
+			SequenceReuse, machine.RestsOnOwn, "riptide.sequence", "another sequence", p.m.Sequence,
 			fmt.Sprintf("message %d was sent before with other content", p.m.Sequence),
 		}, e.first)
 	}

@@ -100,7 +100,7 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 				return v
 			}
 			return s.diverge(p, difference{
-				"heartbeat-answer", "riptide.type", "heartbeat", p.m.Type,
+				HeartbeatAnswer, machine.RestsOnBoth, "riptide.type", "heartbeat", p.m.Type,
 				fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id,
 					machine.Milliseconds(p.at.Sub(a.at))),
 			}, a.ref)
@@ -112,7 +112,7 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"timeout", "riptide.type", "nothing", p.m.Type,
+		TimedOut, machine.RestsOnBoth, "riptide.type", "nothing", p.m.Type,
 		fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s",
 			s.left(p).Sub(c.heard.at).Seconds()),
 	}, c.heard.ref)
@@ -218,7 +218,7 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	}
 	if answered && j.life.sure && j.life.asked {
 		return s.diverge(p, difference{
-			"connect-again", "riptide.type", "no Connect", "Connect",
+			ConnectAgain, machine.RestsOnOwn, "riptide.type", "no Connect", "Connect",
 			"the connection stands: this side has answered the Welcome",
 		}, s.spokeRef)
 	}
@@ -227,14 +227,15 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	early := s.steps(p)
 	if c.connects > riptide.ConnectAttempts {
 		return s.diverge(p, difference{
-			"connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts),
+			ConnectAttempts, machine.RestsOnOwn, "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts),
 			fmt.Sprintf("Connect %d", c.connects),
 			"a client that has no answer gives up",
 		}, c.endRef)
 	}
 	if gap := p.at.Sub(c.connectAt); c.connects > 1 && early {
 		return s.diverge(p, difference{
-			"connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
+			ConnectEarly, machine.RestsOnOwn, "riptide.type", "1000 ms after the last Connect",
+			fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
 			"Connect is repeated once a heartbeat interval",
 		}, c.endRef)
 	}
@@ -255,19 +256,19 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	pytide := s.behaviour.Port
 	if pytide && m.Ping != 1 {
 		return s.diverge(p, difference{
-			"heartbeat", "riptide.ping", 1, m.Ping,
+			HeartbeatID, machine.RestsOnOwn, "riptide.ping", 1, m.Ping,
 			"every heartbeat of this port has id 1",
 		}, c.own.ref)
 	}
 	if pytide && !c.own.pinged && j.life.asked && m.RTT != 0 {
 		return s.diverge(p, difference{
-			"rtt", "riptide.rtt", 0, m.RTT,
+			WrongRTT, machine.RestsOnBoth, "riptide.rtt", 0, m.RTT,
 			"this port's RTT is 0 until the first answer",
 		}, c.welcome.ref)
 	}
 	if !c.own.pinged && !pytide && j.life.asked && m.Ping != 0 {
 		return s.diverge(p, difference{
-			"heartbeat", "riptide.ping", 0, m.Ping,
+			HeartbeatID, machine.RestsOnAbsence, "riptide.ping", 0, m.Ping,
 			"the ping's id of a connection's first heartbeat",
 		}, c.welcome.ref)
 	}
@@ -277,7 +278,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 			return v
 		}
 		return s.diverge(p, difference{
-			"heartbeat", "riptide.ping", c.own.ping + 1, m.Ping,
+			HeartbeatID, stepsTo(int(int8(m.Ping - (c.own.ping + 1)))), "riptide.ping", c.own.ping + 1, m.Ping,
 			"the ping's id steps by one",
 		}, c.own.ref)
 	}
@@ -286,7 +287,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}
 	if gap, early := p.at.Sub(c.own.at), s.steps(p); c.own.pinged && early {
 		return s.diverge(p, difference{
-			"heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat",
+			HeartbeatEarly, machine.RestsOnOwn, "riptide.ping", "1000 ms after the last heartbeat",
 			fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
 			"a heartbeat is sent once a heartbeat interval",
 		}, c.own.ref)
@@ -300,12 +301,12 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 		// TCP held it back: it was sent before the answer came, which then counts for nothing.
 	case c.own.measured && (rtt < c.own.low || rtt > c.own.top):
 		return s.diverge(p, difference{
-			"rtt", "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
+			WrongRTT, machine.RestsOnBoth, "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
 			"the RTT is from the last ping to its answer",
 		}, c.own.ref, c.heard.ref)
 	case !c.own.measured && rtt != c.own.told:
 		return s.diverge(p, difference{
-			"rtt", "riptide.rtt", c.own.told, rtt,
+			WrongRTT, machine.RestsOnBoth, "riptide.rtt", c.own.told, rtt,
 			"no answer has come since the last heartbeat",
 		}, c.own.ref)
 	}
@@ -366,7 +367,7 @@ func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 		expected = fmt.Sprint(c.heard.asked[0].id)
 	}
 	return s.diverge(p, difference{
-		"heartbeat-answer", "riptide.ping", expected, p.m.Ping,
+		HeartbeatAnswer, machine.RestsOnBoth, "riptide.ping", expected, p.m.Ping,
 		"a server answers each heartbeat once, with its id",
 	}, c.heard.ref)
 }
@@ -380,7 +381,7 @@ func (s *judged) echoes(p *sight, a *askedPing) *machine.Divergence {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"rtt", "riptide.rtt", a.was, rtt,
+		WrongRTT, machine.RestsOnBoth, "riptide.rtt", a.was, rtt,
 		"a server measures no RTT: an answer repeats one that its client has told",
 	}, a.ref)
 }

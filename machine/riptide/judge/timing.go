@@ -136,7 +136,7 @@ func (s *judged) early(p *sight, e *pending) *machine.Divergence {
 	}
 	if t.early == nil {
 		t.early = s.diverge(p, difference{
-			"resend-early", "riptide.sequence",
+			ResendEarly, machine.RestsOnPeer, "riptide.sequence",
 			fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())),
 			fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)),
 			fmt.Sprintf("message %d was sent again before it was due, as are others", e.id),
@@ -177,7 +177,7 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 		e.late = true
 		if t.lateCount++; t.late == nil {
 			t.late = s.diverge(p, difference{
-				"resend-late", "riptide.sequence",
+				ResendLate, machine.RestsOnBoth, "riptide.sequence",
 				fmt.Sprintf("message %d again after %.0f ms", e.id, machine.Milliseconds(e.high)),
 				fmt.Sprintf("not after %.0f ms", machine.Milliseconds(p.at.Sub(e.lastAt))),
 				fmt.Sprintf("message %d was not acked, and not sent again", e.id),

@@ -10,14 +10,14 @@ import (
 // peer, at the tap, is shown to have been wrong: what is wrong may be anything that
 // s answers.
 func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machine.Divergence {
-	if v == nil || !restsOnPeer(v) {
+	if v == nil || !v.RestsOn.Peer() {
 		return v
 	}
 	if peer.near && peer.opinion.Divergence == nil {
 		// What s names may be there, under a wrong type.
 		peer.opinion.Divergence = j.mistold(peer, p)
 	}
-	if peer.doubtful() || v.Rule == "ack-unasked" && peer.near && p.m.Cause == peer.sends.next && s.acks.holds(p.m) {
+	if peer.doubtful() || v.Rule == AckUnasked && peer.near && p.m.Cause == peer.sends.next && s.acks.holds(p.m) {
 		// What it answers was there, and is another thing in the capture.
 		s.opinion.Undecided++
 		return nil
@@ -35,7 +35,7 @@ func (j *Judge) withdraw() {
 	for i := range j.sides {
 		s, peer := &j.sides[i], &j.sides[1-i]
 		v := s.opinion.Divergence
-		if v != nil && restsOnPeer(v) && peer.doubtful() && peer.opinion.Divergence.Ref < v.Ref {
+		if v != nil && v.RestsOn.Peer() && peer.doubtful() && peer.opinion.Divergence.Ref < v.Ref {
 			s.opinion.Divergence = nil
 			s.opinion.Undecided++
 		}
@@ -55,7 +55,7 @@ func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
 		x, last := s.sends.at(m.Cause), s.sends.at(s.sends.next-1)
 		if x != nil && last != nil && last.attempts == 1 && last.first == s.sends.ref && s.sends.like(last) == x &&
 			j.sides[s.side.Other()].acks.holds(m) {
-			return s.renumbered(p, x, last)
+			return s.renumbered(p, x, last, machine.RestsOnAbsence)
 		}
 		if x != nil {
 			return s.unsentCopy(c, p, x)

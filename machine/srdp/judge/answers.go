@@ -34,7 +34,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 		s.opinion.Undecided++
 		// Who numbers its own packets wrongly is no witness of what was sent.
 		if l := peer.known(of); l != nil && !s.stream && peer.opinion.Divergence == nil && l.never(id) {
-			v := machine.Diverge(d, "ack-unsent",
+			v := machine.Diverge(d, AckUnsent, machine.RestsOnBoth,
 				machine.Differ("srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id),
 				fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
 			switch {
@@ -55,7 +55,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 			s.opinion.Undecided++
 			return nil // of a packet from before the capture
 		}
-		return machine.Diverge(d, "ack-unasked", machine.Differ("srdp.packet_id", "no acknowledgement", id),
+		return machine.Diverge(d, AckUnasked, machine.RestsOnBoth, machine.Differ("srdp.packet_id", "no acknowledgement", id),
 			fmt.Sprintf("no copy of packet %d passed the tap towards this side that was not acknowledged before", id), s.last)
 	}
 	for _, a := range s.asked[:k] {
@@ -63,7 +63,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 			if v := s.spoilt(a, d); v != nil {
 				return v
 			}
-			return machine.Diverge(d, "ack-missing", machine.Differ("srdp.packet_id", a.id, id),
+			return machine.Diverge(d, AckMissing, machine.RestsOnBoth, machine.Differ("srdp.packet_id", a.id, id),
 				fmt.Sprintf("packet %d came before packet %d, and each copy is acknowledged", a.id, id), a.ref, s.asked[k].ref)
 		}
 	}
@@ -94,7 +94,7 @@ func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Diverge
 	default:
 		return nil
 	}
-	return machine.Diverge(d, "ack-mark",
+	return machine.Diverge(d, AckMark, machine.RestsOnPeer,
 		machine.Differ("srdp.packet_id", fmt.Sprintf("%#02x %#02x", high, low),
 			fmt.Sprintf("%#02x %#02x", d.Bytes[1], d.Bytes[2])), because, a.ref)
 }
@@ -129,7 +129,7 @@ func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
 	if m.ref <= a.ref || !m.answers && m.id != a.id|wire.AckMark {
 		return nil
 	}
-	v := machine.Diverge(d, "ack-mark",
+	v := machine.Diverge(d, AckMark, machine.RestsOnBoth,
 		machine.Differ("srdp.packet_id", fmt.Sprintf("%#04x", a.id|wire.AckMark), fmt.Sprintf("%#04x", m.id)),
 		fmt.Sprintf(
 			"it is no packet, and nothing else acknowledges packet %d, which came before others that are acknowledged", a.id),
@@ -149,7 +149,7 @@ func (s *judged) contradicts(p *wire.Profile, d *machine.Datagram, pk *wire.Pack
 	if pk.Ack {
 		want, what = p.AckCommand, "an acknowledgement"
 	}
-	return machine.Diverge(d, "command",
+	return machine.Diverge(d, WrongCommand, machine.RestsOnOwn,
 		machine.Differ("srdp.command", fmt.Sprintf("%#02x", want), fmt.Sprintf("%#02x", pk.Command)),
 		fmt.Sprintf("by the top bit of its id the packet is %s, by its command it is not", what), s.last)
 }
@@ -163,7 +163,8 @@ func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
 	if a.may || d.At.Sub(a.at) < answerSlack || s.spoke.Sub(a.at) < answerSlack/2 {
 		return nil
 	}
-	return machine.Diverge(d, "ack-missing", machine.Differ("srdp.ack", "acknowledgement of "+fmt.Sprint(a.id), "data"),
+	return machine.Diverge(d, AckMissing, machine.RestsOnBoth,
+		machine.Differ("srdp.ack", "acknowledgement of "+fmt.Sprint(a.id), "data"),
 		fmt.Sprintf("packet %d came %.0f ms ago and was not acknowledged", a.id, machine.Milliseconds(d.At.Sub(a.at))), a.ref)
 }
 

@@ -80,7 +80,7 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	hash := machine.Digest(0, d.Bytes)
 	if e := l.sent[pk.ID]; e != nil && d.At.Sub(e.lastAt) < reuseAfter {
 		if e.hash != hash {
-			return machine.Diverge(d, "id-reuse", machine.Differ("srdp.packet_id", "another id", pk.ID),
+			return machine.Diverge(d, IDReuse, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "another id", pk.ID),
 				fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
 		}
 		v := s.repeats(l, d, pk.ID, e, own)
@@ -98,7 +98,8 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	}
 	var v *machine.Divergence
 	if behind && own && !s.stream && !ordered && newer(pk.ID, l.first) {
-		v = machine.Diverge(d, "sequence", machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID),
+		v = machine.Diverge(d, Sequence, machine.RestsOnAbsence,
+			machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID),
 			"a sender numbers its packets upwards", s.last)
 	}
 	if !l.met {
@@ -128,13 +129,13 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgoing, own bool) *machine.Divergence {
 	switch {
 	case own && s.stream:
-		return machine.Diverge(d, "repeat-on-stream", machine.Differ("srdp.packet_id", "no copy", id),
+		return machine.Diverge(d, RepeatOnStream, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "no copy", id),
 			"over TCP nothing is sent again: the proxy does", e.ref)
 	case !own:
 		s.opinion.Undecided++
 		return nil
 	case e.acks > 0 && (s.readTo > e.ackPlace || d.At.Sub(e.ackedAt) > readSlack):
-		return machine.Diverge(d, "repeat-after-ack", machine.Differ("srdp.packet_id", "no copy", id),
+		return machine.Diverge(d, RepeatAfterAck, machine.RestsOnPeer, machine.Differ("srdp.packet_id", "no copy", id),
 			fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it "+
 				"was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
 	case e.ordered && l.waits && l.ordered != id:
@@ -142,7 +143,8 @@ func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgo
 		if next := l.sent[l.ordered]; next != nil {
 			frames = append(frames, next.ref)
 		}
-		return machine.Diverge(d, "order", machine.Differ("srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id),
+		return machine.Diverge(d, OutOfOrder, machine.RestsOnOwn,
+			machine.Differ("srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id),
 			fmt.Sprintf("packet %d keeps order and was sent since: packet %d had been acknowledged then, or given up", l.ordered,
 				id), frames...)
 	}
@@ -163,11 +165,11 @@ func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.
 	if e.least <= e.most {
 		return nil
 	}
-	rule, expected := "resend-early", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(was[0]))
+	rule, expected := ResendEarly, fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(was[0]))
 	if least > was[1] {
-		rule, expected = "resend-late", fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
+		rule, expected = ResendLate, fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
 	}
-	return machine.Diverge(d, rule,
+	return machine.Diverge(d, rule, machine.RestsOnAbsence,
 		machine.Differ("srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap))),
 		fmt.Sprintf("the copies of packet %d do not follow each other at one interval, though this side was not held up", id),
 		e.ref, e.lastRef)
@@ -193,7 +195,7 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 		return nil
 	}
 	e := l.sent[l.high]
-	return machine.Diverge(d, "id-range",
+	return machine.Diverge(d, IDRange, machine.RestsOnOwn,
 		machine.Differ("srdp.packet_id", fmt.Sprintf("an id of 15 bits: after %d comes 0", wire.AckMark-1),
 			uint32(pk.ID)|wire.AckMark), "the top bit of the id is the mark of acknowledgements, and this is data", e.ref)
 }
