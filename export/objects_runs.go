@@ -180,10 +180,13 @@ func fieldsObject() *Schema {
 }
 
 func explainObject() *Schema {
-	return object("explain", "A rule that findings can report.",
-		field("rule", Text, "Its name."), field("severity", Text, "How grave it is.", words(severities...)),
+	return object("explain", "A rule that findings or divergences can have.",
+		field("rule", Text, "Its name. Several rules can have one name."),
+		field("severity", Text, "How grave it is.", words(severities...)),
 		field("summary", Text, "What it says, in a line."),
-		field("explain", Text, "What it means, how it is told, what to do about it."))
+		field("explain", Text, "What it means, how it is told, what to do about it."),
+		field("kind", Text, "What it is the rule of.", words("finding", "divergence")),
+		field("protocol", Text, "The protocol that has it; left out for a finding of any protocol.", optional))
 }
 
 func protocolsObject() *Schema {

@@ -52,7 +52,7 @@ not stand in the capture.`,
 	c.Flags().StringVar(&behaviour, "behaviour", "", "the `NAME` that replay holds all sides against")
 	c.Flags().IntVar(&trials, "trials", 2000, "captures to analyse on the way at most")
 	_ = c.RegisterFlagCompletionFunc("behaviour", app.CompleteWords(behaviourNames(a)...))
-	_ = c.RegisterFlagCompletionFunc("keep", app.CompleteWords(a.RuleNames()...))
+	_ = c.RegisterFlagCompletionFunc("keep", app.CompleteWords(a.ExplainedNames()...))
 	return c
 }
 
@@ -83,7 +83,7 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 	wipe()
 	var absent *rewrite.AbsentError
 	if errors.As(err, &absent) {
-		if near := filter.Nearest(keep, append(a.RuleNames(), absent.Shown...)); near != "" && near != keep {
+		if near := filter.Nearest(keep, append(a.ExplainedNames(), absent.Shown...)); near != "" && near != keep {
 			return fmt.Errorf("--keep %w; did you mean %s?", err, near)
 		}
 		return fmt.Errorf("--keep %w", err)
