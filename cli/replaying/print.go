@@ -193,6 +193,8 @@ func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
 		o.Str("certainty", x.Certainty().String())
 		o.Str("reference_state", d.Reference)
 		o.Str("captured_state", d.Captured)
+		o.Str("severity", d.Rule.Severity.String())
+		o.Texts("rests_on", d.RestsOn.Words())
 	}
 	o.Uint("submitted", x.Inferred.Submitted)
 	o.Uint("refused", x.Inferred.Refused)
