@@ -7,19 +7,21 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// doubt is a packet that was read and that the next header did not name: its
-// application refused it, or the header is wrong. If the header after it names it
-// without another copy having come, the header was wrong; if several spoke of it and
-// did not name it, the one that does is.
+// doubt is a packet that was read and that the next header leaves out. Either the
+// application refused it, or the header is wrong.
+//
+// A later header that names the packet settles it, unless another copy came in between. If
+// it is the next header, the one that left the packet out was wrong. If several headers left
+// the packet out, the one that names it is wrong.
 type doubt struct {
 	sequence   uint32
 	arrived    machine.Ref
-	headers    int  // that had passed by then
-	ahead      bool // it is newer than the header's ack, which so is wrong by itself
+	headers    int  // headers of the side that had passed by then
+	ahead      bool // it is newer than the header's ack, so that header alone is wrong
 	divergence *machine.Divergence
 }
 
-// resolve returns what follows from a header that names a doubted packet.
+// resolve returns the divergence that follows from a header that names a doubted packet.
 func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
 	if x.ahead || n.headers-x.headers < 2 {
 		return x.divergence
@@ -31,11 +33,11 @@ func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *mach
 
 const DoubtsMost = 64
 
-// refuse takes it that the application refused a packet, with what is to be said
-// should a later header name it all the same.
+// refuse records that the application may have refused a packet. The doubt holds the
+// divergence for the case that a later header names it.
 func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket) {
 	if len(n.doubts) == DoubtsMost {
-		n.refused++ // the oldest, which gives way
+		n.refused++ // the oldest doubt is dropped: that packet was refused
 	}
 	r := n.base.Rules
 	want := c
@@ -59,7 +61,7 @@ func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket)
 		}}, DoubtsMost)
 }
 
-// retire drops the doubts that headers speak of no more: those were refused.
+// retire drops the doubts that headers no longer reach: those packets were refused.
 func (n *NearSide) retire(c gaffer.Claims) {
 	r := n.base.Rules
 	kept := n.doubts[:0]
@@ -73,7 +75,7 @@ func (n *NearSide) retire(c gaffer.Claims) {
 	n.doubts = kept
 }
 
-// doubted returns the doubt about a packet, nil for none.
+// doubted returns the doubt about a packet; nil for none.
 func (n *NearSide) doubted(q uint32) *doubt {
 	for i := range n.doubts {
 		if n.doubts[i].sequence == q {
