@@ -13,9 +13,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sliceJudge compares a flow of large blocks with the reference: the slices that a side sends,
-// in the order of its round, and its acks of the slices that came. For example: block 8 must
-// not begin before all slices of block 7 are acked.
+// sliceJudge compares a flow of large blocks with the reference. It judges the slices that a
+// side sends, in the order of its round, and its acks of the slices that came. For example:
+// block 8 must not begin before all slices of block 7 are acked.
 //
 //	near side   sends the slices of one block until they are acked. Before each
 //	            slice, its reference reads as many of the acks that passed as make

@@ -6,10 +6,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// trusted returns a divergence of s, but where it rests on what its peer sent and the
-// peer, at the tap, is shown to have been wrong: what is wrong may be anything that
-// s answers.
-func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machine.Divergence {
+// trusted returns a divergence of s, or nil where the peer explains it. A divergence can rest
+// on what the peer sent. If the peer is at the tap and was shown to be wrong, what it sent is
+// open.
+func (j *Judge) trusted(s, peer *judged, p *observed, v *machine.Divergence) *machine.Divergence {
 	if v == nil || !v.RestsOn.Peer() {
 		return v
 	}
@@ -25,12 +25,11 @@ func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machi
 	return v
 }
 
-// doubtful reports whether a side that all of what passes reaches is known to have
-// gone wrong.
+// doubtful reports whether a side that reads all that passes is known to be wrong.
 func (s *judged) doubtful() bool { return s.opinion.Divergence != nil && s.ordered }
 
-// withdraw takes back what was found of a side where it rests on what the other
-// sent before, and that was shown later to be wrong.
+// withdraw takes back the divergence of a side that rests on what the other side sent, if that
+// side was shown to be wrong before.
 func (j *Judge) withdraw() {
 	for i := range j.sides {
 		s, peer := &j.sides[i], &j.sides[1-i]
@@ -42,9 +41,9 @@ func (j *Judge) withdraw() {
 	}
 }
 
-// mistold looks for what a message of its peer's names and a side at the tap has
-// not sent, as far as can be seen.
-func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
+// mistold looks for a message that a message of the peer names. A side at the tap seems not to
+// have sent it, but may have sent it under a wrong type or number.
+func (j *Judge) mistold(s *judged, p *observed) *machine.Divergence {
 	c, m := j.config.Senders[s.side].Codec, p.m
 	switch {
 	case m.Type == wire.Notify && !m.Bare && m.Last == s.notes.next:
