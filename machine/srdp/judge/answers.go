@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// arrives takes a data packet that passed the tap towards s.
+// arrives records a data packet that passed the tap towards s.
 func (s *judged) arrives(a arrival) {
 	s.places++
 	a.place = s.places
@@ -24,7 +24,7 @@ func (s *judged) arrives(a arrival) {
 	s.asked = append(s.asked, a)
 }
 
-// acknowledges takes an acknowledgement that s sent.
+// acknowledges judges an acknowledgement that s sent.
 func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
 	id, of := pk.ID, srdp.Pair{}
 	if s.proxied {
@@ -32,7 +32,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	}
 	if !s.strict(pk.Source) {
 		s.opinion.Undecided++
-		// Who numbers its own packets wrongly is no witness of what was sent.
+		// A peer that numbers its own packets wrongly does not prove what was sent.
 		if l := peer.known(of); l != nil && !s.stream && peer.opinion.Divergence == nil && l.never(id) {
 			v := machine.Diverge(d, AckUnsent, machine.RestsOnBoth,
 				machine.Differ("srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id),
@@ -41,7 +41,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 			case !peer.near:
 				return v
 			case s.odd == nil:
-				// The peer is at the tap and may itself have had a wrong id, once.
+				// The peer is at the tap, and may itself have sent a wrong id, once.
 				s.odd, s.oddID = v, id
 			case s.oddID != id:
 				return s.odd
@@ -72,8 +72,8 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	return nil
 }
 
-// misspelt judges what is no packet: the acknowledgement that is due, but for the
-// mark in its id, or with the id in the other byte order.
+// misspelt judges bytes that are no packet. They may be the acknowledgement that is due, but
+// without the mark in its id, or with its id in the other byte order.
 func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Divergence {
 	if len(s.asked) == 0 || len(d.Bytes) < 3 || d.Bytes[0] != p.AckCommand || p.AckCommand == p.DataCommand {
 		return nil
@@ -99,18 +99,18 @@ func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Diverge
 			fmt.Sprintf("%#02x %#02x", d.Bytes[1], d.Bytes[2])), because, a.ref)
 }
 
-// mangled is the last datagram of a side at the tap that is no packet and has the
-// length of an acknowledgement.
+// mangled is the last datagram of a side at the tap that is no packet and has the length of an
+// acknowledgement.
 type mangled struct {
 	ref   machine.Ref
 	at    machine.Instant
 	bytes [3]byte
 	id    uint16 // with its mark
-	// answers: it has the command of acknowledgements.
+	// answers is set where it has the command of acknowledgements.
 	answers bool
 }
 
-// mangles keeps one.
+// mangles keeps a datagram of that length.
 func (s *judged) mangles(p *wire.Profile, d *machine.Datagram) {
 	if s.near && len(d.Bytes) == p.AckLen() && d.Length == len(d.Bytes) && p.AckCommand != p.DataCommand {
 		s.mangle = mangled{ref: d.Ref, at: d.At}
@@ -122,8 +122,9 @@ func (s *judged) mangles(p *wire.Profile, d *machine.Datagram) {
 	}
 }
 
-// spoilt gives, for an acknowledgement that is missing, what was sent in its place
-// and is none: it has the command, or the id.
+// spoilt returns the divergence of a datagram that was sent in the place of a missing
+// acknowledgement. It is no packet, but has the command of acknowledgements, or the id.
+// Nothing else acknowledges the arrival, and the capture may lack what does.
 func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
 	m := &s.mangle
 	if m.ref <= a.ref || !m.answers && m.id != a.id|wire.AckMark {
@@ -143,7 +144,7 @@ func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
 	return v
 }
 
-// contradicts formats that the command and the mark in the id say different things.
+// contradicts returns the divergence of a packet whose command and mark say different things.
 func (s *judged) contradicts(p *wire.Profile, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
 	want, what := p.DataCommand, "data"
 	if pk.Ack {
@@ -154,7 +155,7 @@ func (s *judged) contradicts(p *wire.Profile, d *machine.Datagram, pk *wire.Pack
 		fmt.Sprintf("by the top bit of its id the packet is %s, by its command it is not", what), s.last)
 }
 
-// overdue looks for a copy that s ought to have acknowledged long ago.
+// overdue looks for a copy that s should have acknowledged long ago.
 func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
 	if len(s.asked) == 0 {
 		return nil
@@ -168,7 +169,7 @@ func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
 		fmt.Sprintf("packet %d came %.0f ms ago and was not acknowledged", a.id, machine.Milliseconds(d.At.Sub(a.at))), a.ref)
 }
 
-// acked takes an acknowledgement that passed the tap towards s.
+// acked records an acknowledgement that passed the tap towards s.
 func (s *judged) acked(d *machine.Datagram, pk *wire.Packet) {
 	s.places++
 	of := srdp.Pair{}
