@@ -66,7 +66,8 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 		return err
 	}
 	defer in.Close()
-	out, err := reader.NewSave(a, "", to, reader.OriginOf(in.In)) // what cannot be written is refused before the search
+	// A file that cannot be written is refused before the search.
+	out, err := reader.NewSave(a, "", to, reader.OriginOf(in.In))
 	if err != nil {
 		return err
 	}
@@ -115,8 +116,8 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 	return nil
 }
 
-// tellTrials has a line on a terminal's standard error say how far a long reduction
-// is. It gives what wipes the line.
+// tellTrials prints on a terminal's standard error how far a long reduction is. It returns the
+// function that wipes the line.
 func tellTrials(a *app.App, rule *rewrite.Rule) (wipe func()) {
 	if a.Flags.Quiet || !app.IsTerminal(a.Err) {
 		return func() {}
