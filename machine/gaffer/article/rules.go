@@ -40,9 +40,9 @@ var SliceOrder = &machine.Rule{
 	Summary: "a slice was sent that is not the next one of the round",
 	Explain: `The sender goes round the slices of a block. It passes over those that are acked, and over those that were sent less than 100 ms ago. Here it sent another slice than that. For example, slices 0 to 3 left, slice 4 is not acked and due, and slice 6 leaves.
 
-The tap stands at the side. Acks that passed the tap may have been read or not: the reference tries both. Where the block had begun before the capture, acks of before may explain a jump, and that is left open. A capture that lacks a slice or an ack shows the same.
+The tap stands at the side. Acks that passed the tap may have been read or not: the reference tries both. Where the block had begun before the capture, older acks may explain a jump, and that is left open. A capture that lacks a slice or an ack shows the same.
 
-Keep the place in the round from one call to the next, as the article's send_slices does, and step it by one for each slice. Mark a slice as acked only when an ack names it.`,
+Keep the place in the round from one call to the next, as the article does, and step it by one for each slice. Mark a slice as acked only when an ack names it.`,
 }
 
 // SliceResentEarly is the rule "slice-resent-early".
@@ -53,7 +53,7 @@ var SliceResentEarly = &machine.Rule{
 
 The tap stands at the side, so its times are those of the sender. 20 ms are allowed for its clock.
 
-Store the time of each slice when it is sent, and compare before you send it again. The sample program of the series does not wait: "--behaviour gaffer@article-sample" holds a side against that.`,
+Store the time of each slice when it is sent, and compare before you send it again. The sample program of the series does not wait: "--behaviour gaffer@article-sample" compares a side with that.`,
 }
 
 // BlockOrder is the rule "block-order".
@@ -86,7 +86,7 @@ var AckEmpty = &machine.Rule{
 
 The ack contradicts itself, in any capture and at any tap.
 
-Enter the slice first and then build the ack. Check the order of the bits: slice 0 is the lowest bit of the first byte.`,
+Enter the slice first and then build the ack. Check the order of the bits: that of slice 0 comes first.`,
 }
 
 // AckEarly is the rule "ack-early".
@@ -106,7 +106,7 @@ var AckUnasked = &machine.Rule{
 	Summary: "an ack of slices was sent although no slice had come",
 	Explain: `An ack answers slices: after one ack, the next leaves only when another slice has come. Here none passed the tap in between. For example, block 4 was acked whole in frame 50, and frame 60 acks it again although nothing of it was sent since.
 
-The tap stands at the side. Slices that lie unread in its socket count as come from whenever they passed. A capture that lacks a slice shows the same.
+The tap stands at the side. A slice counts from the moment it passed the tap, even if it may not have been read yet. A capture that lacks a slice shows the same.
 
 Clear the flag that asks for an ack when the ack is sent, and set it only where a slice is read.`,
 }
@@ -137,7 +137,7 @@ Compare the length of the packet with its header against the size of a fragment,
 var FragmentNeedless = &machine.Rule{
 	ID: "fragment-needless", Severity: machine.Warn,
 	Summary: "a packet travels as one single fragment",
-	Explain: `A packet that fits into one fragment travels whole. Here it has the header of a fragment, with a count of 1. For example, a packet of 600 bytes leaves as "fragment 0 of 1". That costs the bytes of the header, and some receivers hold a count below 2 for an error and drop it.
+	Explain: `A packet that fits into one fragment travels whole. Here it has the header of a fragment, with a count of 1. For example, a packet of 600 bytes leaves as "fragment 0 of 1". That costs the bytes of the header, and the receiver a place for reassembly.
 
 The packet itself shows it, in any capture and at any tap.
 
@@ -214,7 +214,7 @@ Check each step against the state of the connection before you answer.`,
 var ConnectEarly = &machine.Rule{
 	ID: "connect-early", Severity: machine.Warn,
 	Summary: "a packet of the handshake was repeated too soon",
-	Explain: `Requests, challenges and responses are repeated every 100 ms, and a client's keep-alives every second. Here the next one came sooner. For example, requests leave at 0, 16 and 33 ms, one in each frame. Repeats that are too fast look like an attack to servers that limit them.
+	Explain: `Requests, challenges and responses are repeated every 100 ms, and a client's keep-alives every second. Here the next one came sooner. For example, requests leave at 0, 16 and 33 ms, one in each frame. The extra packets cost bandwidth, and no answer can have come back in between.
 
 The tap stands at the side, so its times are those of the sender. A tenth of the time, or 20 ms if that is more, is allowed for its clock.
 

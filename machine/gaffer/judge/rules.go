@@ -146,7 +146,7 @@ Compute the count once, by (length + size - 1) / size, and use it for all fragme
 var Unreadable = &machine.Rule{
 	ID: "unreadable", Severity: machine.Error,
 	Summary: "a datagram that cannot be read took the place of a packet",
-	Explain: `A datagram of this side is no packet of the profile, and the packet behind it leaves out just one number. For example, packet 17 passes, then a datagram that nobody can read, then packet 19. So the datagram was meant as packet 18, and the peer drops it. For slices, what is left out is a slice of the round.
+	Explain: `A datagram of this side is no packet of the profile, and the packet behind it leaves out just one number. For example, packet 17 passes, then a datagram that cannot be read, then packet 19. So the datagram was meant as packet 18, and the peer drops it. For slices, what is left out is a slice of the round.
 
 Another program may share the port, so a datagram that cannot be read is no divergence by itself. The tap stands at the side. A capture that lacks packet 18 shows the same if something else sent the datagram.
 

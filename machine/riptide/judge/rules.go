@@ -38,7 +38,7 @@ Send the Ack in the handler of the message, before anything else can return from
 var AckUnasked = &machine.Rule{
 	ID: "ack-unasked", Severity: machine.Error,
 	Summary: "an Ack answers no message that waits for an answer",
-	Explain: `Each copy of a reliable message is answered by one Ack, and by no more. Here an Ack answers a message that did not pass the tap, or whose copies were all answered before. For example, message 30 passes once, and two Acks answer it. From such Acks the peer draws wrong round trip times.
+	Explain: `Each copy of a reliable message is answered by one Ack, and by no more. Here an Ack answers a message that did not pass the tap, or whose copies were all answered before. For example, message 30 passes once, and two Acks answer it. A second Ack only costs bandwidth. An Ack of a message that never arrived loses that message: its sender does not send it again.
 
 The tap stands at the side, or the connection runs over TCP. A capture that lacks a copy of the message shows the same. If the peer is shown to have sent a message under a wrong type or number, the divergence is the peer's.
 
@@ -82,7 +82,7 @@ Take an id only if it is newer than all before. Check the order of the bits: bit
 var Sequence = &machine.Rule{
 	ID: "sequence", Severity: machine.Error,
 	Summary: "a message has another sequence id than the one that is due",
-	Explain: `A side numbers its reliable messages one by one, and its notify messages as well, each kind with its own counter. Here another number came. For example, reliable message 15 follows 13. The receiver waits for nothing, but its Acks have a bit less for what comes behind. In Pytide 2.0.0 each reliable message has id 1, and another id breaks the rule.
+	Explain: `A side numbers its reliable messages one by one, and its notify messages as well, each kind with its own counter. Here another number came. For example, reliable message 15 follows 13. The receiver takes 14 for lost, and the bits of its Acks cover one message less. In Pytide 2.0.0 each reliable message has id 1, and another id breaks the rule.
 
 The tap stands at the side, or the connection runs over TCP. Where the number lies ahead, a capture that lacks those between shows the same. A reliable message that lies behind may be a copy of one that the capture lacks. A notify message is never sent again, so one that lies behind is certain. So is a message that is a copy of another one but for its id.
 
@@ -159,7 +159,7 @@ Check the table of types of the release. Dialects number the types differently: 
 var WrongRole = &machine.Rule{
 	ID: "role", Severity: machine.Error,
 	Summary: "a side sent a message that only its peer sends",
-	Explain: `ClientConnected, ClientDisconnected and Reject are the server's. A heartbeat with an RTT is the client's, and one without is the server's answer. Here a side sends what belongs to the other role. For example, the client of the connection sends ClientConnected. Its peer drops the message, or ends the connection.
+	Explain: `ClientConnected, ClientDisconnected and Reject are the server's. In most dialects a heartbeat with an RTT is the client's, and one without is the server's answer. Here a side sends what belongs to the other role. For example, the client of the connection sends ClientConnected. Its peer drops the message, or ends the connection.
 
 The tap stands at the side, and the capture has the connection's beginning, so who is the client is known.
 
@@ -174,5 +174,5 @@ var Unreadable = &machine.Rule{
 
 The tap stands at the side, so the network did not damage it. No packet that the capture lacks explains it. Over TCP this holds only for a stream whose beginning is in the capture.
 
-The report names the field, what was expected there and what stands there. A field of the wrong width shifts all that follows. Two ends of different releases show this as well: "ackscope flows" names the dialect of each side.`,
+The report names the field, what was expected there and what stands there. A field of the wrong width shifts all that follows. Two ends of different releases show this as well: "ackscope flows --json" says what tells the dialect.`,
 }

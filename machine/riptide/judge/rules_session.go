@@ -61,7 +61,7 @@ Check the interval, and that one timer only sends heartbeats. If the application
 var HeartbeatAnswer = &machine.Rule{
 	ID: "heartbeat-answer", Severity: machine.Error,
 	Summary: "a heartbeat was not answered, or an answer has no heartbeat",
-	Explain: `A server answers each heartbeat at once, with the id of that heartbeat. Here a heartbeat has had no answer for more than a second, or an answer has an id that nobody asked with. For example, heartbeat 7 is answered with id 8. The client measures no round trip time, and gives the connection up after 5 seconds without an answer.
+	Explain: `A server answers each heartbeat at once, with the id of that heartbeat. Here a heartbeat has had no answer for more than a second, or an answer has an id that no heartbeat had. For example, heartbeat 7 is answered with id 8. The client measures no round trip time, and gives the connection up after 5 seconds without an answer.
 
 The tap stands at the server, or the connection runs over TCP. Heartbeats that came before the server knew its client need no answer. A capture that lacks the heartbeat, or the answer, shows the same.
 

@@ -50,7 +50,7 @@ var AckMark = &machine.Rule{
 
 The tap stands at the side. If all other bytes are those of the acknowledgement that is due, the datagram itself shows the fault. Otherwise it has only the command or the id of an acknowledgement, and no other acknowledgement left. In that case a capture that lacks the right one shows the same.
 
-Set the top bit after the id was put into its byte order: it is in the first byte of the field in the direct form.`,
+Add the mark to the number, id | 0x8000, and then write it in the byte order of the profile: the high byte first, unless the profile says otherwise.`,
 }
 
 // WrongCommand is the rule "command".
