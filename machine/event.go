@@ -63,8 +63,8 @@ type Rule struct {
 	// has these figures. It names them with their units: "61 packets, the longest
 	// wait 840 ms". nil where the summary says it all.
 	Say func(count uint64, figures [3]float64) string
-	// Absence is set by rules that conclude from what did not pass the tap: where the
-	// capture is known to have dropped packets, they tell what is possible at most.
+	// Absence is set by rules of findings that conclude from what did not pass the tap.
+	// Where the capture is known to lack packets, such a finding is possible at most.
 	Absence bool
 	// Resend is set by rules that tell why something was sent again: the cause, in
 	// a word or two with hyphens. Each occurrence is one packet or message.

@@ -90,8 +90,8 @@ func Differ(field string, expected, got any) Mismatch {
 }
 
 // Diverge returns the divergence of a datagram that the reference would not have
-// sent. rests is what the reason for it rests on. frames are those that it follows
-// from, in any order; 0 is none.
+// sent, with what its reason rests on. It follows from the given frames, which can
+// be in any order; 0 stands for none.
 func Diverge(
 	d *Datagram, rule *Rule, rests RestsOn, m Mismatch, because string, frames ...Ref,
 ) *Divergence {

@@ -110,7 +110,7 @@ func (a *App) ExplainedRules() (all []ExplainedRule) {
 	return all
 }
 
-// RuleNames lists the rules of findings.
+// RuleNames returns the IDs of the rules of findings.
 func (a *App) RuleNames() (ids []string) {
 	for _, r := range a.Rules() {
 		ids = append(ids, r.ID)
@@ -118,7 +118,7 @@ func (a *App) RuleNames() (ids []string) {
 	return ids
 }
 
-// ExplainedNames lists the rules of findings and divergences, each name once.
+// ExplainedNames returns the IDs of the rules of findings and divergences, each once.
 func (a *App) ExplainedNames() (ids []string) {
 	for _, r := range a.ExplainedRules() {
 		if !slices.Contains(ids, r.ID) {
@@ -128,7 +128,7 @@ func (a *App) ExplainedNames() (ids []string) {
 	return ids
 }
 
-// UnknownRule says which of the known rules was likely meant.
+// UnknownRule returns an error that suggests the nearest of the known rules.
 func (a *App) UnknownRule(id string, known []string) error {
 	if near := filter.Nearest(id, known); near != "" {
 		return fmt.Errorf("no rule %q; did you mean %s?", id, near)

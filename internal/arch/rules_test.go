@@ -51,8 +51,8 @@ func TestDivergenceRulesAreListed(t *testing.T) {
 	}
 }
 
-// TestDivergencesAreWhole fails where a judge makes a divergence without saying which
-// rule it breaks and what its reason rests on, or by the rule of a finding.
+// TestDivergencesAreWhole fails where a judge makes a divergence without its rule, or without
+// what its reason rests on. It also fails where the rule is that of a finding.
 func TestDivergencesAreWhole(t *testing.T) {
 	made := 0
 	for _, j := range judges {
@@ -208,8 +208,8 @@ func partDivergences(set *token.FileSet, file *ast.File) (made int, faults []str
 	return made, faults
 }
 
-// choices finds where a file chooses by the name of a rule: a switch over a rule or its
-// ID, a comparison of its ID with a text, or a table by rules.
+// choices finds where a file chooses by the name of a rule. That is a switch over a rule or
+// its ID, a comparison of its ID with a text, or a table by rules.
 func choices(file *ast.File) (found []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -106,7 +106,7 @@ func explainedRules(t *testing.T, kind string, least int) (rules []explained) {
 	return rules
 }
 
-// TestFindings: docs/findings.md is what `ackscope explain` says of every rule of a finding.
+// TestFindings: docs/findings.md is the output of `ackscope explain` for every rule of a finding.
 func TestFindings(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the rules themselves. -->\n\n# Findings\n\n" +
@@ -123,7 +123,7 @@ func TestFindings(t *testing.T) {
 	same(t, "docs/findings.md", trimLines(page.String()))
 }
 
-// TestDivergences: docs/divergences.md is what `ackscope explain` says of every rule of a
+// TestDivergences: docs/divergences.md is the output of `ackscope explain` for every rule of a
 // divergence.
 func TestDivergences(t *testing.T) {
 	var page strings.Builder
@@ -143,7 +143,7 @@ func TestDivergences(t *testing.T) {
 	same(t, "docs/divergences.md", trimLines(page.String()))
 }
 
-// same compares a file of the repository with what it should be, or writes it.
+// same compares a file of the repository with what it should contain, or writes it.
 func same(t *testing.T, name, is string) {
 	t.Helper()
 	file := filepath.Join(testenv.Module(t), name)
