@@ -358,7 +358,7 @@ func saltDiffers(
 	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, field string, want, got uint64, because string,
 	frames ...machine.Ref,
 ) *machine.Divergence {
-	m := machine.Differ(field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got))
+	m := machine.Differ(field, machine.Hex(want, 16), machine.Hex(got, 16))
 	return diverges(d, rule, rests, m, because, frames...)
 }
 

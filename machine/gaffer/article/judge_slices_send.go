@@ -199,8 +199,8 @@ func (n *sliceSender) inPlace(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	u := n.unread[0]
 	got := fmt.Sprintf("no packet: % x", u.B)
 	return &machine.Divergence{
-		Ref: u.Ref, At: u.At, Rule: judge.Unreadable, RestsOn: machine.RestsOnBoth, Field: "gaffer.slice.id",
-		Expected: fmt.Sprint(first), Got: got,
+		Ref: u.Ref, At: u.At, Rule: judge.Unreadable, RestsOn: machine.RestsOnBoth,
+		Mismatch:  machine.Differ("gaffer.slice.id", first, got),
 		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just slice %d", first),
 		Frames:    gaffer.Refs(s.blocks.ref, d.Ref),
 		Reference: fmt.Sprintf("slice %d of block %d is next", first, p.Chunk), Captured: got,

@@ -216,7 +216,7 @@ func (t *sliceTaker) miscounted(peer *sliceSide, d *machine.Datagram, c sliceCla
 	want.count = b.count
 	v := ackDiffers(d, SliceCount, machine.RestsOnPeer, want, c,
 		fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, b.count), b.ref)
-	v.Field, v.Expected, v.Got = "gaffer.slice.count", fmt.Sprint(b.count), fmt.Sprint(c.count)
+	v.Mismatch = machine.Differ("gaffer.slice.count", b.count, c.count)
 	return v
 }
 
@@ -312,7 +312,7 @@ func ackDiffers(
 	m := machine.Differ("gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count))
 	v := diverges(d, rule, rests, m, because, frames...)
 	if want.chunk != got.chunk {
-		v.Field, v.Expected, v.Got = "gaffer.slice.chunk", fmt.Sprint(want.chunk), fmt.Sprint(got.chunk)
+		v.Mismatch = machine.Differ("gaffer.slice.chunk", want.chunk, got.chunk)
 	}
 	v.Reference = fmt.Sprintf("block %d: %s", want.chunk, want.came.draw(want.count))
 	v.Captured = fmt.Sprintf("block %d: %s", got.chunk, got.came.draw(got.count))

@@ -91,9 +91,8 @@ func (n *NearSide) diverge2(
 	rule *machine.Rule, rests machine.RestsOn, because string, frames []machine.Ref,
 ) *machine.Divergence {
 	r := n.base.Rules
-	field, expected, found := fieldsOf(r, want, got)
 	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Field: field, Expected: expected, Got: found,
+		Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Mismatch: mismatchOf(r, want, got),
 		Because: because, Frames: frames, Reference: picture(r, want), Captured: picture(r, got),
 	}
 }

@@ -50,11 +50,10 @@ func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket)
 			want.Named &= 1<<uint(want.Width) - 1
 		}
 	}
-	field, expected, got := fieldsOf(r, want, c)
 	n.doubts = machine.KeepNewest(n.doubts,
 		doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
 			Ref: d.Ref, At: d.At, Rule: AckOmitted, RestsOn: machine.RestsOnBoth,
-			Field: field, Expected: expected, Got: got,
+			Mismatch: mismatchOf(r, want, c),
 			Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header "+
 				"names it without another copy of it", p.sequence),
 			Frames: gaffer.Refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),

@@ -78,9 +78,8 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	var diverge farDiverge = func(
 		want gaffer.Claims, rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
 	) *machine.Divergence {
-		field, expected, got := fieldsOf(r, want, c)
 		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Field: field, Expected: expected, Got: got,
+			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Mismatch: mismatchOf(r, want, c),
 			Because: because, Frames: gaffer.Refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
 		}
 	}
@@ -94,7 +93,7 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 			v := diverge(old.claims, SequenceReuse, machine.RestsOnOwn,
 				fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", h.Sequence),
 				old.ref)
-			v.Field, v.Expected, v.Got = "gaffer.sequence", "another number", fmt.Sprint(h.Sequence)
+			v.Mismatch = machine.Differ("gaffer.sequence", "another number", h.Sequence)
 			return v
 		}
 		return nil // a copy by the network
@@ -144,7 +143,7 @@ func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergenc
 	}
 	return &machine.Divergence{
 		Ref: d.Ref, At: d.At, Rule: Fragments, RestsOn: machine.RestsOnOwn,
-		Field: "gaffer.payload.length", Expected: fmt.Sprint(was), Got: fmt.Sprint(p.PayloadLen),
+		Mismatch:  machine.Differ("gaffer.payload.length", was, p.PayloadLen),
 		Because:   "all fragments but the last of a packet are of one size: it says where in the packet each belongs",
 		Frames:    gaffer.Refs(ref),
 		Reference: fmt.Sprintf("fragments of %d bytes", was),

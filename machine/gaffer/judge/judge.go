@@ -244,8 +244,8 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 		rule *machine.Rule, rests machine.RestsOn, field string, expected, got any, because string,
 	) *machine.Divergence {
 		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Field: field,
-			Expected: fmt.Sprint(expected), Got: fmt.Sprint(got), Because: because, Frames: gaffer.Refs(f.ref),
+			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests,
+			Mismatch: machine.Differ(field, expected, got), Because: because, Frames: gaffer.Refs(f.ref),
 			Reference: fmt.Sprintf("next sequence %d", due), Captured: fmt.Sprintf("sequence %d", p.Sequence),
 		}
 	}
@@ -309,13 +309,13 @@ func stepsTo(ahead int) machine.RestsOn {
 	return machine.RestsOnOwn
 }
 
-// fieldsOf formats the first field in which the acks of two headers differ.
-func fieldsOf(r *gaffer.Rules, want, got gaffer.Claims) (field, expected, found string) {
+// mismatchOf returns the first field in which the acks of two headers differ.
+func mismatchOf(r *gaffer.Rules, want, got gaffer.Claims) machine.Mismatch {
 	if want.Newest != got.Newest {
-		return "gaffer.ack", fmt.Sprint(want.Newest), fmt.Sprint(got.Newest)
+		return machine.Differ("gaffer.ack", want.Newest, got.Newest)
 	}
 	digits := r.AckBits / 4
-	return "gaffer.ack_bits", fmt.Sprintf("0x%0*x", digits, bitsOf(r, want)), fmt.Sprintf("0x%0*x", digits, bitsOf(r, got))
+	return machine.Differ("gaffer.ack_bits", machine.Hex(bitsOf(r, want), digits), machine.Hex(bitsOf(r, got), digits))
 }
 
 // bitsOf returns ack_bits as a header has them.

@@ -85,8 +85,8 @@ func (j *messageJudge) take() {
 		if b == nil || !j.near[a.Side] || j.broken[a.Side] != nil {
 			continue
 		}
-		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: b.rule, RestsOn: b.rests, Field: "gaffer.message.id",
-			Expected: b.expected, Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
+		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: b.rule, RestsOn: b.rests,
+			Mismatch: machine.Differ("gaffer.message.id", b.expected, ""), Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
 		if a.Rule.Say != nil {
 			v.Got = a.Rule.Say(1, a.Figures)
 		}

@@ -66,8 +66,8 @@ func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machi
 		what = fmt.Sprintf("fragment %d of packet %d", s.frag.next, s.Sent.top)
 	}
 	return &machine.Divergence{
-		Ref: u.Ref, At: u.At, Rule: Unreadable, RestsOn: machine.RestsOnAbsence, Field: "gaffer.sequence", Expected: what,
-		Got:       fmt.Sprintf("no packet: % x", u.B),
+		Ref: u.Ref, At: u.At, Rule: Unreadable, RestsOn: machine.RestsOnAbsence,
+		Mismatch:  machine.Differ("gaffer.sequence", what, fmt.Sprintf("no packet: % x", u.B)),
 		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what),
 		Frames:    gaffer.Refs(s.frag.ref, d.Ref),
 		Reference: what + " is next", Captured: fmt.Sprintf("no packet: % x", u.B),

@@ -140,7 +140,8 @@ func (s *judged) consistent(p *observed) *machine.Divergence {
 	}
 	want := m.AckBits | 1<<(behind-1)
 	return s.diverge(p, difference{
-		AckWrong, machine.RestsOnOwn, "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+		AckWrong, machine.RestsOnOwn, "riptide.ack_bits", machine.Hex(uint64(want), 4),
+		machine.Hex(uint64(m.AckBits), 4),
 		fmt.Sprintf("the Ack answers message %d and does not name it", m.Cause),
 	})
 }
@@ -302,9 +303,9 @@ func (s *judged) ackDiffers(p *observed, x *judgedArrival, holds *riptide.Receiv
 // expects writes into a divergence how an Ack differs from what a receiver holds.
 func expects(v *machine.Divergence, holds *riptide.Receiver, m *wire.Message) {
 	last, bits := holds.Ack()
-	v.Field, v.Expected, v.Got = "riptide.ack_bits", fmt.Sprintf("%#04x", bits), fmt.Sprintf("%#04x", m.AckBits)
+	v.Mismatch = machine.Differ("riptide.ack_bits", machine.Hex(uint64(bits), 4), machine.Hex(uint64(m.AckBits), 4))
 	if last != m.Last {
-		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
+		v.Mismatch = machine.Differ("riptide.last", last, m.Last)
 	}
 	v.Reference, v.Captured = "received "+window(last, uint64(bits), riptide.WindowAcks), "received "+
 		window(m.Last, uint64(m.AckBits), riptide.WindowAcks)

@@ -101,7 +101,8 @@ func (s *judged) snapshot(p *observed) *machine.Divergence {
 	}
 	differs := func(e *farAck, want uint16) *machine.Divergence {
 		return s.diverge(p, difference{
-			AckForgotten, machine.RestsOnOwn, "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+			AckForgotten, machine.RestsOnOwn, "riptide.ack_bits", machine.Hex(uint64(want), 4),
+			machine.Hex(uint64(m.AckBits), 4),
 			"it has not all that another Ack has, nor the other all that it has: what is received stays received",
 		}, e.ref)
 	}
@@ -206,7 +207,7 @@ func (s *judged) notesSnapshot(p *observed) *machine.Divergence {
 			if !follows(e, &own) {
 				return s.diverge(p, difference{
 					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header before it says",
-					fmt.Sprintf("%#02x", m.AckBits),
+					machine.Hex(uint64(m.AckBits), 2),
 					fmt.Sprintf("notify message %d, sent before, says otherwise of what both speak of", e.sequence),
 				}, e.ref)
 			}
@@ -218,7 +219,7 @@ func (s *judged) notesSnapshot(p *observed) *machine.Divergence {
 			if !follows(&own, e) {
 				return s.diverge(p, difference{
 					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header after it says",
-					fmt.Sprintf("%#02x", m.AckBits),
+					machine.Hex(uint64(m.AckBits), 2),
 					fmt.Sprintf("notify message %d, sent later, says otherwise of what both speak of", e.sequence),
 				}, e.ref)
 			}

@@ -144,11 +144,11 @@ func (s *judged) matchNotify(p *observed) *machine.Divergence {
 	}
 	last, bits := want.Header()
 	v := s.diverge(p, difference{
-		NotifyAck, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("%#02x", bits), fmt.Sprintf("%#02x", m.AckBits),
+		NotifyAck, machine.RestsOnBoth, "riptide.ack_bits", machine.Hex(uint64(bits), 2), machine.Hex(uint64(m.AckBits), 2),
 		"no part of what passed the tap towards the side leads to this header",
 	}, frames...)
 	if last != m.Last {
-		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
+		v.Mismatch = machine.Differ("riptide.last", last, m.Last)
 	}
 	v.Reference, v.Captured = "received "+window(last, uint64(bits), 8), "received "+window(m.Last, uint64(m.AckBits), 8)
 	return v

@@ -131,12 +131,12 @@ func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
 		return nil
 	}
 	v := machine.Diverge(d, AckMark, machine.RestsOnBoth,
-		machine.Differ("srdp.packet_id", fmt.Sprintf("%#04x", a.id|wire.AckMark), fmt.Sprintf("%#04x", m.id)),
+		machine.Differ("srdp.packet_id", machine.Hex(uint64(a.id|wire.AckMark), 4), machine.Hex(uint64(m.id), 4)),
 		fmt.Sprintf(
 			"it is no packet, and nothing else acknowledges packet %d, which came before others that are acknowledged", a.id),
 		a.ref, d.Ref)
 	if !m.answers {
-		v.Field, v.Expected, v.Got = "srdp.command", "that of acknowledgements", fmt.Sprintf("%#02x", m.bytes[0])
+		v.Mismatch = machine.Differ("srdp.command", "that of acknowledgements", machine.Hex(uint64(m.bytes[0]), 2))
 	}
 	v.Ref, v.At = m.ref, m.at
 	v.Captured = fmt.Sprintf("no packet: % x", m.bytes)
@@ -151,7 +151,7 @@ func (s *judged) contradicts(p *wire.Profile, d *machine.Datagram, pk *wire.Pack
 		want, what = p.AckCommand, "an acknowledgement"
 	}
 	return machine.Diverge(d, WrongCommand, machine.RestsOnOwn,
-		machine.Differ("srdp.command", fmt.Sprintf("%#02x", want), fmt.Sprintf("%#02x", pk.Command)),
+		machine.Differ("srdp.command", machine.Hex(uint64(want), 2), machine.Hex(uint64(pk.Command), 2)),
 		fmt.Sprintf("by the top bit of its id the packet is %s, by its command it is not", what), s.last)
 }
 
