@@ -230,7 +230,7 @@ type Protocol struct {
 	// Fields lists every field that Dissect may add, except those of user
 	// schemas.
 	Fields []*FieldSpec
-	// Rules lists every rule that the tracker may report.
+	// Rules lists every rule whose finding the tracker may report.
 	Rules []*machine.Rule
 	// Profiles lists the built-in profiles.
 	Profiles []Profile
@@ -298,9 +298,9 @@ type Protocol struct {
 	// NewJudge returns a judge of a flow, with references of the named
 	// behaviours, one for each side. c.Facts must come from an earlier run.
 	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)
-	// RestsOnAbsence reports whether a divergence that a Judge found rests on a
-	// packet that did not pass the tap: a capture that lacks it shows the same.
-	RestsOnAbsence func(d *machine.Divergence) bool
+	// DivergenceRules lists every rule whose divergence a Judge of the protocol
+	// may find.
+	DivergenceRules []*machine.Rule
 	// NewStage returns the stage on which a flow runs again under other
 	// settings. Its error says why the flow cannot. It is nil when the protocol
 	// has no stage. c.Facts must come from an earlier run.

@@ -32,17 +32,21 @@ func replayObject() *Schema {
 			field("undecided", Uint, "Of them, how many the capture leaves open.", optional),
 			field("undecided_why", Text, "Why.", optional),
 			field("first_frame", Uint,
-				"Where it diverges first. This and what follows, up to captured_state: where it diverges.", optional),
+				"Where it diverges first. This and what follows, up to rests_on: where it diverges.", optional),
 			field("time", Time, "When that frame passed the tap.", optional),
-			field("rule", Text, "Name of the divergence.", optional),
+			field("rule", Text, "Name of the divergence: see divergences.md, or `ackscope explain`.", optional),
 			field("field", Text, "Which field differs.", optional),
 			field("expected", Text, "What the reference would have sent.", optional),
 			field("got", Text, "What was captured.", optional),
 			field("because", Text, "Why the reference would have.", optional),
 			field("frames", Uints, "The earlier frames that it follows from.", optional),
 			field("absence", Bool, "True where a capture that lacks a packet would show the same.", optional),
+			field("certainty", Text, "How surely the capture shows it.", words(certainties...), optional),
 			field("reference_state", Text, "The reference's state there.", optional),
 			field("captured_state", Text, "The side's, as the capture shows it.", optional),
+			field("severity", Text, "How grave the divergence is.", words(severities...), optional),
+			field("rests_on", Texts, "What the reason for it rests on: own (the side's own packets alone), peer (what the "+
+				"peer's packets say), absence (some packet did not pass the tap), or peer and absence.", optional),
 			field("submitted", Uint, "Messages that the application handed over, as inferred."),
 			field("refused", Uint, "Packets that the application refused, as inferred."),
 			duration("tick_ms", "The side's frame time, as inferred.", optional),
@@ -180,10 +184,13 @@ func fieldsObject() *Schema {
 }
 
 func explainObject() *Schema {
-	return object("explain", "A rule that findings can report.",
-		field("rule", Text, "Its name."), field("severity", Text, "How grave it is.", words(severities...)),
+	return object("explain", "A rule that findings or divergences can have.",
+		field("rule", Text, "Its name. Several rules can have one name."),
+		field("severity", Text, "How grave it is.", words(severities...)),
 		field("summary", Text, "What it says, in a line."),
-		field("explain", Text, "What it means, how it is told, what to do about it."))
+		field("explain", Text, "What it means, how it is told, what to do about it."),
+		field("kind", Text, "What it is the rule of.", words("finding", "divergence")),
+		field("protocol", Text, "The protocol that has it; left out for a finding of any protocol.", optional))
 }
 
 func protocolsObject() *Schema {

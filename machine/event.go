@@ -51,8 +51,9 @@ type Event struct {
 	Channel    uint8   // of endpoints: as in Submit; of trackers: in which row Sequence counts, where there are several
 }
 
-// Rule describes one kind of finding; each protocol's descriptor and the
-// analyzer list theirs, and `ackscope explain` prints them.
+// Rule describes one kind of finding, or one kind of divergence. Each protocol's
+// descriptor lists both, the analyzer lists its findings, and `ackscope explain`
+// prints them.
 type Rule struct {
 	ID       string // kebab-case, stable: scripts name it
 	Severity Severity
@@ -62,13 +63,19 @@ type Rule struct {
 	// has these figures. It names them with their units: "61 packets, the longest
 	// wait 840 ms". nil where the summary says it all.
 	Say func(count uint64, figures [3]float64) string
-	// Absence is set by rules that conclude from what did not pass the tap: where the
-	// capture is known to have dropped packets, they tell what is possible at most.
+	// Absence is set by rules of findings that conclude from what did not pass the tap.
+	// Where the capture is known to lack packets, such a finding is possible at most.
 	Absence bool
 	// Resend is set by rules that tell why something was sent again: the cause, in
 	// a word or two with hyphens. Each occurrence is one packet or message.
 	Resend string
+	// CaptureLoss is set by rules that prove that the capture lacks packets. Each
+	// occurrence is one place where some are missing.
+	CaptureLoss bool
 }
+
+// String returns the rule's ID.
+func (r *Rule) String() string { return r.ID }
 
 // Anomaly is one occurrence of a rule, as a tracker saw it. The analyzer
 // collects a flow's anomalies of one rule and side into one finding.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -64,10 +65,9 @@ type Inferred struct {
 type Divergence struct {
 	Ref      Ref
 	At       Instant
-	Rule     string // what was broken: "ack-never-arrived"
-	Field    string // as in the decode tree: "gaffer.ack_bits"
-	Expected string
-	Got      string
+	Rule     *Rule // what was broken, one of the protocol's divergence rules: "ack-never-arrived"
+	RestsOn  RestsOn
+	Mismatch        // the first field in which the packet differs
 	Because  string // in one sentence
 	// Frames is the smallest set of earlier frames from which it follows that the
 	// packet is wrong, oldest first.
@@ -79,19 +79,43 @@ type Divergence struct {
 
 // Mismatch is a field in which a packet differs from the reference's.
 type Mismatch struct {
-	Field         string // as in the decode tree
-	Expected, Got string
+	Field         string // as in the decode tree: "gaffer.ack_bits"
+	Expected, Got string // as text
+	// ExpectedBits and GotBits are the values of a field whose bits matter, such as
+	// ack_bits. Their Width is 0 for other fields.
+	ExpectedBits, GotBits Bits
 }
 
-// Differ returns the mismatch of a field. It formats both values as text.
+// Bits is a value whose single bits matter.
+type Bits struct {
+	Value uint64
+	Width int // in bits, as String writes them: 4 for each digit
+}
+
+// Hex returns a value that String writes with so many hexadecimal digits at least.
+func Hex(value uint64, digits int) Bits {
+	return Bits{Value: value, Width: 4 * max(digits, (bits.Len64(value)+3)/4)}
+}
+
+// String returns the value in hexadecimal: "0x0f".
+func (b Bits) String() string { return fmt.Sprintf("0x%0*x", b.Width/4, b.Value) }
+
+// Differ returns the mismatch of a field. It formats both values as text, and keeps
+// those of type Bits as they are too.
 func Differ(field string, expected, got any) Mismatch {
-	return Mismatch{Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got)}
+	m := Mismatch{Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got)}
+	m.ExpectedBits, _ = expected.(Bits)
+	m.GotBits, _ = got.(Bits)
+	return m
 }
 
 // Diverge returns the divergence of a datagram that the reference would not have
-// sent. frames are those that it follows from, in any order; 0 is none.
-func Diverge(d *Datagram, rule string, m Mismatch, because string, frames ...Ref) *Divergence {
-	v := &Divergence{Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because}
+// sent, with what its reason rests on. It follows from the given frames, which can
+// be in any order; 0 stands for none.
+func Diverge(
+	d *Datagram, rule *Rule, rests RestsOn, m Mismatch, because string, frames ...Ref,
+) *Divergence {
+	v := &Divergence{Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Mismatch: m, Because: because}
 	for _, f := range frames {
 		if f != 0 {
 			v.Frames = append(v.Frames, f)

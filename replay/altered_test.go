@@ -148,7 +148,7 @@ func TestAltered(t *testing.T) {
 				case d == nil && c.name == "3 % lost" && r.Why != "" && strings.Contains(r.Why, "lacks packets"):
 					told++
 				case d == nil:
-				case c.name == "3 % lost" && r.Flow.Protocol.RestsOnAbsence(d):
+				case c.name == "3 % lost" && d.RestsOn.Absence():
 					silent++
 				default:
 					t.Errorf("%s, %s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", filepath.Base(path), c.name, r.Flow.ID,

@@ -12,20 +12,20 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// BaselineSuffix is what a baseline's name adds to its capture's.
+// BaselineSuffix is what a baseline's name adds to the name of its capture.
 const BaselineSuffix = ".replay"
 
 const baselineHead = "# ackscope replay baseline, one line for each flow and side; written by `ackscope replay --update`"
 
-// Identity tells one capture file from another: its size and the SHA-256 of its
-// bytes, as they lie on disk. The zero value is an unknown one.
+// Identity tells one capture file from another: its size and the SHA-256 of its bytes on disk.
+// The zero value is an unknown one.
 type Identity struct {
 	Bytes  int64
 	SHA256 string // 64 hexadecimal digits
 }
 
-// Baseline is what an earlier run found of a capture: text that people read and
-// version control compares.
+// Baseline is what an earlier run found of a capture. It is text that people read and version
+// control compares.
 //
 //	# ackscope replay baseline, …
 //	capture bytes=93104 sha256=9c1185a5…
@@ -35,8 +35,8 @@ type Baseline struct {
 	lines   []line
 }
 
-// line is what a baseline says of one side of one flow: words with a blank
-// between, the last ones as name=value.
+// line is what a baseline says of one side of one flow: words with a blank between, the last
+// ones as name=value.
 type line struct {
 	text                                      string
 	flow, side, address, behaviour, judgement string
@@ -45,12 +45,12 @@ type line struct {
 
 type figure struct{ name, value string }
 
-// BaselineOf returns the baseline of a run. Only expected behaviours enter it.
+// BaselineOf returns the baseline of a run. It has the expected behaviours only.
 func BaselineOf(f *File, capture Identity) *Baseline {
 	b := &Baseline{Capture: capture}
 	for i := range f.Results {
 		if r := &f.Results[i]; r.Expected {
-			l, _ := parseLine(r.line()) // what line writes it reads
+			l, _ := parseLine(r.line()) // parseLine reads whatever line writes
 			b.lines = append(b.lines, l)
 		}
 	}
@@ -65,7 +65,7 @@ func (r *Result) line() string {
 		fmt.Fprintf(&w, " undecided=%d", r.Undecided)
 	}
 	if d := r.Divergence; d != nil {
-		fmt.Fprintf(&w, " frame=%d rule=%s field=%s expected=%s got=%s", d.Ref.Frame(), d.Rule, d.Field,
+		fmt.Fprintf(&w, " frame=%d rule=%s field=%s expected=%s got=%s", d.Ref.Frame(), d.Rule.ID, d.Field,
 			strconv.Quote(d.Expected), strconv.Quote(d.Got))
 	}
 	return w.String()
@@ -103,7 +103,7 @@ func parseLine(text string) (l line, ok bool) {
 	return l, true
 }
 
-// verdictRank orders the verdicts; negative for what is none.
+// verdictRank orders the verdicts; it is negative for another word.
 func verdictRank(word string) int {
 	return slices.Index([]string{"conforms", "consistent", "diverges"}, word)
 }
@@ -117,8 +117,7 @@ func (l *line) figure(name string) string {
 	return ""
 }
 
-// ReadBaseline reads one. Its errors name the line, what was expected and what
-// was found.
+// ReadBaseline reads a baseline. Its errors name the line, what was expected and what was found.
 func ReadBaseline(from io.Reader) (*Baseline, error) {
 	b := &Baseline{}
 	s := bufio.NewScanner(from)
@@ -162,7 +161,7 @@ func (b *Baseline) WriteTo(to io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// find returns the line of the same flow and side.
+// find returns the line of the same flow and side; nil for none.
 func (b *Baseline) find(like *line) *line {
 	for i := range b.lines {
 		if l := &b.lines[i]; l.flow == like.flow && l.side == like.side {
@@ -180,8 +179,7 @@ func (b *Baseline) Behaviour(flow int, side machine.Side) string {
 	return ""
 }
 
-// Changed reports whether the capture is another one than the baseline was
-// written for.
+// Changed reports whether now is the baseline of another capture.
 func (b *Baseline) Changed(now *Baseline) bool {
 	return b.Capture.SHA256 != "" && now.Capture.SHA256 != "" && b.Capture != now.Capture
 }
@@ -191,13 +189,12 @@ type Drift struct {
 	Flow string // "flow 1 a"
 	Says string // "conforms -> diverges; frame 212: ack-never-arrived: …"
 	Was  string // the baseline's line; empty where it has none
-	Is   string // the line of now; empty where the flow is gone
+	Is   string // the present line; empty where the flow is gone
 }
 
-// Drift returns what has changed since. Of a capture that is another one than the
-// baseline was written for, what belongs to the implementation is compared: the
-// behaviours, the verdicts, and the rules and fields that are broken; not the
-// addresses and how many packets there are.
+// Drift returns what has changed since the baseline was written. If it was written for another
+// capture, only what belongs to the implementation is compared: behaviours, verdicts, rules
+// and fields. Addresses and counts are not.
 func (b *Baseline) Drift(now *Baseline) (list []Drift) {
 	another := b.Changed(now)
 	for i := range b.lines {
@@ -219,7 +216,7 @@ func (b *Baseline) Drift(now *Baseline) (list []Drift) {
 
 func (l *line) name() string { return "flow " + l.flow + " " + l.side }
 
-// drift says in words what differs; nothing where nothing does.
+// drift says in words what differs; empty where nothing does.
 func (l *line) drift(is *line, another bool) string {
 	var says []string
 	tell := func(what, was, now string) {

@@ -37,7 +37,7 @@ func replayed(t *testing.T, path string, o replay.Options) *replay.File {
 	return f
 }
 
-// behaviourOf is the word of a capture's README on who wrote it.
+// behaviourOf returns the behaviour that wrote a capture, as the capture's README says.
 func behaviourOf(run string) string {
 	switch {
 	case strings.HasPrefix(run, "article-"):
@@ -52,9 +52,9 @@ func behaviourOf(run string) string {
 	return "reliable@>=1.3"
 }
 
-// TestGafferCaptures: no side of an honest capture diverges from the behaviour
-// that wrote it, and the side at the tap conforms but where its application
-// refused packets or the capture began in its middle.
+// TestGafferCaptures: no side of an honest capture diverges from the behaviour that wrote it. The
+// side at the tap conforms, unless its application refused packets or the capture began in its
+// middle.
 func TestGafferCaptures(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(pcaps, "*.pcap*"))
 	if err != nil {
@@ -125,7 +125,7 @@ func TestStaleEntries(t *testing.T) {
 				continue
 			}
 			seen[r.Behaviour] = r.Verdict()
-			if d := r.Divergence; d != nil && (d.Ref.Frame() != frame || d.Rule != "ack-never-arrived") {
+			if d := r.Divergence; d != nil && (d.Ref.Frame() != frame || d.Rule.ID != "ack-never-arrived") {
 				t.Errorf("%s: %s at frame %d, expected ack-never-arrived at %d", side, d.Rule, d.Ref.Frame(), frame)
 			}
 		}
@@ -161,8 +161,7 @@ func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow
 	return list, s.Flows()[0]
 }
 
-// TestYojimboCaptures: with the keys, what netcode carries is held against the
-// reference too.
+// TestYojimboCaptures: with the keys, what netcode carries is compared with the reference too.
 func TestYojimboCaptures(t *testing.T) {
 	testenv.Grid(t, "a replay of each encrypted capture")
 	file := &netcode.KeyFile{}

@@ -1,5 +1,5 @@
-// Package replay feeds a capture through reference implementations and finds
-// the first packet in which an endpoint of the capture stops being the protocol.
+// Package replay feeds a capture through reference implementations. It finds the first packet
+// that an endpoint of the capture would not have sent if it followed the protocol.
 //
 //	capture -> analyze.Session (twice) -> one machine.Judge a flow and behaviour
 //	                                          |
@@ -10,11 +10,14 @@
 //	                                          v
 //	      Result: conforms | consistent | diverges (frame, rule, field, expected, got)
 //
-// Packets are compared by field, not by bytes. What the application chose (what
-// it sent, when its frames fell, which packets it refused) is inferred from the
-// capture and reported as such. How a protocol's packets are judged is known to
-// machine/<protocol>; this package knows files, flows, results, baselines and
-// the order of output, which is the same on any number of cores.
+// Packets are compared by field, not by bytes. The capture tells what the application chose:
+// what it sent, when its frames came, which packets it refused. The reference chooses the
+// same, and the result reports it.
 //
-// Ring 4 of the house.
+// How a protocol's packets are judged is known to machine/<protocol>/judge. This package knows
+// files, flows, results, baselines and the order of output. The order is the same on any
+// number of cores.
+//
+// Where a side diverges, the capture is read once more (recheck.go). The capture itself may
+// lack packets: then sides are judged again by judges for lossy captures (lossy.go).
 package replay

@@ -6,13 +6,12 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// explainMost bounds the work of one explanation: datagrams that are judged.
+// explainMost bounds the work of one explanation: how many datagrams are judged.
 const explainMost = 2 << 20
 
-// explain finds the smallest set of earlier frames from which a divergence
-// follows: fed them and the divergent packet alone, the judge says the same of it,
-// and without any one of them it does not. Where the flow is too long to find one,
-// the judge's own frames stay.
+// explain finds the smallest set of earlier frames from which a divergence follows. Fed these
+// frames and the divergent packet alone, the judge says the same of it. Without any one of
+// them it does not. If the flow is too long to find such a set, the judge's frames stay.
 func (x *suspect) explain(k int, side machine.Side, d *machine.Divergence) error {
 	at := -1
 	for i := range x.history.list {
@@ -29,7 +28,7 @@ func (x *suspect) explain(k int, side machine.Side, d *machine.Divergence) error
 		if left -= len(of) + 1; left < 0 || failed != nil {
 			return false
 		}
-		j, err := x.flow.Protocol.NewJudge(x.flow.Config(), x.trial.pair(k))
+		j, err := x.flow.Protocol.NewJudge(x.flow.Config(), x.comparison.pair(k))
 		if err != nil {
 			failed = err
 			return false
@@ -37,7 +36,7 @@ func (x *suspect) explain(k int, side machine.Side, d *machine.Divergence) error
 		for _, i := range of {
 			j.Observe(&x.history.list[i])
 			if j.Opinion(side).Divergence != nil {
-				return false // of another packet
+				return false // another packet diverges
 			}
 		}
 		j.Observe(&x.history.list[at])
@@ -62,7 +61,7 @@ func (x *suspect) explain(k int, side machine.Side, d *machine.Divergence) error
 	return failed
 }
 
-// shorten leaves out the oldest, as far as the rest still stands.
+// shorten leaves out the oldest frames, as many as the divergence does not need.
 func shorten(of []int, stands func([]int) bool) []int {
 	k := 1
 	for ; k < len(of) && !stands(of[len(of)-k:]); k *= 2 {
@@ -70,7 +69,7 @@ func shorten(of []int, stands func([]int) bool) []int {
 	if k >= len(of) {
 		return of
 	}
-	// Half of it did not.
+	// Half of them did not suffice.
 	low, high := k/2, k
 	for low+1 < high {
 		if mid := (low + high) / 2; stands(of[len(of)-mid:]) {
@@ -82,8 +81,8 @@ func shorten(of []int, stands func([]int) bool) []int {
 	return of[len(of)-high:]
 }
 
-// thin leaves out chunks of what is kept, and smaller ones where nothing more can
-// go, until no single one can (Zeller and Hildebrandt's ddmin, complements only).
+// thin leaves out chunks of frames, and smaller chunks where nothing more can go. It ends when
+// no single frame can go (ddmin of Zeller and Hildebrandt, complements only).
 func thin(of []int, stands func([]int) bool) []int {
 	if stands(nil) {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Case is one capture for a JUnit report.
+// Case is one capture in a JUnit report.
 type Case struct {
 	File     *File // nil where the capture is gone
 	Name     string
 	Baseline bool    // there is one to compare with
-	Drift    []Drift // from it
-	Err      error   // the capture could not be replayed
+	Drift    []Drift // how the capture differs from its baseline
+	Err      error   // why the capture could not be replayed
 }
 
 type junitSuites struct {
@@ -49,8 +49,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes a report that continuous integration reads: a suite for each
-// capture, a case for each flow and side.
+// WriteJUnit writes a report that continuous integration systems read: a suite for each capture,
+// a case for each flow and side.
 func WriteJUnit(to io.Writer, cases []Case) error {
 	all := junitSuites{}
 	for i := range cases {
@@ -102,12 +102,12 @@ func (c *Case) suite() junitSuite {
 	for i := range c.File.Results {
 		r := &c.File.Results[i]
 		if !r.Expected {
-			continue // of a matrix: what a side is not is no failure
+			continue // of a matrix: not to be of a behaviour is no failure
 		}
 		x := junitCase{Name: fmt.Sprintf("flow %d side %s as %s", r.Flow.ID, r.Side, r.Behaviour)}
 		if d := r.Divergence; d != nil {
 			x.Failure = &junitMessage{
-				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Rule,
+				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Rule.ID,
 				printable.String(fmt.Sprintf("%s: %s", r.Addr(), d.Because)),
 			}
 		}
@@ -127,7 +127,7 @@ func (c *Case) suite() junitSuite {
 	return s
 }
 
-// DriftText returns drifts as lines: in words, then as a diff.
+// DriftText formats drifts as lines: first in words, then as a diff.
 func DriftText(list []Drift) string {
 	var w strings.Builder
 	for _, d := range list {

@@ -5,15 +5,17 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// socketModel says which datagram of a side at the tap is the first that no correct
-// endpoint of the Gaffer family can have sent. It shares nothing with the judges
-// but the codec: it keeps plain lists, and looks for a way to read the socket.
+// socketModel finds the first datagram of a side at the tap that no correct endpoint of the
+// Gaffer family can have sent. It shares only the codec with the judges. It keeps plain lists,
+// and looks for a way to read the socket.
 //
-// The side reads what came in order, as much of it as it likes before each of its
-// packets, and its application refuses what it likes. A header names what was
-// read and taken. So a packet that a header names for the first time, though the
-// header before spoke of it, was read between the two. To have read as little as
-// can be is best: whatever explains the headers with more read does so with less.
+// The side reads what came, in order. Before each of its packets it reads as much as it likes,
+// and its application refuses what it likes. A header names what was read and taken. So a packet
+// that a header names for the first time was read after the header before it, if that header
+// reached back to it.
+//
+// It is best to have read as little as possible: what explains the headers with more read also
+// explains them with less.
 type socketModel struct {
 	profile *wire.Profile
 	came    []cameIn
@@ -152,7 +154,7 @@ func (m *socketModel) explains(at int, sequence uint16, h wire.Header) bool {
 	}
 	for _, c := range m.came[m.read:read] {
 		if c.count > 0 && int16(c.sequence-ack) > 0 {
-			return false // a fragment that is newer was read: nobody can refuse it
+			return false // a newer fragment was read, and no application can refuse that
 		}
 	}
 	m.read, m.ack = read, ack

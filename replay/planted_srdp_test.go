@@ -20,9 +20,9 @@ func (s *subject) srdpTeller() func(rng *rand.Rand, at int) []change {
 	return func(rng *rand.Rand, at int) []change { return s.srdpLies(c, rng, at) }
 }
 
-// srdpLies changes any field of a packet's header. Which of them nobody tells is
-// known from the packets alone: a copy is a copy, an acknowledgement answers what
-// came, and the command and the mark say the same.
+// srdpLies changes any field of a packet's header. The packets alone tell which changes no
+// correct endpoint sends. A copy is the same as the first. An acknowledgement answers what
+// came. The command and the mark say the same.
 func (s *subject) srdpLies(c *srdp.Settings, rng *rand.Rand, at int) (list []change) {
 	d, p := &s.list[at], &c.Wire
 	var k wire.Packet

@@ -226,16 +226,17 @@ func (y *tally) String() string {
 	return b.String()
 }
 
-// TestPlantedEverywhere plants lies into captures, one at a time: a field of a
-// header of the side at the tap is changed at a frame that is drawn. The whole of
-// replay judges the capture, as it does for whoever calls it. A lie that no correct
-// endpoint tells must be found at its very frame; and whatever was changed, the
-// honest side never diverges, and nothing before the lie does.
+// TestPlantedEverywhere plants lies into captures, one at a time. A lie is one field of a header
+// of the side at the tap, changed at a frame that is drawn. The whole of replay judges the
+// capture, as for any user.
 //
-// ACKSCOPE_LIES=N plants N of each field in each flow of every capture (make soak
-// has 2); ACKSCOPE_LIES_SEED draws others; ACKSCOPE_LIES_IN=PART takes the captures
-// whose names have PART in them; ACKSCOPE_LIES_DIR=DIR takes the captures of another
-// folder.
+// A lie that no correct endpoint tells must be found at its very frame. Whatever was changed,
+// the honest side never diverges, and nothing before the lie does.
+//
+//	ACKSCOPE_LIES=N        plants N of each field in each flow of every capture (make soak has 2)
+//	ACKSCOPE_LIES_SEED     draws other lies
+//	ACKSCOPE_LIES_IN=PART  takes only the captures whose names have PART in them
+//	ACKSCOPE_LIES_DIR=DIR  takes the captures of another folder
 func TestPlantedEverywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lies in captures, without -short")

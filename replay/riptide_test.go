@@ -94,7 +94,7 @@ func TestRiptideFaults(t *testing.T) {
 		for i := range f.Results {
 			if d := f.Results[i].Divergence; d != nil {
 				found = true
-				if d.Rule != c.rule {
+				if d.Rule.ID != c.rule {
 					t.Errorf("%s as %s: %s, expected %s", c.file, c.behaviour, d.Rule, c.rule)
 				}
 			}

@@ -12,17 +12,17 @@ import (
 
 // Options say how captures are replayed.
 type Options struct {
-	Analysis analyze.Options // Registry, overrides and vantage; its Sink and Survey are not used
-	// Behaviour is the one that all sides are held against where it applies; empty
-	// for the one that each side's packets suggest.
+	Analysis analyze.Options // registry, overrides and vantage; its Sink and Survey are not used
+	// Behaviour is the one that all sides are compared with where it applies; empty for the
+	// one that the packets of each side suggest.
 	Behaviour string
-	// Known gives the behaviour of a side by an earlier run (a baseline); empty for
-	// none. It may be nil.
+	// Known returns the behaviour of a side by an earlier run (a baseline); empty for none.
+	// It may be nil.
 	Known func(flow int, side machine.Side) string
-	// Matrix holds every side against every behaviour that applies to it.
+	// Matrix compares each side with every behaviour that applies to it.
 	Matrix bool
-	// Survey is what an earlier run over the same capture learned, of a session
-	// with these Analysis options; nil to have Run make that run.
+	// Survey is what an earlier run over the same capture learned, of a session with these
+	// Analysis options; nil to have Run make that run.
 	Survey *analyze.Survey
 }
 
@@ -38,20 +38,14 @@ type Result struct {
 	counted bool // the file says how many packets the tap dropped
 }
 
-// RestsOnAbsence reports whether the divergence rests on what did not pass the tap.
-func (r *Result) RestsOnAbsence() bool {
-	rests := r.Flow.Protocol.RestsOnAbsence
-	return r.Divergence != nil && rests != nil && rests(r.Divergence)
-}
-
-// Certainty grades the divergence. One that rests on what did not pass the tap is
-// certain only where the file counts what the tap dropped: a capture that lacks a
-// packet shows the same.
+// Certainty grades the divergence. A capture that lacks a packet shows the same as a divergence
+// that rests on an absence. So such a one is certain only where the file counts what the tap
+// dropped.
 func (r *Result) Certainty() machine.Certainty {
 	switch {
 	case r.Divergence == nil:
 		return machine.Unknown
-	case r.RestsOnAbsence() && !r.counted:
+	case r.Divergence.RestsOn.Absence() && !r.counted:
 		return machine.Likely
 	}
 	return machine.Certain
@@ -60,7 +54,7 @@ func (r *Result) Certainty() machine.Certainty {
 // Addr returns the side's address.
 func (r *Result) Addr() string { return r.Flow.Addr(r.Side).String() }
 
-// Skipped is a flow that cannot be held against a reference.
+// Skipped is a flow that cannot be compared with a reference.
 type Skipped struct {
 	Flow   *analyze.Flow
 	Reason string
@@ -71,12 +65,12 @@ type File struct {
 	Name    string
 	Results []Result // by flow, side and behaviour
 	Skipped []Skipped
-	LetGo   int // flows that ended early for want of memory; of them only those that diverge are in Results
+	LetGo   int // flows that ended early for want of memory; of these only those that diverge are in Results
 	Packets uint64
 	Ended   error // how the reading ended where not cleanly: a capture.CutError
 }
 
-// Run replays one capture. The error is trouble of ours or an unreadable file.
+// Run replays one capture. It fails where the file cannot be read, or by a fault of ackscope.
 func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 	survey := o.Survey
 	var learned *analyze.Session // nil where the caller has the survey
@@ -92,7 +86,7 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 		}
 		survey, learned = s.Survey(), s
 	}
-	r := &run{options: &o, file: &File{Name: name}, flows: map[int]*trial{}}
+	r := &run{options: &o, file: &File{Name: name}, flows: map[int]*comparison{}}
 	second := o.Analysis
 	second.Survey, second.NoEvents = survey, true
 	second.Untracked = true
@@ -110,27 +104,27 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 			t.finish()
 		}
 	}
-	if err := r.again(src, second, learned, s); err != nil {
+	if err := r.recheck(src, second, learned, s); err != nil {
 		return nil, err
 	}
 	r.collect(s)
 	return r.file, nil
 }
 
-// again has a second look at what diverges.
-func (r *run) again(src analyze.Rewinder, o analyze.Options, first, s *analyze.Session) error {
-	l, err := r.newLook(first, s)
-	if err != nil || l == nil {
+// recheck reads the capture once more where a side diverges.
+func (r *run) recheck(src analyze.Rewinder, o analyze.Options, first, s *analyze.Session) error {
+	c, err := r.newRecheck(first, s)
+	if err != nil || c == nil {
 		return err
 	}
 	if err := src.Rewind(); err != nil {
 		return err
 	}
-	o.Sink, o.Gone = l.record, nil
+	o.Sink, o.Gone = c.record, nil
 	if _, err := analyze.Run(src, o); err != nil && !partial(err) {
 		return err
 	}
-	return l.settle()
+	return c.settle()
 }
 
 func partial(err error) bool {
@@ -142,40 +136,39 @@ func partial(err error) bool {
 type run struct {
 	options *Options
 	file    *File
-	flows   map[int]*trial // by the flow's number
-	kept    int            // flows that were let go, whose trials are kept
-	twins   twins
+	flows   map[int]*comparison // by the flow's number
+	kept    int                 // flows that ended early, whose comparisons are kept
+	copies  copiesAtTap
 	err     error
 }
 
-// trial is the judges of one flow: judge k holds each side against the side's
-// k-th behaviour.
-type trial struct {
+// comparison is the judges of one flow. Judge k compares each side with the side's k-th behaviour.
+type comparison struct {
 	flow       *analyze.Flow
-	gone       bool // it was let go
+	gone       bool // the flow ended early
 	judges     []machine.Judge
 	behaviours [2][]string
-	open       [2]int                // so many of a side's behaviours are suggested alike
-	opinions   []*[2]machine.Opinion // by judge: what replaces its own; nil for nothing
+	open       [2]int                // how many of a side's behaviours its packets suggest equally
+	opinions   []*[2]machine.Opinion // by judge: what replaces the judge's own; nil for nothing
 }
 
 // pair returns the behaviours of a judge.
-func (t *trial) pair(k int) (b [2]string) {
+func (t *comparison) pair(k int) (b [2]string) {
 	for s, names := range t.behaviours {
 		b[s] = names[min(k, len(names)-1)]
 	}
 	return b
 }
 
-// opinion returns what is found of a side under a judge's behaviours.
-func (t *trial) opinion(k int, s machine.Side) *machine.Opinion {
+// opinion returns what is found of a side under the behaviours of a judge.
+func (t *comparison) opinion(k int, s machine.Side) *machine.Opinion {
 	if o := t.opinions[k]; o != nil {
 		return &o[s]
 	}
 	return t.judges[k].Opinion(s)
 }
 
-func (t *trial) finish() {
+func (t *comparison) finish() {
 	for k := range t.judges {
 		t.judges[k].Finish()
 	}
@@ -185,12 +178,12 @@ func (t *trial) finish() {
 // record takes the next record of the analysis.
 func (r *run) record(rec *analyze.Record) {
 	f := rec.Flow
-	if r.err != nil || !judged(rec) || r.twins.again(rec) {
+	if r.err != nil || !judged(rec) || r.copies.isCopy(rec) {
 		return
 	}
 	t := r.flows[f.ID]
 	if t == nil {
-		if t, r.err = r.try(f); r.err != nil {
+		if t, r.err = r.compare(f); r.err != nil {
 			return
 		}
 		t.flow = f
@@ -201,16 +194,16 @@ func (r *run) record(rec *analyze.Record) {
 	}
 }
 
-// letGoMost bounds the flows that were let go whose divergences are told.
+// letGoMost bounds the flows that ended early whose divergences are told.
 const letGoMost = 1000
 
-// gone takes a flow that is let go for want of memory: its trial ends, and stays
-// where a side diverges.
+// gone ends the comparison of a flow that ended early for want of memory. It is kept where a
+// side diverges.
 func (r *run) gone(f *analyze.Flow, why analyze.Reason) {
 	if told := r.options.Analysis.Gone; told != nil {
 		told(f, why)
 	}
-	r.twins.forget(f)
+	r.copies.forget(f)
 	if f.Protocol != nil {
 		r.file.LetGo++
 	}
@@ -230,7 +223,7 @@ func (r *run) gone(f *analyze.Flow, why analyze.Reason) {
 	r.kept++
 }
 
-// judged reports whether a record is of a datagram, or message, for judges.
+// judged reports whether a record is of a datagram, or message, that judges observe.
 func judged(rec *analyze.Record) bool {
 	switch {
 	case rec.Flow == nil || rec.Flow.Protocol == nil || rec.Packet == nil && !held(rec):
@@ -241,13 +234,13 @@ func judged(rec *analyze.Record) bool {
 	return true
 }
 
-// held reports whether a record without a packet is of a datagram that was held
-// back; the other kind tells what was settled at a flow's end.
+// held reports whether a record without a packet is of a datagram that was held back. Other such
+// records tell what was settled at the end of a flow.
 func held(rec *analyze.Record) bool { return len(rec.Datagram.Bytes) > 0 }
 
-// try makes the judges of a flow.
-func (r *run) try(f *analyze.Flow) (*trial, error) {
-	t := &trial{}
+// compare makes the judges of a flow.
+func (r *run) compare(f *analyze.Flow) (*comparison, error) {
+	t := &comparison{}
 	p, c := f.Protocol, f.Config()
 	if p.NewJudge == nil || c == nil {
 		return t, nil
@@ -282,9 +275,9 @@ func (r *run) try(f *analyze.Flow) (*trial, error) {
 	return t, nil
 }
 
-// expected returns which of a side's behaviours is taken for its own: the first of
-// those that are open and that nothing contradicts.
-func (t *trial) expected(s machine.Side) int {
+// expected returns which behaviour of a side counts as its own: the first open one that nothing
+// contradicts.
+func (t *comparison) expected(s machine.Side) int {
 	for k := range t.open[s] {
 		if t.opinion(k, s).Divergence == nil {
 			return k

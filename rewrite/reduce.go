@@ -173,8 +173,8 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 		if d == nil || !x.Expected {
 			continue
 		}
-		to.other(d.Rule)
-		if d.Rule != r.ID {
+		to.other(d.Rule.ID)
+		if d.Rule.ID != r.ID {
 			continue
 		}
 		m := mark{diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side),

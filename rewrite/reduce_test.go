@@ -43,7 +43,7 @@ func TestReduce(t *testing.T) {
 	}
 	found := false
 	for i := range file.Results {
-		if d := file.Results[i].Divergence; d != nil && d.Rule == "ack-never-arrived" {
+		if d := file.Results[i].Divergence; d != nil && d.Rule.ID == "ack-never-arrived" {
 			found = true
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -17,38 +16,67 @@ const readable = 100
 // ExplainCommand builds `ackscope explain`: what a rule means.
 func ExplainCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain [RULE]",
-		Short:   "What a finding means and what to do about it; without a rule, the list",
-		Example: "  ackscope explain false-ack",
+		Use:   "explain [RULE]",
+		Short: "What a finding or a divergence means and what to do about it; without a rule, the list",
+		Long: `explain tells what a rule means, how it is told and what to do about it. A rule is that of
+a finding (ackscope findings) or that of a divergence (ackscope replay). Where several
+rules have the name, it tells of each.`,
+		Example: "  ackscope explain false-ack\n  ackscope explain ack-never-arrived",
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var ids []string
-			for _, r := range a.Rules() {
-				ids = append(ids, r.ID+"\t"+r.Summary)
-			}
-			return ids, cobra.ShellCompDirectiveNoFileComp
+			return completeRules(a), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			w := a.Writer()
 			if len(args) == 0 {
 				return listRules(a)
 			}
-			for _, r := range a.Rules() {
-				if r.ID == args[0] && a.Flags.JSON {
-					var o app.Object
-					return ruleObject(a, &o, r)
-				}
-				if r.ID == args[0] {
-					fmt.Fprintf(w, "%s (%s): %s\n", r.ID, r.Severity, r.Summary)
-					for part := range strings.SplitSeq(r.Explain, "\n\n") {
-						fmt.Fprintf(w, "\n%s\n", show.Wrap(part, "", min(a.Width(), readable)))
-					}
-					return nil
-				}
-			}
-			return a.UnknownRule(args[0])
+			return explainRule(a, args[0])
 		},
 	}
+}
+
+// completeRules lists the name of every rule once, with its summary.
+func completeRules(a *app.App) (words []string) {
+	seen := map[string]bool{}
+	for _, r := range a.ExplainedRules() {
+		if !seen[r.ID] {
+			seen[r.ID] = true
+			words = append(words, r.ID+"\t"+r.Summary)
+		}
+	}
+	return words
+}
+
+// explainRule prints what every rule of a name means. The first line of a finding's rule
+// says nothing of findings where no other rule has the name.
+func explainRule(a *app.App, id string) error {
+	var rules []app.ExplainedRule
+	for _, r := range a.ExplainedRules() {
+		if r.ID == id {
+			rules = append(rules, r)
+		}
+	}
+	if len(rules) == 0 {
+		return a.UnknownRule(id, a.ExplainedNames())
+	}
+	if a.Flags.JSON {
+		return ruleObjects(a, rules)
+	}
+	w := a.Writer()
+	for i, r := range rules {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		what := r.Severity.String()
+		if len(rules) > 1 || r.Divergence {
+			what = strings.Join(append(strings.Fields(r.Protocol), r.Kind(), what), ", ")
+		}
+		fmt.Fprintf(w, "%s (%s): %s\n", r.ID, what, r.Summary)
+		for part := range strings.SplitSeq(r.Explain, "\n\n") {
+			fmt.Fprintf(w, "\n%s\n", show.Wrap(part, "", min(a.Width(), readable)))
+		}
+	}
+	return nil
 }
 
 // listRules prints every rule with its summary.
@@ -57,31 +85,37 @@ func listRules(a *app.App) error {
 	if err != nil {
 		return err
 	}
-	rules := a.Rules()
-	w := a.Writer()
+	rules := a.ExplainedRules()
 	if a.Flags.JSON {
-		var o app.Object
-		for _, r := range rules {
-			if err := ruleObject(a, &o, r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return ruleObjects(a, rules)
 	}
-	c := &app.Columns{Paint: paint, Fit: a.Width(), Heads: []string{"rule", "severity", "what it says"},
-		Right: []bool{false, false, false}}
-	return c.Render(w, len(rules), func(i int) {
+	heads := []string{"rule", "kind", "protocol", "severity", "what it says"}
+	c := &app.Columns{Paint: paint, Fit: a.Width(), Heads: heads, Right: make([]bool, len(heads))}
+	return c.Render(a.Writer(), len(rules), func(i int) {
 		c.Str(show.Bold, rules[i].ID)
+		c.Str("", rules[i].Kind())
+		c.Str("", rules[i].Protocol)
 		c.Str(show.SeverityStyle(rules[i].Severity), rules[i].Severity.String())
 		c.Str("", rules[i].Summary)
 	})
 }
 
-func ruleObject(a *app.App, o *app.Object, r *machine.Rule) error {
-	o.Begin()
-	o.Str("rule", r.ID)
-	o.Str("severity", r.Severity.String())
-	o.Str("summary", r.Summary)
-	o.Str("explain", r.Explain)
-	return o.End(a.Writer())
+// ruleObjects prints one object a rule.
+func ruleObjects(a *app.App, rules []app.ExplainedRule) error {
+	var o app.Object
+	for _, r := range rules {
+		o.Begin()
+		o.Str("rule", r.ID)
+		o.Str("severity", r.Severity.String())
+		o.Str("summary", r.Summary)
+		o.Str("explain", r.Explain)
+		o.Str("kind", r.Kind())
+		if r.Protocol != "" {
+			o.Str("protocol", r.Protocol)
+		}
+		if err := o.End(a.Writer()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -75,7 +76,41 @@ func (a *App) Rules() []*machine.Rule {
 	return all
 }
 
-// RuleNames lists the rules of findings.
+// ExplainedRule is a rule with what it is the rule of.
+type ExplainedRule struct {
+	*machine.Rule
+	Protocol   string // that has it; empty for a finding of any protocol
+	Divergence bool   // replay finds it; else it is the rule of a finding
+}
+
+// Kind returns the word for what the rule is the rule of.
+func (r ExplainedRule) Kind() string {
+	if r.Divergence {
+		return "divergence"
+	}
+	return "finding"
+}
+
+// ExplainedRules returns every rule that findings and divergences can have, the
+// findings first. A finding and a divergence can share an ID, and so can protocols.
+func (a *App) ExplainedRules() (all []ExplainedRule) {
+	for _, r := range analyze.Rules {
+		all = append(all, ExplainedRule{Rule: r})
+	}
+	for _, p := range a.Registry.Protocols() {
+		for _, r := range p.Rules {
+			all = append(all, ExplainedRule{Rule: r, Protocol: p.Name})
+		}
+	}
+	for _, p := range a.Registry.Protocols() {
+		for _, r := range p.DivergenceRules {
+			all = append(all, ExplainedRule{Rule: r, Protocol: p.Name, Divergence: true})
+		}
+	}
+	return all
+}
+
+// RuleNames returns the IDs of the rules of findings.
 func (a *App) RuleNames() (ids []string) {
 	for _, r := range a.Rules() {
 		ids = append(ids, r.ID)
@@ -83,9 +118,19 @@ func (a *App) RuleNames() (ids []string) {
 	return ids
 }
 
-// UnknownRule says which rule was likely meant.
-func (a *App) UnknownRule(id string) error {
-	if near := filter.Nearest(id, a.RuleNames()); near != "" {
+// ExplainedNames returns the IDs of the rules of findings and divergences, each once.
+func (a *App) ExplainedNames() (ids []string) {
+	for _, r := range a.ExplainedRules() {
+		if !slices.Contains(ids, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// UnknownRule returns an error that suggests the nearest of the known rules.
+func (a *App) UnknownRule(id string, known []string) error {
+	if near := filter.Nearest(id, known); near != "" {
 		return fmt.Errorf("no rule %q; did you mean %s?", id, near)
 	}
 	return fmt.Errorf("no rule %q: `ackscope explain` lists them", id)

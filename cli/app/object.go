@@ -124,6 +124,11 @@ func (o *Object) Frames(k string, refs []machine.Ref) {
 	o.Buf = append(o.Buf, ']')
 }
 
+// Texts writes an array of texts.
+func (o *Object) Texts(k string, texts []string) {
+	o.List(k, len(texts), func(i int) { o.Buf = export.AppendString(o.Buf, texts[i]) })
+}
+
 // List writes an array, item by item.
 func (o *Object) List(k string, n int, item func(i int)) {
 	o.Key(k)

@@ -204,7 +204,7 @@ func verdict(s *analyze.Session, from *reader.Recording) string {
 			grave[i] += n
 		}
 		for _, x := range f.Findings() {
-			if x.Rule.ID == "capture-loss" {
+			if x.Rule.CaptureLoss {
 				missing += x.Count
 			}
 		}

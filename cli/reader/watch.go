@@ -126,7 +126,7 @@ func parseAlerts(a *app.App, words []string) (*alerts, error) {
 			known = known || r.ID == word
 		}
 		if !known {
-			return nil, fmt.Errorf("--alert: %w; or note, warn, error", a.UnknownRule(word))
+			return nil, fmt.Errorf("--alert: %w; or note, warn, error", a.UnknownRule(word, a.RuleNames()))
 		}
 		x.rules[word] = true
 	}

@@ -33,7 +33,7 @@ func readBaseline(path string) (*replay.Baseline, error) {
 	return b, nil
 }
 
-// writeBaseline writes it. One that is the same already is left alone.
+// writeBaseline writes a baseline, and leaves alone a file that is the same already.
 func writeBaseline(a *app.App, capture string, b *replay.Baseline) error {
 	path := capture + replay.BaselineSuffix
 	var text bytes.Buffer
@@ -49,7 +49,7 @@ func writeBaseline(a *app.App, capture string, b *replay.Baseline) error {
 	})
 }
 
-// identityOf tells a capture file from others.
+// identityOf returns what tells a capture file from others: size and SHA-256.
 func identityOf(path string) (id replay.Identity, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,8 +64,8 @@ func identityOf(path string) (id replay.Identity, err error) {
 	return id, nil
 }
 
-// renamed returns the capture, of those without a baseline, that an orphaned baseline
-// was written for; empty where there is none.
+// renamed returns the capture that an orphaned baseline was written for, among those without a
+// baseline; empty where there is none.
 func renamed(orphan string, bare []string) string {
 	text, err := yamlfile.ReadFile(orphan)
 	if err != nil {

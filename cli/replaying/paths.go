@@ -12,7 +12,7 @@ import (
 	"github.com/ackscope/ackscope/replay"
 )
 
-// captureEndings are the names of captures in a directory.
+// captureEndings are the endings of the names of captures in a directory.
 var captureEndings = []string{".pcap", ".pcapng", ".cap", ".ntar"}
 
 func isCapture(name string) bool {
@@ -22,11 +22,12 @@ func isCapture(name string) bool {
 	return slices.Contains(captureEndings, filepath.Ext(name))
 }
 
-// capturesOf returns the captures that paths name, each once: files as they are, and
-// of directories all captures below them, by name. Links to files are followed,
-// links to directories below one are not. It gives the baselines in directories
-// whose captures are gone, too; and what could not be looked at, which holds up
-// nothing else.
+// capturesOf returns the captures that paths name, each once. A file is taken as it is. A directory
+// stands for all captures below it, by name. Links to files are followed, links to directories
+// below a directory are not.
+//
+// It also returns the baselines in directories whose captures are gone, and the errors of what
+// could not be read. Those do not stop the others.
 func capturesOf(paths []string) (list, orphans []string, failed []error) {
 	known := map[string]bool{}
 	add := func(to *[]string, path string) {
@@ -46,7 +47,7 @@ func capturesOf(paths []string) (list, orphans []string, failed []error) {
 			switch {
 			case err != nil:
 				failed = append(failed, err)
-				found++ // of this it is said that it cannot be read, not that nothing is there
+				found++ // an error says that it cannot be read, so the directory is not empty
 			case d.IsDir():
 			case isCapture(d.Name()):
 				add(&list, path)

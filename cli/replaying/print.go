@@ -19,21 +19,21 @@ type replayPrinter struct {
 	paint   show.Painter
 	flags   *replayFlags
 	width   int
-	several bool // captures: their names are told as they were given
+	several bool // several captures: their names are printed as they were given
 	o       app.Object
 	sides   [3]int // by verdict
 	skipped int
 	letGo   int // flows that ended early for want of memory
 	drifted int // captures that differ from their baselines, and baselines without a capture
 	bare    int // captures without a baseline
-	bound   int // and with one
+	bound   int // captures with a baseline
 }
 
 func verdictIndex(word string) int {
 	return slices.Index([]string{"conforms", "consistent", "diverges"}, word)
 }
 
-// name is what a capture is called.
+// name returns what a capture is called.
 func (p *replayPrinter) name(path string) string {
 	if p.several {
 		return printable.String(path)
@@ -86,7 +86,7 @@ func (p *replayPrinter) print(r *replayed) error {
 	return p.drift(r)
 }
 
-// fingerprint says behind the last behaviour of a side which it can be.
+// fingerprint prints, behind the last behaviour of a side, which behaviours it can have.
 func (p *replayPrinter) fingerprint(r *replayed, last int) error {
 	list := r.file.Results
 	same := func(i int) bool {
@@ -116,7 +116,7 @@ func (p *replayPrinter) fingerprint(r *replayed, last int) error {
 	return err
 }
 
-// aside tells what is no result: beside the text, and apart from JSON Lines.
+// aside prints what is no result: with the text, but apart from JSON Lines.
 func (p *replayPrinter) aside(format string, args ...any) (err error) {
 	switch {
 	case !p.app.Flags.JSON:
@@ -127,7 +127,7 @@ func (p *replayPrinter) aside(format string, args ...any) (err error) {
 	return err
 }
 
-// drift tells how a capture differs from its baseline.
+// drift prints how a capture differs from its baseline.
 func (p *replayPrinter) drift(r *replayed) error {
 	if r.changed {
 		if err := p.aside("%s  is another capture than its baseline was written for: addresses, frames and counts are not "+
@@ -153,7 +153,7 @@ func (p *replayPrinter) drift(r *replayed) error {
 	return nil
 }
 
-// orphan tells of a baseline whose capture is gone.
+// orphan prints that the capture of a baseline is gone.
 func (p *replayPrinter) orphan(path string, bare []string) error {
 	p.drifted++
 	advice := "put it back, or remove the baseline"
@@ -183,16 +183,18 @@ func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
 	if d := x.Divergence; d != nil {
 		o.Uint("first_frame", d.Ref.Frame())
 		o.Time("time", d.At)
-		o.Str("rule", d.Rule)
+		o.Str("rule", d.Rule.ID)
 		o.Str("field", d.Field)
 		o.Str("expected", d.Expected)
 		o.Str("got", d.Got)
 		o.Str("because", d.Because)
 		o.Frames("frames", d.Frames)
-		o.Bool("absence", x.RestsOnAbsence())
+		o.Bool("absence", d.RestsOn.Absence())
 		o.Str("certainty", x.Certainty().String())
 		o.Str("reference_state", d.Reference)
 		o.Str("captured_state", d.Captured)
+		o.Str("severity", d.Rule.Severity.String())
+		o.Texts("rests_on", d.RestsOn.Words())
 	}
 	o.Uint("submitted", x.Inferred.Submitted)
 	o.Uint("refused", x.Inferred.Refused)
@@ -274,8 +276,7 @@ func followsFrom(frames []machine.Ref) string {
 	return text + "\n"
 }
 
-// done prints the summary: of so many captures that were read, and others that
-// could not be.
+// done prints the summary: how many captures were read, and how many could not be.
 func (p *replayPrinter) done(read, failed int) error {
 	if p.app.Flags.JSON {
 		return nil

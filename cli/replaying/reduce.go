@@ -52,7 +52,7 @@ not stand in the capture.`,
 	c.Flags().StringVar(&behaviour, "behaviour", "", "the `NAME` that replay holds all sides against")
 	c.Flags().IntVar(&trials, "trials", 2000, "captures to analyse on the way at most")
 	_ = c.RegisterFlagCompletionFunc("behaviour", app.CompleteWords(behaviourNames(a)...))
-	_ = c.RegisterFlagCompletionFunc("keep", app.CompleteWords(a.RuleNames()...))
+	_ = c.RegisterFlagCompletionFunc("keep", app.CompleteWords(a.ExplainedNames()...))
 	return c
 }
 
@@ -66,7 +66,8 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 		return err
 	}
 	defer in.Close()
-	out, err := reader.NewSave(a, "", to, reader.OriginOf(in.In)) // what cannot be written is refused before the search
+	// A file that cannot be written is refused before the search.
+	out, err := reader.NewSave(a, "", to, reader.OriginOf(in.In))
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 	wipe()
 	var absent *rewrite.AbsentError
 	if errors.As(err, &absent) {
-		if near := filter.Nearest(keep, append(a.RuleNames(), absent.Shown...)); near != "" && near != keep {
+		if near := filter.Nearest(keep, append(a.ExplainedNames(), absent.Shown...)); near != "" && near != keep {
 			return fmt.Errorf("--keep %w; did you mean %s?", err, near)
 		}
 		return fmt.Errorf("--keep %w", err)
@@ -115,8 +116,8 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 	return nil
 }
 
-// tellTrials has a line on a terminal's standard error say how far a long reduction
-// is. It gives what wipes the line.
+// tellTrials prints on a terminal's standard error how far a long reduction is. It returns the
+// function that wipes the line.
 func tellTrials(a *app.App, rule *rewrite.Rule) (wipe func()) {
 	if a.Flags.Quiet || !app.IsTerminal(a.Err) {
 		return func() {}

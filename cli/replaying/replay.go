@@ -77,7 +77,7 @@ settings, and message latency and traffic are compared: docs/replay.md.`,
 	return c
 }
 
-// behaviourNames lists all that any protocol knows.
+// behaviourNames lists the behaviours of all protocols.
 func behaviourNames(a *app.App) (names []string) {
 	for _, p := range a.Registry.Protocols() {
 		for _, b := range p.Behaviours {
@@ -87,13 +87,13 @@ func behaviourNames(a *app.App) (names []string) {
 	return names
 }
 
-// replayed is one capture's outcome.
+// replayed is the outcome of one capture.
 type replayed struct {
 	path     string
 	file     *replay.File
 	err      error
-	baseline bool // there is one
-	changed  bool // it was written for another capture
+	baseline bool // there is a baseline
+	changed  bool // the baseline was written for another capture
 	drift    []replay.Drift
 }
 
@@ -197,7 +197,7 @@ func (f *replayFlags) check(a *app.App) error {
 	case f.jobs < 0:
 		return fmt.Errorf("--jobs %d: expected 0, for one on each core, or more", f.jobs)
 	}
-	_, err := a.Options() // what is wrong with other flags is said once, not of each capture
+	_, err := a.Options() // errors of other flags are printed once, not for each capture
 	return err
 }
 
@@ -209,8 +209,8 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// replayCount is a line on a terminal's standard error that says how many captures have
-// been replayed; nil where nobody would see it.
+// replayCount prints on a terminal's standard error how many captures have been replayed; nil
+// where there is no terminal.
 type replayCount struct {
 	app       *app.App
 	done, all int
@@ -225,7 +225,7 @@ func newReplayCount(a *app.App, all int) *replayCount {
 	return &replayCount{app: a, all: all, begun: time.Now()}
 }
 
-// next counts one, and shows the line once it has taken a while.
+// next counts one capture, and shows the line once the run has taken a while.
 func (t *replayCount) next() {
 	if t == nil {
 		return
@@ -236,7 +236,7 @@ func (t *replayCount) next() {
 	}
 }
 
-// wipe clears the line for what is printed.
+// wipe clears the line, for other output.
 func (t *replayCount) wipe() {
 	if t != nil && t.visible {
 		fmt.Fprint(t.app.Err, "\r\x1b[K")
@@ -244,8 +244,8 @@ func (t *replayCount) wipe() {
 	}
 }
 
-// replayAll replays the captures, some at a time, and tells each outcome in the
-// order of the paths.
+// replayAll replays the captures, several at a time. It prints each outcome, in the order of the
+// paths.
 func replayAll(a *app.App, paths []string, f *replayFlags, tell func(*replayed) error) error {
 	jobs := f.jobs
 	if jobs <= 0 {
@@ -255,7 +255,7 @@ func replayAll(a *app.App, paths []string, f *replayFlags, tell func(*replayed) 
 	for i := range done {
 		done[i] = make(chan *replayed, 1)
 	}
-	// Whoever falls behind is waited for: results that wait to be told are bounded.
+	// A slow capture holds up the others: the outcomes that wait are bounded.
 	room := make(chan struct{}, 4*jobs)
 	work := make(chan int)
 	stop := make(chan struct{})
@@ -289,9 +289,8 @@ func replayAll(a *app.App, paths []string, f *replayFlags, tell func(*replayed) 
 	return nil
 }
 
-// replayOne replays a capture and reads, compares or writes its baseline. Where it
-// is the only one, a line shows how far the reading is. So many are replayed at a
-// time.
+// replayOne replays a capture, and reads, compares or writes its baseline. If there is one capture
+// only, a line shows how far the reading is. atOnce captures are replayed at a time.
 func replayOne(a *app.App, path string, f *replayFlags, atOnce int, only bool) (r *replayed) {
 	r = &replayed{path: path}
 	defer func() {
@@ -319,7 +318,7 @@ func replayOne(a *app.App, path string, f *replayFlags, atOnce int, only bool) (
 	defer source.Close()
 	o := replay.Options{Analysis: analysis, Behaviour: f.behaviour, Matrix: f.matrix}
 	var known *replay.Baseline
-	if path != "-" && !f.update { // a damaged one is written anew
+	if path != "-" && !f.update { // a damaged baseline is written anew
 		if known, r.err = readBaseline(path); r.err != nil {
 			return r
 		}

@@ -44,7 +44,7 @@ func whatIf(a *app.App, args []string, f *replayFlags) error {
 			failed = append(failed, named(path, err))
 		}
 		if file == nil {
-			continue // the others are run again all the same
+			continue // the other captures are run again all the same
 		}
 		flows += len(file.Flows)
 		if err := p.print(path, file); err != nil {
@@ -73,8 +73,8 @@ func changes(a *app.App, f *replayFlags) ([]whatif.Change, error) {
 	return changes, f.check(a)
 }
 
-// parameters returns all that --what-if can set: of each name what the first protocol
-// says of it.
+// parameters returns all settings that --what-if can change. Each name has the description of the
+// first protocol that knows it.
 func parameters(a *app.App) (list []machine.Parameter) {
 	for _, p := range a.Registry.Protocols() {
 		for _, x := range p.Parameters {
@@ -119,7 +119,7 @@ func whatIfOne(a *app.App, path string, changes []whatif.Change) (*whatif.File, 
 type whatIfPrinter struct {
 	app     *app.App
 	width   int
-	several bool // captures: their names are told as they were given
+	several bool // several captures: their names are printed as they were given
 	o       app.Object
 }
 

@@ -80,12 +80,12 @@ func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol 
 		NewAssembly: newAssembly,
 		NewPieces:   newPieces,
 
-		Behaviours:     judge.Behaviours,
-		BehavioursOf:   behavioursOf,
-		NewJudge:       newJudge,
-		RestsOnAbsence: judge.RestsOnAbsence,
-		NewStage:       newStage,
-		Parameters:     whatif.Parameters,
+		Behaviours:      judge.Behaviours,
+		BehavioursOf:    behavioursOf,
+		NewJudge:        newJudge,
+		DivergenceRules: slices.Concat(judge.Rules, article.Rules),
+		NewStage:        newStage,
+		Parameters:      whatif.Parameters,
 	}
 }
 

@@ -118,11 +118,11 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Info:     Info,
 		Message:  describe,
 
-		Behaviours:     behaviours(),
-		BehavioursOf:   behavioursOf,
-		NewJudge:       newJudge,
-		RestsOnAbsence: judge.RestsOnAbsence,
-		Parameters:     whatif.Parameters,
+		Behaviours:      behaviours(),
+		BehavioursOf:    behavioursOf,
+		NewJudge:        newJudge,
+		DivergenceRules: judge.Rules,
+		Parameters:      whatif.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			return whatif.New(trackerConfig(c)), nil
 		},

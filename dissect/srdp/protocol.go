@@ -71,8 +71,8 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 			return judge.New(config, facts, c.Ends, behaviours)
 		},
 
-		RestsOnAbsence: judge.RestsOnAbsence,
-		Parameters:     whatif.Parameters,
+		DivergenceRules: judge.Rules,
+		Parameters:      whatif.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			config, _ := trackerConfig(c)
 			return whatif.New(config), nil

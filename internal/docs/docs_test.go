@@ -83,9 +83,31 @@ func samePicture(t *testing.T, script, picture string) {
 	same(t, picture, string(is))
 }
 
-// TestFindings: docs/findings.md is what `ackscope explain` says of every rule.
+// explained is a rule as `ackscope explain --json` prints it.
+type explained struct{ Rule, Kind, Protocol, Severity, Summary, Explain string }
+
+// explainedRules returns the rules of findings, or those of divergences.
+func explainedRules(t *testing.T, kind string, least int) (rules []explained) {
+	t.Helper()
+	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, testenv.Ackscope(t), "explain", "--json"))); ; {
+		var r explained
+		if err := d.Decode(&r); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if r.Kind == kind {
+			rules = append(rules, r)
+		}
+	}
+	if len(rules) < least {
+		t.Errorf("%d rules of a %s, expected %d at least", len(rules), kind, least)
+	}
+	return rules
+}
+
+// TestFindings: docs/findings.md is the output of `ackscope explain` for every rule of a finding.
 func TestFindings(t *testing.T) {
-	program := testenv.Ackscope(t)
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the rules themselves. -->\n\n# Findings\n\n" +
 		"This page lists every finding that `ackscope findings` can report. `ackscope explain RULE` prints\n" +
@@ -95,23 +117,33 @@ func TestFindings(t *testing.T) {
 		"Each finding also has a grade: certain, likely or possible. [model.md](model.md#certainty) explains\n" +
 		"the grades. Where the tap itself dropped packets, a finding that concludes from a missing packet is\n" +
 		"possible at most.\n")
-	rules := 0
-	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, program, "explain", "--json"))); ; rules++ {
-		var r struct{ Rule, Severity, Summary, Explain string }
-		if err := d.Decode(&r); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range explainedRules(t, "finding", 20) {
 		fmt.Fprintf(&page, "\n## %s\n\n**%s**: %s.\n\n%s\n", r.Rule, r.Severity, r.Summary, strings.TrimSpace(r.Explain))
-	}
-	if rules < 20 {
-		t.Errorf("%d rules, expected at least 20", rules)
 	}
 	same(t, "docs/findings.md", trimLines(page.String()))
 }
 
-// same compares a file of the repository with what it should be, or writes it.
+// TestDivergences: docs/divergences.md is the output of `ackscope explain` for every rule of a
+// divergence.
+func TestDivergences(t *testing.T) {
+	var page strings.Builder
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the rules themselves. -->\n\n# Divergences\n\n" +
+		"This page lists every divergence that `ackscope replay` can report. `ackscope explain RULE` prints\n" +
+		"the same text. [replay.md](replay.md) tells how a capture is compared with a reference.\n\n" +
+		"Each divergence has a severity. An error misleads the peer, or loses contents. A warning costs\n" +
+		"bandwidth or time.\n")
+	protocol := ""
+	for _, r := range explainedRules(t, "divergence", 70) {
+		if r.Protocol != protocol {
+			protocol = r.Protocol
+			fmt.Fprintf(&page, "\n## %s\n", protocol)
+		}
+		fmt.Fprintf(&page, "\n### %s\n\n**%s**: %s.\n\n%s\n", r.Rule, r.Severity, r.Summary, strings.TrimSpace(r.Explain))
+	}
+	same(t, "docs/divergences.md", trimLines(page.String()))
+}
+
+// same compares a file of the repository with what it should contain, or writes it.
 func same(t *testing.T, name, is string) {
 	t.Helper()
 	file := filepath.Join(testenv.Module(t), name)

@@ -268,7 +268,7 @@ Send less at once. Spread large blocks over time with an ack for each slice (the
 
 // CaptureLoss is the rule "capture-loss".
 var CaptureLoss = &machine.Rule{
-	ID: "capture-loss", Severity: machine.Note,
+	ID: "capture-loss", Severity: machine.Note, CaptureLoss: true,
 	Summary: "the capture lacks packets that were on the wire",
 	Explain: `The capture lacks packets that were on the wire, and the network cannot have lost them. Either a side at the tap skipped sequence numbers, or a header acks a packet that the capture does not have. The capturing program dropped the packets, or a filter left them out.
 

@@ -2,9 +2,7 @@ package screens
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -231,7 +229,7 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 		return out
 	}
 	out = append(out, "", fmt.Sprintf("\x1b[1mfirst divergence: frame %s\x1b[0m  %s", s.Frame(d.Ref), d.Rule))
-	expected, got := differing(bitText(d.Expected), bitText(d.Got))
+	expected, got := differing(withBits(d.Expected, d.ExpectedBits), withBits(d.Got, d.GotBits))
 	out = append(out, "  "+d.Field, "    expected  "+expected, "    got       "+got)
 	wrap("  ", d.Because)
 	if len(d.Frames) > 0 {
@@ -258,18 +256,15 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 		"sides\x1b[0m")
 }
 
-// bitText appends the bits of a hexadecimal number.
-func bitText(s string) string {
-	digits, ok := strings.CutPrefix(s, "0x")
-	n, err := strconv.ParseUint(digits, 16, 64)
-	if !ok || err != nil || len(digits) > 16 {
-		return s
+// withBits appends the bits of a value to its text; it appends nothing to other text.
+func withBits(text string, x machine.Bits) string {
+	if x.Width == 0 {
+		return text
 	}
-	width := max(4*len(digits), bits.Len64(n))
 	var b strings.Builder
-	b.WriteString(s + "  ")
-	for i := width - 1; i >= 0; i-- {
-		b.WriteByte('0' + byte(n>>i&1))
+	b.WriteString(text + "  ")
+	for i := x.Width - 1; i >= 0; i-- {
+		b.WriteByte('0' + byte(x.Value>>i&1))
 		if i%8 == 0 && i > 0 {
 			b.WriteByte(' ')
 		}

@@ -170,8 +170,7 @@ func (x *flowEnd) how(end machine.Instant) string {
 // false for none.
 func (x *flowEnd) limit() (machine.Side, bool) {
 	for _, found := range x.flow.Findings() {
-		switch found.Rule.ID {
-		case "riptide-attempts-exhausted", "riptide-quality-limit":
+		if found.Rule == state.AttemptsLimit || found.Rule == state.QualityLimit {
 			return found.Side, true
 		}
 	}
@@ -187,9 +186,9 @@ func (x *flowEnd) quiet() machine.Side {
 }
 
 // found returns the surest finding of a rule about a side, or nil.
-func (x *flowEnd) found(rule string, side machine.Side) *analyze.Finding {
+func (x *flowEnd) found(rule *machine.Rule, side machine.Side) *analyze.Finding {
 	for _, f := range x.flow.Findings() {
-		if f.Rule.ID == rule && f.Side == side {
+		if f.Rule == rule && f.Side == side {
 			return f
 		}
 	}

@@ -65,7 +65,7 @@ func (x *flowEnd) story(how string) []string {
 			out = append(out,
 				fmt.Sprintf("%s had reached a limit of the library's quality rules: with default settings the library then ends "+
 					"the connection (PoorConnection) and says nothing.", name(limited)))
-		} else if x.found("riptide-pytide-ack-error", quiet) != nil {
+		} else if x.found(state.PortThrows, quiet) != nil {
 			out = append(out, "No limit was reached that the capture shows. It is Pytide, and an Ack made it throw: its "+
 				"update thread ends with that, and nothing is sent any more.")
 		} else {
@@ -105,10 +105,10 @@ func (x *flowEnd) heard(side machine.Side) string {
 // itself.
 func (x *flowEnd) because(side machine.Side) string {
 	why := "a limit of its quality rules was reached"
-	if found := x.found("riptide-poor-connection", side); found != nil {
+	if found := x.found(state.PoorEnd, side); found != nil {
 		why = found.Message()
 	}
-	if x.found("riptide-merged-sequences", side) != nil {
+	if x.found(state.MergedSequences, side) != nil {
 		why += " of the id that it waited for; on the wire messages stood under ids of other connections, ORed into theirs " +
 			"(the fault of 2.1.0)"
 	}

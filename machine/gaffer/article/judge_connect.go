@@ -9,8 +9,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// connectJudge holds the handshake of a flow against the reference's: who may send
-// what, after what, under which salts and how often.
+// connectJudge compares the handshake of a flow with the reference's: who sends what, after
+// what, with which salts, and how often. For example: a challenge must not pass before a
+// request has.
 //
 //	request     the client, while nothing else of the attempt has left
 //	challenge   the server, once a request has passed
@@ -19,9 +20,8 @@ import (
 //	            the server's has
 //	disconnect  either, and nothing but that after it
 //
-// What must have passed is held at every tap. What a side itself sent before, and
-// how long ago, only where the tap stands at it: elsewhere packets overtake each
-// other.
+// What must have passed before holds at every tap. What a side itself sent before, and how
+// long ago, holds only at a tap at that side: elsewhere packets overtake each other.
 type connectJudge struct {
 	profile  *wire.Profile
 	sides    [2]connectSide
@@ -32,28 +32,28 @@ type connectJudge struct {
 	packet   wire.Packet
 }
 
-// connectSide is one side.
+// connectSide is one side of a flow.
 type connectSide struct {
 	near     bool
 	opinion  machine.Opinion
 	role     connectRole
-	most     int             // disconnect packets in a row
-	current  *attempt        // of a client: that of its last request
-	sentAt   machine.Instant // its last packet
+	most     int             // disconnect packets that it may send in a row
+	current  *attempt        // of a client: the attempt of its last request
+	sentAt   machine.Instant // when its last packet passed
 	sent     bool
 	kind     wire.HandshakeKind
-	heardAt  machine.Instant // the peer's last packet, or the beginning of the attempt
+	heardAt  machine.Instant // when the peer's last packet passed, or the attempt began
 	heard    bool
-	ref      machine.Ref // its last packet
-	doubt    uint64      // the salt that it had before it changed
+	ref      machine.Ref // the frame of its last packet
+	doubt    uint64      // the salt that it had before it changed it
 	doubtAs  *machine.Divergence
 	doubtful bool
 	link     linkDoubt // of a server
 }
 
-// linkDoubt is whose connection a server's packets are of. A server has one with
-// each address: if its packets go from one to another that was never asked for and
-// back, the one between was wrong.
+// linkDoubt is the connection that a server's packets belong to. A server has one connection
+// with each address. If its packets go to another salt that no request had and come back,
+// the packet in between was wrong.
 type linkDoubt struct {
 	some, doubtful bool
 	client, was    uint64
@@ -72,34 +72,15 @@ func (r connectRole) String() string {
 	return [...]string{"a client or a server", "a client", "a server"}[r]
 }
 
-// attempt is one connection, or the attempt at one.
-type attempt struct {
-	client     uint64 // its salt
-	live       bool
-	early      bool // it had begun before the capture, for all that is known
-	asked      bool // a request passed
-	server     uint64
-	challenged bool // a challenge passed, with that salt
-	before     uint64
-	twice      bool // another challenge passed before, with the salt before
-	answer     uint64
-	answered   bool // a response passed, with that salt
-	confirmed  bool // a keep-alive of the server passed
-	kept       bool // one of the client
-	left       [2]int
-}
-
 const (
-	attemptsKept = 4
-	// connectEvery is the sample's time between two packets of the handshake,
-	// connectAlive that between two keep-alives of a client, connectSilence that
-	// after which a side gives up.
+	// connectEvery is the sample's time between two packets of the handshake. connectAlive
+	// is its time between two keep-alives of a client. After connectSilence a side gives up.
 	connectEvery   = 100 * time.Millisecond
 	connectAlive   = time.Second
 	connectSilence = 10 * time.Second
 	// unreadMostly is how long a socket may lie unread while its owner sends.
 	unreadMostly = time.Second
-	farewells    = 10 // of the article
+	farewells    = 10 // the article's
 )
 
 func newConnectJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) *connectJudge {
@@ -115,7 +96,7 @@ func newConnectJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string)
 	return j
 }
 
-// Observe takes the next datagram.
+// Observe judges the next datagram.
 func (j *connectJudge) Observe(d *machine.Datagram) {
 	p := &j.packet
 	if j.profile.Parse(d.Bytes, d.Length, p) != nil || p.Kind != wire.KindHandshake {
@@ -131,14 +112,14 @@ func (j *connectJudge) Observe(d *machine.Datagram) {
 		v := j.judge(s, peer, a, d, p)
 		switch {
 		case v == nil:
-		case j.young(a, d, p) && judge.RestsOnAbsence(v):
+		case j.startsLate(a, d, p) && v.RestsOn.Absence():
 			// The attempt had begun before the capture.
 			if s.opinion.Undecided++; a != nil {
 				a.early = true
 			}
 			v = nil
-		case restsOnPeer(v) && (peer.opinion.Divergence != nil || peer.near && !s.near):
-			s.opinion.Undecided++ // it may be the peer that was wrong
+		case v.RestsOn.Peer() && (peer.opinion.Divergence != nil || peer.near && !s.near):
+			s.opinion.Undecided++ // the peer may be the one that was wrong
 			v = nil
 		}
 		s.opinion.Divergence = v
@@ -152,49 +133,20 @@ func (j *connectJudge) Observe(d *machine.Datagram) {
 	j.pass(s, peer, a, d, p)
 }
 
-// young reports whether what a packet answers may have passed before the capture:
-// it lay in the socket, or is of a connection that the server had not given up yet.
-func (j *connectJudge) young(a *attempt, d *machine.Datagram, p *wire.Packet) bool {
+// startsLate reports whether what a packet answers may have passed before the capture. It may
+// have lain in the socket, or the server had not given its connection up yet.
+func (j *connectJudge) startsLate(a *attempt, d *machine.Datagram, p *wire.Packet) bool {
 	since := d.At.Sub(j.begun)
 	return a != nil && a.early || since < unreadMostly+unreadFor ||
 		a == nil && p.Handshake >= wire.ConnectKeepAlive && since < connectSilence+unreadMostly
 }
 
-// attempt returns the one of a client's salt, nil for none.
-func (j *connectJudge) attempt(salt uint64) *attempt {
-	for i := range j.attempts {
-		if a := &j.attempts[i]; a.live && a.client == salt {
-			return a
-		}
-	}
-	return nil
-}
-
-// newest returns the attempt that was met last, nil for none.
-func (j *connectJudge) newest() *attempt {
-	if a := &j.attempts[(j.turn+attemptsKept-1)%attemptsKept]; a.live {
-		return a
-	}
-	return nil
-}
-
-func (j *connectJudge) open(p *wire.Packet) *attempt {
-	a := &j.attempts[j.turn]
-	j.turn = (j.turn + 1) % attemptsKept
-	for i := range j.sides {
-		if j.sides[i].current == a {
-			j.sides[i].current = nil
-		}
-	}
-	*a = attempt{client: p.ClientSalt, live: true, early: p.Handshake != wire.ConnectRequest}
-	return a
-}
-
-// judge holds a packet against the reference's.
+// judge compares a packet with the reference's.
 func (j *connectJudge) judge(s, peer *connectSide, a *attempt, d *machine.Datagram,
 	p *wire.Packet) *machine.Divergence {
 	if need := roleOf(p.Handshake); need != roleOpen && s.role != roleOpen && need != s.role {
-		return diverges(d, "connect-role", machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake),
+		return diverges(d, ConnectRole, machine.RestsOnPeer,
+			machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake),
 			fmt.Sprintf("this side is %s, and only %s sends a %v", s.role, need, p.Handshake), s.ref)
 	}
 	if s.near {
@@ -205,7 +157,7 @@ func (j *connectJudge) judge(s, peer *connectSide, a *attempt, d *machine.Datagr
 	return j.answers(s, peer, a, d, p)
 }
 
-// own holds a packet of a side at the tap against what it sent before.
+// own compares a packet of a side at the tap with what the side sent before.
 func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	if s.role == roleClient && s.current != nil && p.Handshake != wire.ConnectRequest && p.ClientSalt != s.current.client {
 		if s.doubtful && p.ClientSalt == s.doubt {
@@ -234,11 +186,11 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		return nil
 	}
 	if n := a.left[d.From]; n > 0 && p.Handshake != wire.ConnectDisconnect {
-		return diverges(d, "connect-after-disconnect",
+		return diverges(d, ConnectAfterDisconnect, machine.RestsOnOwn,
 			machine.Differ("gaffer.handshake", "nothing of this connection", p.Handshake),
 			"the side has ended this connection", s.ref)
 	} else if n >= s.most && p.Handshake == wire.ConnectDisconnect {
-		return diverges(d, "connect-farewells",
+		return diverges(d, ConnectFarewells, machine.RestsOnOwn,
 			machine.Differ("gaffer.handshake", fmt.Sprintf("%d disconnect packets at most", s.most), n+1),
 			"a side says so often that it leaves, and then no more", s.ref)
 	}
@@ -261,13 +213,13 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		out = "the server has held the connection to stand already"
 	}
 	if out != "" {
-		return diverges(d, "connect-order", machine.Differ("gaffer.handshake", wire.ConnectKeepAlive, p.Handshake), out,
-			s.ref)
+		return diverges(d, ConnectOrder, machine.RestsOnOwn,
+			machine.Differ("gaffer.handshake", wire.ConnectKeepAlive, p.Handshake), out, s.ref)
 	}
 	return j.times(s, d, p)
 }
 
-// times holds when a packet of a side at the tap leaves.
+// times judges when a packet of a side at the tap leaves.
 func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	least := time.Duration(0)
 	switch {
@@ -279,14 +231,14 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 	}
 	if wait := d.At.Sub(s.sentAt); least > 0 && wait < least-max(clockSlack, least/10) &&
 		(s.current == nil || s.current.client == p.ClientSalt) {
-		return diverges(d, "connect-early",
+		return diverges(d, ConnectEarly, machine.RestsOnOwn,
 			machine.Differ("gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)),
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("the next %v comes too soon", p.Handshake), s.ref)
 	}
 	if p.Handshake != wire.ConnectDisconnect && p.Handshake != wire.ConnectDenied && s.heard &&
 		d.At.Sub(s.heardAt) > connectSilence+unreadMostly {
-		return diverges(d, "connect-timeout",
+		return diverges(d, ConnectTimeout, machine.RestsOnBoth,
 			machine.Differ("gaffer.handshake", "nothing: the connection is given up", p.Handshake),
 			fmt.Sprintf("the other side was silent for %.1f s, and after %.0f s it is given up", d.At.Sub(s.heardAt).Seconds(),
 				connectSilence.Seconds()), s.ref)
@@ -294,7 +246,7 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 	return nil
 }
 
-// answers holds a packet against what must have passed before it.
+// answers compares a packet with what must have passed before it.
 func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Datagram,
 	p *wire.Packet) *machine.Divergence {
 	if p.Handshake == wire.ConnectRequest {
@@ -305,7 +257,7 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 		if was == nil {
 			return nil
 		}
-		return saltDiffers(d, "gaffer.handshake.client_salt", was.client, p.ClientSalt,
+		return saltDiffers(d, ConnectSalt, machine.RestsOnBoth, "gaffer.handshake.client_salt", was.client, p.ClientSalt,
 			"no request with this salt passed the tap", s.ref)
 	}
 	missing := ""
@@ -319,8 +271,8 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 		if !a.challenged {
 			missing = "challenge"
 		} else if s.near && p.ChallengeSalt != a.server && !(a.twice && p.ChallengeSalt == a.before) {
-			return saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt,
-				"a response bears the salt of the challenge", s.ref)
+			return saltDiffers(d, ConnectSaltChanged, machine.RestsOnPeer, "gaffer.handshake.challenge_salt", a.server,
+				p.ChallengeSalt, "a response bears the salt of the challenge", s.ref)
 		}
 	case wire.ConnectKeepAlive:
 		if client && !a.confirmed {
@@ -336,13 +288,14 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 	if missing == "" {
 		return nil
 	}
-	v := diverges(d, "connect-unasked", machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake),
+	v := diverges(d, ConnectUnasked, machine.RestsOnBoth,
+		machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake),
 		fmt.Sprintf("a %v comes only after a %s, and none has passed the tap", p.Handshake, missing), s.ref)
 	v.Reference, v.Captured = a.draw(), p.Handshake.String()
 	return v
 }
 
-// pass takes it that a packet passed the tap.
+// pass records a packet that passed the tap.
 func (j *connectJudge) pass(s, peer *connectSide, a *attempt, d *machine.Datagram, p *wire.Packet) {
 	if role := roleOf(p.Handshake); s.role == roleOpen && peer.role == roleOpen && role != roleOpen {
 		s.role, peer.role = role, roleClient+roleServer-role
@@ -382,13 +335,13 @@ func (j *connectJudge) pass(s, peer *connectSide, a *attempt, d *machine.Datagra
 	peer.heardAt, peer.heard = d.At, true
 }
 
-// suspect notes that a side changed a salt: it may have begun anew, or that packet
-// is wrong. If what it had before comes again, it was.
+// suspect records that a side changed a salt. It may have begun anew, or the packet is wrong.
+// If the old salt comes again, the packet was wrong.
 func (s *connectSide) suspect(was uint64, v *machine.Divergence) {
 	s.doubt, s.doubtAs, s.doubtful = was, v, true
 }
 
-// roleOf tells who sends such packets.
+// roleOf returns the role that sends packets of a kind; roleOpen where both do.
 func roleOf(k wire.HandshakeKind) connectRole {
 	switch k {
 	case wire.ConnectRequest, wire.ConnectResponse:
@@ -400,46 +353,24 @@ func roleOf(k wire.HandshakeKind) connectRole {
 	return roleOpen
 }
 
-func saltDiffers(d *machine.Datagram, field string, want, got uint64, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	return diverges(d, "connect-salt", machine.Differ(field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got)),
-		because, frames...)
+// saltDiffers returns the divergence of a packet that has another salt than it should.
+func saltDiffers(
+	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, field string, want, got uint64, because string,
+	frames ...machine.Ref,
+) *machine.Divergence {
+	m := machine.Differ(field, machine.Hex(want, 16), machine.Hex(got, 16))
+	return diverges(d, rule, rests, m, because, frames...)
 }
 
-// saltChanged is saltDiffers where the packets that it follows from are captured.
-func saltChanged(d *machine.Datagram, field string, want, got uint64, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	v := saltDiffers(d, field, want, got, because, frames...)
-	v.Rule = "connect-salt-changed"
-	return v
+// saltChanged returns the divergence of a packet whose salt is not that of the side's own
+// packets before it.
+func saltChanged(
+	d *machine.Datagram, field string, want, got uint64, because string, frames ...machine.Ref,
+) *machine.Divergence {
+	return saltDiffers(d, ConnectSaltChanged, machine.RestsOnOwn, field, want, got, because, frames...)
 }
 
-// draw says how far an attempt has come.
-func (a *attempt) draw() string {
-	word := "nothing passed"
-	switch {
-	case a.confirmed:
-		word = "stands"
-	case a.answered:
-		word = "answered"
-	case a.challenged:
-		word = "challenged"
-	case a.asked:
-		word = "asked for"
-	}
-	return fmt.Sprintf("connection of client salt 0x%016x: %s", a.client, word)
-}
-
-// restsOnPeer reports whether a divergence follows from what the peer sent.
-func restsOnPeer(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "connect-unasked", "connect-salt", "connect-timeout", "connect-role":
-		return true
-	}
-	return false
-}
-
-// Finish settles what is open.
+// Finish ends the flow: what is still open counts as undecided.
 func (j *connectJudge) Finish() {
 	for i := range j.sides {
 		s := &j.sides[i]

@@ -11,14 +11,14 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// fragmentJudge holds a flow of the fragmentation sample against the reference.
-// Nothing is sent again and nothing acknowledged, so each side stands for itself:
+// fragmentJudge compares a flow of the fragmentation sample with the reference. Nothing is
+// sent again and nothing is acknowledged, so each side is judged by itself:
 //
-//	near side   numbers its packets one by one, and the fragments of one leave
+//	near side   numbers its packets one by one; the fragments of a packet leave
 //	            together and in order
-//	both        what is larger than a fragment travels in fragments, and nothing
-//	            else does; the fragments of a packet name one count, and its own
-//	            number within; two copies are the same
+//	both        a packet that is larger than a fragment travels in fragments, and
+//	            no other does; the fragments of a packet have one count, and the
+//	            number of the packet within; two copies are the same
 type fragmentJudge struct {
 	profile *wire.Profile
 	rules   *gaffer.Rules
@@ -28,11 +28,11 @@ type fragmentJudge struct {
 	inner   wire.Packet
 }
 
-// fragmentSide is one side.
+// fragmentSide is one side of a flow.
 type fragmentSide struct {
 	judge.Judged
 	met    bool
-	newest int64 // sequence, unwrapped
+	newest int64 // its newest sequence number, unwrapped
 	last   machine.Instant
 	kept   []keptPiece // by packet and fragment
 	counts []keptCount // by packet
@@ -51,7 +51,7 @@ type keptPiece struct {
 type keptCount struct {
 	sequence int64
 	ref      machine.Ref
-	count    int // of fragments; 0: it travels whole
+	count    int // of fragments; 0 for a packet that travels whole
 	live     bool
 }
 
@@ -63,7 +63,7 @@ const (
 func newFragmentJudge(p *wire.Profile, facts machine.Facts) *fragmentJudge {
 	j := &fragmentJudge{profile: p, rules: gaffer.RulesOf(p), size: p.FragmentSize}
 	if j.size == 0 {
-		j.size = 1024 // the article's
+		j.size = 1024 // the article's size
 	}
 	for i := range j.sides {
 		s := &j.sides[i]
@@ -76,7 +76,7 @@ func newFragmentJudge(p *wire.Profile, facts machine.Facts) *fragmentJudge {
 	return j
 }
 
-// Observe takes the next datagram.
+// Observe judges the next datagram.
 func (j *fragmentJudge) Observe(d *machine.Datagram) {
 	p := &j.packet
 	err := j.profile.Parse(d.Bytes, d.Length, p)
@@ -108,7 +108,7 @@ func (j *fragmentJudge) Observe(d *machine.Datagram) {
 	s.Sent.Pass(j.rules, p.Sequence, p.Kind == wire.KindFragment)
 }
 
-// alike holds a datagram against its packet's other ones, and keeps it.
+// alike compares a datagram with the others of its packet, and keeps it.
 func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	if s.kept == nil {
 		s.kept, s.counts = make([]keptPiece, piecesKept), make([]keptCount, countsKept)
@@ -125,7 +125,7 @@ func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Pack
 	c := &s.counts[uint64(q)%countsKept]
 	if !c.live || c.sequence != q {
 		if c.live && c.sequence > q {
-			return nil // too old: what there was of it is forgotten
+			return nil // too old: its fragments are no longer kept
 		}
 		*c = keptCount{sequence: q, ref: d.Ref, count: count, live: true}
 		s.Opinion.Inferred.Submitted++
@@ -133,17 +133,18 @@ func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Pack
 	first := c.ref
 	switch {
 	case c.count != count && (c.count == 0 || count == 0):
-		return diverges(d, "sequence-reuse", machine.Differ("gaffer.sequence", "another number", p.Sequence),
+		return diverges(d, judge.SequenceReuse, machine.RestsOnOwn,
+			machine.Differ("gaffer.sequence", "another number", p.Sequence),
 			fmt.Sprintf("packet %d was sent before, whole or in fragments, and this is the other", p.Sequence), first)
 	case c.count != count:
-		return diverges(d, "fragments", machine.Differ("gaffer.fragment.count", c.count, count),
+		return diverges(d, judge.Fragments, machine.RestsOnOwn, machine.Differ("gaffer.fragment.count", c.count, count),
 			"all fragments of a packet name the same count", first)
 	case count == 0 && d.Length > j.size:
-		return diverges(d, "packet-too-large",
+		return diverges(d, PacketTooLarge, machine.RestsOnOwn,
 			machine.Differ("gaffer.payload.length", fmt.Sprintf("fragments of %d bytes", j.size),
 				fmt.Sprintf("%d bytes", d.Length)), "a packet that is larger than a fragment travels in fragments")
 	case count == 1:
-		return diverges(d, "fragment-needless", machine.Differ("gaffer.fragment.count", "2 at least", 1),
+		return diverges(d, FragmentNeedless, machine.RestsOnOwn, machine.Differ("gaffer.fragment.count", "2 at least", 1),
 			"a packet that fits into one fragment travels whole")
 	}
 	b := d.Bytes[min(p.PayloadOffset, len(d.Bytes)):]
@@ -155,7 +156,7 @@ func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Pack
 	}
 	e, digest := &s.kept[uint64(q*257+int64(id))%piecesKept], machine.Digest(2, b)
 	if e.live && e.sequence == q && e.id == id && e.digest != digest {
-		return diverges(d, "sequence-reuse",
+		return diverges(d, judge.SequenceReuse, machine.RestsOnOwn,
 			machine.Differ("gaffer.payload", "the bytes that were sent before", "other bytes"),
 			fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", p.Sequence),
 			e.ref)
@@ -166,21 +167,21 @@ func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Pack
 	return nil
 }
 
-// within finds that a first fragment begins a packet of another number than it says.
+// within compares the number of a first fragment with that of the packet that it begins.
 func (j *fragmentJudge) within(d *machine.Datagram, p *wire.Packet, b []byte) *machine.Divergence {
 	if p.Kind != wire.KindFragment || p.FragmentID != 0 {
 		return nil
 	}
-	// It is cut off where the fragment ends, so that only its header can be read.
+	// The packet is cut off where the fragment ends, so only its header can be read.
 	_ = j.profile.Parse(b, len(b)+1, &j.inner)
 	if j.inner.HeaderLen == 0 && j.inner.PayloadOffset == 0 || j.inner.Sequence == p.Sequence {
 		return nil
 	}
-	return diverges(d, "fragment-header", machine.Differ("gaffer.sequence", j.inner.Sequence, p.Sequence),
+	return diverges(d, FragmentHeader, machine.RestsOnOwn, machine.Differ("gaffer.sequence", j.inner.Sequence, p.Sequence),
 		fmt.Sprintf("the packet that the fragment begins has number %d by its own header", j.inner.Sequence))
 }
 
-// Finish settles what is open.
+// Finish ends the flow: what is still open counts as undecided.
 func (j *fragmentJudge) Finish() {
 	for i := range j.sides {
 		o := &j.sides[i].Opinion

@@ -10,8 +10,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// NewJudge returns the judge of such a flow, whose sides behave as named. Of
-// facts it uses where the tap stands.
+// NewJudge returns the judge of such a flow, whose sides have the named behaviours. Of facts
+// it uses where the tap stands. It fails for an unknown behaviour, and for a profile of other
+// programs.
 func NewJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
 	for _, b := range behaviours {
 		if b != judge.BehaviourArticle && b != judge.BehaviourSample {
@@ -29,8 +30,8 @@ func NewJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (machi
 	return nil, errors.New("expected a profile with slices, the article's fragments or its handshake")
 }
 
-// Behaviours names what a side of such a flow can be held against, and how
-// many of them its packets suggest alike.
+// Behaviours returns the names of the behaviours that a side of such a flow can have. The
+// first open ones fit what the side writes equally well.
 func Behaviours(p *wire.Profile, facts machine.Facts, side machine.Side) (names []string, open int) {
 	names = judge.BehavioursOf(p)
 	if style, ok := facts.Settings.(Style); ok && len(names) == 2 && style[side] {

@@ -13,15 +13,16 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sliceJudge holds a flow of large blocks against the reference: the slices that
-// a side sends, in the order of its round, and its acks of the slices that came.
+// sliceJudge compares a flow of large blocks with the reference. It judges the slices that a
+// side sends, in the order of its round, and its acks of the slices that came. For example:
+// block 8 must not begin before all slices of block 7 are acked.
 //
 //	near side   sends the slices of one block until they are acked. Before each
-//	            of them its reference reads as many of the acks that passed as
-//	            make that slice the next one. Its acks are the reference's after
-//	            some of the slices that passed, read in order.
-//	far side    its slices agree with each other, and no block follows one of
-//	            which slices had not passed; its acks name what had passed, and
+//	            slice, its reference reads as many of the acks that passed as make
+//	            that slice the next one. Its acks are those of the reference after
+//	            it has read some of the slices that passed, in order.
+//	far side    its slices agree with each other. No block begins before all slices
+//	            of the one before have passed. Its acks name what had passed, and
 //	            of two acks of a block one has all that the other has.
 type sliceJudge struct {
 	profile *wire.Profile
@@ -29,35 +30,35 @@ type sliceJudge struct {
 	packet  wire.Packet
 }
 
-// sliceSide is one side: what it sends, and what it takes.
+// sliceSide is one side of a flow: what it sends, and what it receives.
 type sliceSide struct {
 	near     bool
 	asSample bool
 	opinion  machine.Opinion
-	blocks   sentBlocks // of its own
+	blocks   sentBlocks // those that it sends
 	send     sliceSender
-	take     sliceTaker // of a near one
-	told     ackChains  // of a far one
+	take     sliceTaker // of a near side
+	told     ackChains  // of a far side
 	last     machine.Instant
-	begunAs  *machine.Divergence // the block began too soon, if the one before goes on
+	begunAs  *machine.Divergence // the divergence of a block that began too soon, should the block before go on
 }
 
 const (
-	// clockSlack is how much sooner than due something may pass the tap: the clock
-	// is asked once a frame, and what is sent may be late by more than a frame.
+	// clockSlack is how much sooner than due something may pass the tap. An endpoint reads its
+	// clock once a frame, and what it sends may be late by more than a frame.
 	clockSlack = 20 * time.Millisecond
 	// ackEvery is the article's least time between two acks of slices.
 	ackEvery = 100 * time.Millisecond
-	// joinedBlocks behind the first one whose slices are captured may have begun
-	// before the capture, where slices overtake each other.
+	// joinedBlocks is how many blocks behind the first captured one may have begun before the
+	// capture, where slices overtake each other.
 	joinedBlocks = 2
-	// unreadFor is how long what had come before the capture may lie in a socket.
+	// unreadFor is how long packets from before the capture may lie in a socket.
 	unreadFor = 500 * time.Millisecond
 	// restartSilence is the silence after which a sender of blocks may have begun anew.
 	restartSilence = tracker.LongestTransit
 )
 
-// newSliceJudge returns the judge of a flow whose sides behave as named.
+// newSliceJudge returns the judge of a flow whose sides have the named behaviours.
 func newSliceJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) *sliceJudge {
 	j := &sliceJudge{profile: p}
 	for i := range j.sides {
@@ -68,7 +69,7 @@ func newSliceJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) *
 	return j
 }
 
-// Observe takes the next datagram.
+// Observe judges the next datagram.
 func (j *sliceJudge) Observe(d *machine.Datagram) {
 	p := &j.packet
 	err := j.profile.Parse(d.Bytes, d.Length, p)
@@ -86,7 +87,7 @@ func (j *sliceJudge) Observe(d *machine.Datagram) {
 	}
 }
 
-// slice takes a slice that a side sent.
+// slice judges a slice that a side sent.
 func (j *sliceJudge) slice(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet, cut bool) {
 	if p.Chunk == 0 && p.SliceID == 0 && s.blocks.met && d.At.Sub(s.last) >= restartSilence &&
 		s.blocks.newest&0xffff != 0xffff {
@@ -121,7 +122,7 @@ func (j *sliceJudge) slice(s, peer *sliceSide, d *machine.Datagram, p *wire.Pack
 	}
 }
 
-// ack takes an ack that a side sent.
+// ack judges an ack that a side sent.
 func (j *sliceJudge) ack(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet) {
 	c := sliceClaim{p.Chunk, p.SliceCount, p.SliceAcked}
 	if s.opinion.Divergence == nil {
@@ -129,15 +130,16 @@ func (j *sliceJudge) ack(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet
 		var v *machine.Divergence
 		switch {
 		case c.came == sliceSet{}:
-			v = diverges(d, "ack-empty", machine.Differ("gaffer.slice.acked", "at least one slice", c.came.draw(c.count)),
+			v = diverges(d, AckEmpty, machine.RestsOnOwn,
+				machine.Differ("gaffer.slice.acked", "at least one slice", c.came.draw(c.count)),
 				"an ack goes out when a slice has come, and names it")
 		case s.near:
 			v = s.take.judge(s, peer, d, c)
 		default:
 			v = s.told.judge(peer, d, c)
 		}
-		if v != nil && restsOnSlices(v) && peer.opinion.Divergence != nil {
-			s.opinion.Undecided++ // which slices went out under which name is open
+		if v != nil && v.RestsOn.Peer() && peer.opinion.Divergence != nil {
+			s.opinion.Undecided++ // which slices the peer sent is open
 			v = nil
 		}
 		s.opinion.Divergence = v
@@ -150,7 +152,7 @@ func (j *sliceJudge) ack(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	}
 }
 
-// follows judges that a block begins: all slices of the one before are acked by then.
+// follows judges the first slice of a block: all slices of the one before are acked by then.
 func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet, u int64) *machine.Divergence {
 	b := &s.blocks
 	if !b.met || u == b.newest {
@@ -163,13 +165,14 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 		if s.begunAs != nil && u == b.newest-1 {
 			return s.begunAs
 		}
-		return diverges(d, "block-went-back", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
+		return diverges(d, BlockWentBack, machine.RestsOnOwn, machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
 			"blocks are sent one after the other, and none again once all of it is acked", b.ref)
 	}
 	s.begunAs = nil
-	young := b.newest <= b.first+joinedBlocks && !s.near || b.newest == b.first && b.at.Sub(b.begun) < unreadFor
-	if u > b.newest+1 && !(young && !s.near) {
-		return diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest+1), p.Chunk),
+	early := b.newest <= b.first+joinedBlocks && !s.near || b.newest == b.first && b.at.Sub(b.begun) < unreadFor
+	if u > b.newest+1 && !(early && !s.near) {
+		return diverges(d, BlockOrder, machine.RestsOnAbsence,
+			machine.Differ("gaffer.slice.chunk", uint16(b.newest+1), p.Chunk),
 			"the number of a block is one more than that of the one before it", b.ref)
 	}
 	before := b.of(b.newest)
@@ -180,55 +183,45 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	if !s.near || peer.near {
 		missing = fmt.Sprintf("slice %d of it has not passed the tap", allSlices(before.count).missing(&before.passed))
 	}
-	v := diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
+	v := diverges(d, BlockOrder, machine.RestsOnBoth, machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
 		fmt.Sprintf("block %d begins, though block %d is not acked: %s", p.Chunk, uint16(b.newest), missing), b.ref)
-	if young || peer.opinion.Divergence != nil {
+	if early || peer.opinion.Divergence != nil {
 		s.opinion.Undecided++
-		s.begunAs = v // should the block before go on
+		s.begunAs = v // for the case that the block before goes on
 		return nil
 	}
 	return v
 }
 
-// missing returns the first of s that is not in o.
+// missing returns the first slice of s that is not in o; -1 for none.
 func (s sliceSet) missing(o *sliceSet) int {
 	left := s.less(o)
 	return left.first()
 }
 
-// diverges formats a packet that the reference would not have sent.
-func diverges(d *machine.Datagram, rule string, m machine.Mismatch, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because,
-		Frames:    gaffer.Refs(frames...),
-		Reference: m.Expected, Captured: m.Got,
-	}
+// diverges returns the divergence of a packet that the reference would not have sent.
+func diverges(
+	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, m machine.Mismatch, because string,
+	frames ...machine.Ref,
+) *machine.Divergence {
+	v := machine.Diverge(d, rule, rests, m, because)
+	v.Frames, v.Reference, v.Captured = gaffer.Refs(frames...), m.Expected, m.Got
+	return v
 }
 
-// restsOnSlices reports whether a divergence follows from what the peer sent
-// under which name.
-func restsOnSlices(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "ack-empty", "ack-early", "ack-withdrawn":
-		return false
-	}
-	return true
-}
-
-// Finish settles what is open.
+// Finish ends the flow: what is still open counts as undecided.
 func (j *sliceJudge) Finish() {
 	for i := range j.sides {
 		s, peer := &j.sides[i], &j.sides[1-i]
 		o := &s.opinion
-		if v, w := o.Divergence, peer.opinion.Divergence; !s.near && peer.near && v != nil && w != nil && restsOnSlices(v) {
-			// What it had of the other is open.
+		if v, w := o.Divergence, peer.opinion.Divergence; !s.near && peer.near && v != nil && w != nil && v.RestsOn.Peer() {
+			// Which of its slices the peer sent is open, so what this side had is open.
 			o.Divergence = nil
 			o.Undecided++
 		}
 		switch {
 		case !s.near:
-			o.Undecided = max(o.Undecided, o.Compared) // which packets it sent beside these is not known
+			o.Undecided = max(o.Undecided, o.Compared) // the capture does not show what it received
 			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
 		case o.Undecided > 0:
 			o.Why = "slices or acks from before the capture; or such as arrived and were not taken"
@@ -244,7 +237,7 @@ type sentBlocks struct {
 	met           bool
 	newest, first int64 // unwrapped
 	begun         machine.Instant
-	at            machine.Instant // of the last slice of the newest
+	at            machine.Instant // when the last slice of the newest block passed
 	ref           machine.Ref
 	ring          [8]sentBlock
 }
@@ -255,7 +248,7 @@ type sentBlock struct {
 	live    bool
 	acked   bool // an ack of all its slices passed the tap
 	passed  sliceSet
-	digests []uint64 // of each slice; 0 unknown
+	digests []uint64 // of each slice; 0 for unknown
 	ref     machine.Ref
 }
 
@@ -266,7 +259,7 @@ func (b *sentBlocks) unwrap(chunk uint16) int64 {
 	return b.newest + int64(int16(chunk-uint16(b.newest)))
 }
 
-// of returns a block, nil where none of it passed or it is too old.
+// of returns a block; nil where none of it passed or it is too old.
 func (b *sentBlocks) of(u int64) *sentBlock {
 	if e := &b.ring[u&7]; e.live && e.chunk == u {
 		return e
@@ -274,17 +267,17 @@ func (b *sentBlocks) of(u int64) *sentBlock {
 	return nil
 }
 
-// disagree finds that a slice says other than another slice of its block, or that
-// its content is not that of another copy.
+// disagree returns the divergence of a slice that gives its block another count than its other
+// slices, or that differs from another copy.
 func (b *sentBlocks) disagree(d *machine.Datagram, p *wire.Packet, u int64, digest uint64) *machine.Divergence {
 	e := b.of(u)
 	switch {
 	case e == nil:
 	case e.count != p.SliceCount:
-		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, p.SliceCount),
+		return diverges(d, SliceCount, machine.RestsOnOwn, machine.Differ("gaffer.slice.count", e.count, p.SliceCount),
 			fmt.Sprintf("all slices of block %d name the same count", p.Chunk), e.ref)
 	case digest != 0 && e.digests[p.SliceID] != 0 && e.digests[p.SliceID] != digest:
-		return diverges(d, "slice-changed",
+		return diverges(d, SliceChanged, machine.RestsOnOwn,
 			machine.Differ("gaffer.payload", fmt.Sprintf("the bytes of slice %d as they were sent before", p.SliceID),
 				"other bytes"),
 			fmt.Sprintf("slice %d of block %d goes out again with another content", p.SliceID, p.Chunk), e.ref)
@@ -292,7 +285,7 @@ func (b *sentBlocks) disagree(d *machine.Datagram, p *wire.Packet, u int64, dige
 	return nil
 }
 
-// pass takes it that a slice passed the tap.
+// pass records a slice that passed the tap.
 func (b *sentBlocks) pass(u int64, d *machine.Datagram, p *wire.Packet, digest uint64) {
 	if !b.met {
 		b.met, b.newest, b.first, b.begun = true, u, u, d.At
@@ -314,7 +307,7 @@ func (b *sentBlocks) pass(u int64, d *machine.Datagram, p *wire.Packet, digest u
 	}
 	e.ref = d.Ref
 	if p.SliceCount != e.count {
-		return // another block, or a slice that lies
+		return // another block, or a slice with a wrong count
 	}
 	e.passed.add(p.SliceID)
 	if digest != 0 && e.digests[p.SliceID] == 0 {

@@ -10,33 +10,34 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sliceSender is the reference of a side at the tap that sends blocks: its round.
-// When a real one reads its socket is not on the wire; that it reads in order is.
+// sliceSender is the reference of a side at the tap that sends blocks. The wire does not show
+// when an endpoint reads its socket, only that it reads in order.
 type sliceSender struct {
 	round   sliceRound
 	chunk   int64
 	begun   bool
-	loose   bool // where the round stands is not known, until the next block
-	early   bool // the block had begun before the capture, for all that is known
+	loose   bool // where the round stands is not known until the next block
+	early   bool // the block may have begun before the capture
 	pending claimQueue
-	unread  []judge.Unreadable // since its last slice
+	unread  []judge.UnreadDatagram // since its last slice
 
-	// Of a block that had begun before the capture: slices that it passed over, and
-	// so had read an ack of; should one of them go out after all, it was wrong.
+	// assumed is the set of slices that the side passed over in a block that had begun before
+	// the capture. It must have read acks of them. If it sends one of them after all, passing
+	// it over was wrong, and assumedAs is the divergence.
 	assumed   sliceSet
 	assumedAs *machine.Divergence
 }
 
-// pendingClaim is an ack that lies in a near side's socket.
+// pendingClaim is an ack in a near side's socket.
 type pendingClaim struct {
 	sliceClaim
 	ref machine.Ref
 }
 
-// claimQueue is what lies unread, in order.
+// claimQueue is the acks that the side has not read, in order.
 type claimQueue struct {
 	list []pendingClaim
-	lost bool // more than is kept
+	lost bool // some were dropped: more came than are kept
 }
 
 const claimsMost = 256
@@ -51,21 +52,21 @@ func (q *claimQueue) push(c pendingClaim) {
 
 func (q *claimQueue) drop(n int) { q.list = append(q.list[:0], q.list[n:]...) }
 
-// passesOver notes a datagram that is no packet of the profile.
+// passesOver keeps a datagram that is no packet of the profile.
 func (n *sliceSender) passesOver(s *sliceSide, d *machine.Datagram, cut bool) {
 	if s.near && s.opinion.Divergence == nil && len(n.unread) < judge.UnreadSome {
 		n.unread = append(n.unread,
-			judge.Unreadable{Ref: d.Ref, At: d.At, Cut: cut, B: append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+			judge.UnreadDatagram{Ref: d.Ref, At: d.At, Cut: cut, B: append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
 	}
 }
 
-// judge holds a slice of the side against the reference's.
+// judge compares a slice of the side with the reference's.
 func (n *sliceSender) judge(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet, u int64) (v *machine.Divergence) {
 	switch {
 	case !n.begun:
 		n.begin(u, p)
-		// Of a block that is under way it is not known which slices are acked, when
-		// they went and where the round stands.
+		// The block is under way. Which of its slices are acked, when they left and where the
+		// round stands is not known.
 		n.early, n.loose = true, u != 0 || p.SliceID != 0 || len(n.pending.list) > 0
 	case u != n.chunk:
 		n.turn()
@@ -96,8 +97,8 @@ func (n *sliceSender) begin(u int64, p *wire.Packet) {
 	n.assumed, n.assumedAs = sliceSet{}, nil
 }
 
-// turn drops the acks that were read when a block was over: up to the first of all
-// its slices.
+// turn drops the acks that were read when a block ended: up to the first one that names all
+// of its slices.
 func (n *sliceSender) turn() {
 	for i := range n.pending.list {
 		if c := &n.pending.list[i]; c.chunk == uint16(n.chunk) && c.count == n.round.count && c.came == allSlices(c.count) {
@@ -107,14 +108,14 @@ func (n *sliceSender) turn() {
 	}
 }
 
-// soon finds a slice that goes out again before its time.
+// soon returns the divergence of a slice that leaves again before its time.
 func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	k := p.SliceID
 	if s.asSample || !n.round.sent.has(k) {
 		return nil
 	}
 	if wait := d.At.Sub(n.round.at[k]); wait < messages.ResendLeast-clockSlack {
-		return diverges(d, "slice-resent-early",
+		return diverges(d, SliceResentEarly, machine.RestsOnOwn,
 			machine.Differ("gaffer.slice.id", "after 100 ms at the soonest",
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("slice %d of block %d goes out again before the resend time has passed", k, p.Chunk), s.blocks.ref)
@@ -122,7 +123,7 @@ func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *m
 	return nil
 }
 
-// order holds a slice against the round.
+// order compares a slice with the round.
 func (n *sliceSender) order(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	k := p.SliceID
 	if n.assumed.has(k) {
@@ -142,7 +143,7 @@ func (n *sliceSender) order(s, peer *sliceSide, d *machine.Datagram, p *wire.Pac
 			continue
 		}
 		if n.round.learns(&c.came) || c.came.has(k) {
-			break // the round is over, or k is not in it any more
+			break // the round is over, or k is no longer in it
 		}
 	}
 	n.round.acked = was
@@ -156,14 +157,14 @@ func (n *sliceSender) order(s, peer *sliceSide, d *machine.Datagram, p *wire.Pac
 func (n *sliceSender) fits(k int, now machine.Instant, asSample bool) bool {
 	r := &n.round
 	next := r.next(func(q int) bool {
-		// One that may not be due yet, or may have been, can be passed over.
+		// The round may pass over a slice that may not be due yet.
 		return q != k && !asSample && r.sent.has(q) && now.Sub(r.at[q]) <= messages.ResendLeast+judge.ResendSlack
 	})
 	return next == k
 }
 
-// inPlace finds that what could not be read took the place of slices. Where the
-// snap length cut it, it may have been one: what follows is not held against the round.
+// inPlace returns the divergence of unread datagrams that took the place of slices. If the
+// snap length cut one of them, it may have been a slice: the round is then open.
 func (n *sliceSender) inPlace(s *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	if len(n.unread) == 0 {
 		return nil
@@ -198,19 +199,20 @@ func (n *sliceSender) inPlace(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	u := n.unread[0]
 	got := fmt.Sprintf("no packet: % x", u.B)
 	return &machine.Divergence{
-		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.slice.id", Expected: fmt.Sprint(first), Got: got,
+		Ref: u.Ref, At: u.At, Rule: judge.Unreadable, RestsOn: machine.RestsOnBoth,
+		Mismatch:  machine.Differ("gaffer.slice.id", first, got),
 		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just slice %d", first),
 		Frames:    gaffer.Refs(s.blocks.ref, d.Ref),
 		Reference: fmt.Sprintf("slice %d of block %d is next", first, p.Chunk), Captured: got,
 	}
 }
 
-// passedOver judges a slice that is not the next of the round, whatever was read.
+// passedOver judges a slice that is not the next of the round, whatever the side had read.
 func (n *sliceSender) passedOver(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	v := n.skipped(s, d, p)
 	if n.pending.lost || peer.opinion.Divergence != nil || peer.near {
-		// What it read is open: acks beyond what is kept, or such as their sender
-		// got wrong.
+		// What it had read is open. Acks may have come that are no longer kept, or their sender
+		// may be wrong.
 		s.opinion.Undecided++
 		n.loose = true
 		return nil
@@ -218,7 +220,7 @@ func (n *sliceSender) passedOver(s, peer *sliceSide, d *machine.Datagram, p *wir
 	if !n.early || n.round.acked.has(p.SliceID) {
 		return v
 	}
-	// Acks from before the capture may have named what it passes over.
+	// Acks from before the capture may have named the slices that it passes over.
 	over := sliceSet{}
 	for q := n.round.cursor; q != p.SliceID; q = (q + 1) % n.round.count {
 		if n.round.acked.has(q) {
@@ -237,7 +239,7 @@ func (n *sliceSender) passedOver(s, peer *sliceSide, d *machine.Datagram, p *wir
 	return nil
 }
 
-// skipped formats a slice that is out of its turn.
+// skipped returns the divergence of a slice that is out of its turn.
 func (n *sliceSender) skipped(s *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	k := n.round.next(func(q int) bool {
 		return !s.asSample && n.round.sent.has(q) && d.At.Sub(n.round.at[q]) < messages.ResendLeast-clockSlack
@@ -250,7 +252,8 @@ func (n *sliceSender) skipped(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	case n.round.acked.has(p.SliceID):
 		because = fmt.Sprintf("slice %d is acked, and the side has shown to know it", p.SliceID)
 	}
-	v := diverges(d, "slice-order", machine.Differ("gaffer.slice.id", k, p.SliceID), because, s.blocks.ref)
+	v := diverges(d, SliceOrder, machine.RestsOnBoth, machine.Differ("gaffer.slice.id", k, p.SliceID),
+		because, s.blocks.ref)
 	v.Reference, v.Captured = n.draw(k), fmt.Sprintf("block %d: slice %d", p.Chunk, p.SliceID)
 	return v
 }

@@ -11,8 +11,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// TestSampleSlips: an endpoint whose times or counts are not the reference's
-// diverges at the tap by the rule that it breaks, and its honest peer nowhere.
+// TestSampleSlips plants endpoints whose times or counts are wrong. Each diverges at the tap
+// by the rule that it breaks, and its right peer does not diverge.
 func TestSampleSlips(t *testing.T) {
 	net := sampleNet{seed: 3, frame: 5 * time.Millisecond, seconds: 20,
 		path: sim.Path{Delay: 60 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}
@@ -97,7 +97,7 @@ func TestSampleSlips(t *testing.T) {
 					v.Rule, v.Because)
 			case tap.Near(x.side) && v == nil:
 				t.Errorf("%s, tap at %v: not found", x.rule, tap)
-			case tap.Near(x.side) && v.Rule != x.rule:
+			case tap.Near(x.side) && v.Rule.ID != x.rule:
 				t.Errorf("%s, tap at %v: frame %d: %s: %s", x.rule, tap, v.Ref.Frame(), v.Rule, v.Because)
 			}
 			if v := j.Opinion(x.side.Other()).Divergence; v != nil && x.rule != "connect-timeout" {
@@ -179,7 +179,8 @@ func TestSampleHostile(t *testing.T) {
 		tr.Learned()
 		for _, s := range []machine.Side{machine.A, machine.B} {
 			if o := j.Opinion(s); o.Undecided > o.Compared+400 || o.Divergence != nil &&
-				(o.Divergence.Rule == "" || o.Divergence.Field == "" || o.Divergence.Expected == o.Divergence.Got) {
+				(o.Divergence.Rule == nil || o.Divergence.RestsOn == 0 || o.Divergence.Field == "" ||
+					o.Divergence.Expected == o.Divergence.Got) {
 				t.Fatalf("flow %d: %v: %+v, %+v", flow, s, o, o.Divergence)
 			}
 		}

@@ -11,17 +11,19 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// articleJudge holds the messages of a flow against the article's rules of
-// sending, where messages bear their ids. What a side knows of acks follows from
-// headers alone:
+// articleJudge compares the messages of a flow with the article's rules of sending. It
+// judges profiles in which messages have ids. For example: message 7 must not leave again
+// once its sender has read the ack of its packet.
+//
+// What a side knows of acks follows from the headers alone:
 //
 //	it may know of an ack    that passed the tap towards it
-//	it knows of an ack       in a packet that its own header names: it has read that
+//	it knows of an ack       in a packet that its own header names, so it has read that
 //
-// So at any place of the tap two rules can be held: a message that is beyond what
-// the receiver can buffer, though all acks that the side may know of had been read,
-// and one that goes out again, though an ack was read for sure. At the tap the time
-// between two copies shows too.
+// Two rules hold at every tap. A message must not lie beyond what the receiver can buffer,
+// even if the side has read all acks that it may know of. A message must not leave again
+// after an ack that the side has certainly read. At a tap at the side, the time between two
+// copies shows too.
 type articleJudge struct {
 	headers *Judge
 	section *wire.MessageSection
@@ -29,27 +31,27 @@ type articleJudge struct {
 	packet  wire.Packet
 }
 
-// articleSide is one side's messages.
+// articleSide is the messages of one side.
 type articleSide struct {
 	near     bool
 	met      bool
-	blind    bool // a packet's messages could not be read: what it carried is not known
+	blind    bool // the messages of a packet could not be read, so what the side sent is not known
 	top      uint32
-	largest  int // bytes of a payload
+	largest  int // the longest payload in bytes
 	packets  []articlePacket
-	messages []articleMessage // by id mod their number, from oldest on
-	oldest   int64            // of those that the side cannot know to be acked
-	next     int64            // after the newest
+	messages []articleMessage // by id modulo their number
+	oldest   int64            // the oldest id that the side cannot know to be acked
+	next     int64            // the id after the newest
 	broken   *machine.Divergence
 }
 
-// articlePacket is a packet of a side: what it acks, and what it carries.
+// articlePacket is a packet of a side: what it acks, and which messages it carries.
 type articlePacket struct {
 	ref      machine.Ref
 	claims   gaffer.Claims
 	sequence uint32
 	live     bool
-	told     bool // its acks were taken for read
+	told     bool // its acks were recorded as read
 	ids      []int64
 }
 
@@ -58,17 +60,17 @@ type articleMessage struct {
 	id    int64
 	at    machine.Instant // of its newest copy
 	ref   machine.Ref
-	acked machine.Ref // the packet that acks it, which the side has read
+	acked machine.Ref // the packet with the ack, which the side has read; 0 for none
 	bits  int
 	live  bool
-	maybe bool // an ack of it has passed the tap towards the side
+	maybe bool // an ack of it passed the tap towards the side
 }
 
 const (
-	// articlePackets are kept of each side: as many as a sender knows.
+	// articlePackets is how many packets of each side are kept: as many as a sender keeps.
 	articlePackets = 1024
-	// ResendSlack is how much later than due a message may go out: the clock is
-	// asked once a frame, and a frame can be long.
+	// ResendSlack is how much later than due a message may leave: an endpoint reads its
+	// clock once a frame, and a frame can be long.
 	ResendSlack = 50 * time.Millisecond
 )
 
@@ -80,7 +82,7 @@ func newArticleJudge(headers *Judge, section *wire.MessageSection, facts machine
 	return j
 }
 
-// Observe takes the next datagram.
+// Observe judges the next datagram.
 func (j *articleJudge) Observe(d *machine.Datagram) {
 	j.headers.Observe(d)
 	p := &j.packet
@@ -97,7 +99,7 @@ func (j *articleJudge) Observe(d *machine.Datagram) {
 	}
 }
 
-// packet returns the place of a packet.
+// packet returns the entry of a sequence number, which may hold another packet.
 func (s *articleSide) packet(sequence uint32) *articlePacket {
 	if s.packets == nil {
 		s.packets = make([]articlePacket, articlePackets)
@@ -105,7 +107,7 @@ func (s *articleSide) packet(sequence uint32) *articlePacket {
 	return &s.packets[sequence%articlePackets]
 }
 
-// known returns a packet that passed, nil for none.
+// known returns the entry of a packet that passed; nil where it is not kept.
 func (s *articleSide) known(sequence uint32) *articlePacket {
 	if p := s.packet(sequence); p.live && p.sequence == sequence {
 		return p
@@ -113,7 +115,7 @@ func (s *articleSide) known(sequence uint32) *articlePacket {
 	return nil
 }
 
-// takes takes a packet of the side.
+// takes judges a packet that the side sent.
 func (s *articleSide) takes(j *articleJudge, peer *articleSide, d *machine.Datagram, p *wire.Packet) {
 	r := j.headers.sides[d.From].Rules
 	ordered := !s.met || r.Newer(p.Sequence, s.top)
@@ -123,7 +125,7 @@ func (s *articleSide) takes(j *articleJudge, peer *articleSide, d *machine.Datag
 	if !s.met {
 		s.met = true
 		if p.Sequence >= tracker.StartWithin {
-			s.blind = true // what was sent before is not known
+			s.blind = true // what it sent before is not known
 		}
 	}
 	c := r.Claims(p.Header.Ack, p.Header.AckBits)
@@ -137,13 +139,13 @@ func (s *articleSide) takes(j *articleJudge, peer *articleSide, d *machine.Datag
 	if p.Kind == wire.KindFragment || s.blind && d.Length > len(d.Bytes) {
 		return
 	}
-	// Its peer learns of it all the same once it is broken.
+	// A side that has diverged is still recorded: its peer may ack what it sends.
 	if v := s.carries(j, d, p, box, ordered); s.broken == nil {
 		s.broken = v
 	}
 }
 
-// mayKnow takes the acks of a packet that passed the tap towards the side.
+// mayKnow records the acks of a packet that passed the tap towards the side.
 func (s *articleSide) mayKnow(c gaffer.Claims, r *gaffer.Rules) {
 	c.Each(r, func(sequence uint32) {
 		p := s.known(sequence)
@@ -164,7 +166,7 @@ func (s *articleSide) mayKnow(c gaffer.Claims, r *gaffer.Rules) {
 	}
 }
 
-// knows takes the acks of all packets of the peer that a header of the side names.
+// knows records the acks of all packets of the peer that a header of the side names.
 func (s *articleSide) knows(peer *articleSide, c gaffer.Claims, r *gaffer.Rules) {
 	c.Each(r, func(sequence uint32) {
 		x := peer.known(sequence)
@@ -186,7 +188,7 @@ func (s *articleSide) knows(peer *articleSide, c gaffer.Claims, r *gaffer.Rules)
 	})
 }
 
-// message returns a message, nil for one that is not kept.
+// message returns a message; nil where it is not kept.
 func (s *articleSide) message(id int64) *articleMessage {
 	if len(s.messages) == 0 || id < 0 {
 		return nil
@@ -197,7 +199,7 @@ func (s *articleSide) message(id int64) *articleMessage {
 	return nil
 }
 
-// carries takes the messages of a packet, and tells what is wrong with them.
+// carries records the messages of a packet, and returns the divergence that they show.
 func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Packet, box *articlePacket,
 	ordered bool) (v *machine.Divergence) {
 	section, err := j.section.Open(d.Bytes[p.PayloadOffset:p.PayloadOffset+p.PayloadLen], 0)
@@ -209,17 +211,11 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		s.messages = make([]articleMessage, max(2*j.section.SendQueue, articlePackets))
 	}
 	s.largest = max(s.largest, p.PayloadLen)
-	diverge := func(rule, expected, got, because string, frames ...machine.Ref) *machine.Divergence {
-		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, Field: "gaffer.message.id", Expected: expected, Got: got, Because: because,
-			Frames: gaffer.Refs(frames...), Reference: expected, Captured: got,
-		}
-	}
 	var m wire.Message
 	for section.Next(&m) {
 		id := s.next + int64(int16(m.ID-uint16(s.next)))
 		if id < 0 {
-			s.blind = true // of before the capture
+			s.blind = true // sent before the capture began
 			continue
 		}
 		box.ids = append(box.ids, id)
@@ -227,15 +223,17 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		switch window := int64(j.section.ReceiveQueue); {
 		case v != nil:
 		case e == nil && id >= s.next && !s.blind && window > 0 && id >= s.oldest+window:
-			v = diverge("message-beyond-window", fmt.Sprintf("at most %d", s.oldest+window-1), fmt.Sprint(uint16(id)),
+			v = messageDiverges(d, MessageBeyondWindow, machine.RestsOnBoth,
+				fmt.Sprintf("at most %d", s.oldest+window-1), fmt.Sprint(uint16(id)),
 				fmt.Sprintf("message %d is not acked, and the receiver can buffer %d from it on", uint16(s.oldest), window))
 		case e == nil:
 		case e.acked != 0 && ordered:
-			v = diverge("message-resent-acked", "no message whose packet is acked", fmt.Sprint(m.ID),
+			v = messageDiverges(d, MessageResentAcked, machine.RestsOnPeer,
+				"no message whose packet is acked", fmt.Sprint(m.ID),
 				fmt.Sprintf("message %d was acked, and the header names the packet that said so", m.ID), e.ref, e.acked)
 		case s.near && d.At.Sub(e.at) < messages.ResendLeast-gaffer.TapJitter:
-			v = diverge("message-resent-early", "after 100 ms at the soonest",
-				fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
+			v = messageDiverges(d, MessageResentEarly, machine.RestsOnOwn,
+				"after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
 				fmt.Sprintf("message %d goes out again before the resend time has passed", m.ID), e.ref)
 		}
 		if e == nil {
@@ -250,37 +248,46 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		return nil
 	}
 	if v == nil && s.near && !s.blind && section.Count < j.section.MaxPerPacket {
-		v = s.overdue(j, d, p, diverge)
+		v = s.overdue(j, d, p)
 	}
 	return v
 }
 
-// overdue looks for a message that ought to be in a packet: it is due, and fits.
-func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet,
-	diverge func(rule, expected, got, because string, frames ...machine.Ref) *machine.Divergence) *machine.Divergence {
+// overdue looks for a message that is due and would fit, and that a packet leaves out.
+func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	for id := s.oldest; id < s.next && (j.section.ReceiveQueue == 0 || id < s.oldest+int64(j.section.ReceiveQueue)); id++ {
 		m := s.message(id)
 		if m == nil || m.maybe || d.At.Sub(m.at) <= messages.ResendLeast+ResendSlack ||
 			p.PayloadLen+(m.bits+7)/8+1 > s.largest {
 			continue
 		}
-		return diverge("message-resent-late", fmt.Sprintf("message %d", uint16(id)), "not in this packet",
+		return messageDiverges(d, MessageResentLate, machine.RestsOnBoth,
+			fmt.Sprintf("message %d", uint16(id)), "not in this packet",
 			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after 100 ms", uint16(id),
 				machine.Milliseconds(d.At.Sub(m.at))), m.ref)
 	}
 	return nil
 }
 
-// Finish settles what is open.
+// messageDiverges returns the divergence of a packet by one of its messages.
+func messageDiverges(
+	d *machine.Datagram, rule *machine.Rule, rests machine.RestsOn, expected, got, because string, frames ...machine.Ref,
+) *machine.Divergence {
+	v := machine.Diverge(d, rule, rests, machine.Differ("gaffer.message.id", expected, got), because)
+	v.Frames, v.Reference, v.Captured = gaffer.Refs(frames...), expected, got
+	return v
+}
+
+// Finish ends the flow.
 func (j *articleJudge) Finish() { j.headers.Finish() }
 
-// Opinion returns what is found of a side: the earlier of what its headers and its
-// messages show.
+// Opinion returns what is found of a side: the divergence of its headers or that of its
+// messages, whichever came first.
 func (j *articleJudge) Opinion(s machine.Side) *machine.Opinion {
 	o := j.headers.Opinion(s)
 	peer := j.headers.Opinion(s.Other()).Divergence
 	if v := j.sides[s].broken; v != nil && peer != nil && peer.Ref <= v.Ref {
-		return o // what its peer had acked is open
+		return o // the peer is at fault, so what it acked is open
 	} else if v != nil && (o.Divergence == nil || v.Ref < o.Divergence.Ref) {
 		o.Divergence = v
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// withdrawn looks for packets that are received, in range, and no longer named.
+// withdrawn looks for packets that are received and in range, and that the header leaves out.
 func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
 	r := n.base.Rules
 	for k := range min(c.Width, 64) {
@@ -22,37 +22,39 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 		}
 		want := c
 		want.Named |= 1 << uint(k)
-		return n.diverge2(d, c, n.expected(c), "ack-withdrawn",
+		return n.diverge2(d, c, n.expected(c), AckWithdrawn, machine.RestsOnOwn,
 			fmt.Sprintf("packet %d was received, an earlier header names it, and this one speaks of it and does not", q), frames)
 	}
 	return nil
 }
 
-// neverArrived formats that a header names a packet that never passed the tap
-// towards the side.
+// neverArrived returns the divergence of a header that names packet q, which the side cannot
+// have received. All of its reasons rest on an absence. Even a packet that was dropped as too
+// old may have had an earlier copy that the capture lacks.
 func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Claims, q uint32) *machine.Divergence {
 	what := "no packet of that number passed the tap"
-	switch peer.sight(n.base.Rules, q) {
-	case sightAhead:
+	switch peer.passage(n.base.Rules, q) {
+	case passedAhead:
 		what = "its peer had not sent a packet of that number"
-	case sightFragments:
+	case passedFragments:
 		what = "not all of its fragments passed the tap"
-	case sightWhole:
+	case passedWhole:
 		what = "it was dropped when it came: as too old, or as refused"
 	}
 	frames := gaffer.Refs(n.last)
-	return n.diverge2(d, c, n.expected(c), "ack-never-arrived",
+	return n.diverge2(d, c, n.expected(c), AckNeverArrived, machine.RestsOnBoth,
 		fmt.Sprintf("the header names packet %d, and %s towards this side", q, what), frames)
 }
 
-// expected returns the reference's claims that come nearest to a header: after
-// how much of the socket the fewest bits differ.
+// expected returns the claims of the reference that come nearest to those of a header. The
+// reference reads the socket datagram by datagram, and the claims with the fewest wrong bits
+// win.
 func (n *NearSide) expected(c gaffer.Claims) gaffer.Claims {
 	r := n.base.Rules
-	trial := n.base.Clone()
-	best, least := trial.Claims(), 1000
+	attempt := n.base.Clone()
+	best, least := attempt.Claims(), 1000
 	weigh := func() {
-		w := trial.Claims()
+		w := attempt.Claims()
 		off := 0
 		if w.Newest != c.Newest {
 			off = 100 + min(max(r.Distance(w.Newest, c.Newest), r.Distance(c.Newest, w.Newest)), 100)
@@ -63,13 +65,13 @@ func (n *NearSide) expected(c gaffer.Claims) gaffer.Claims {
 	}
 	weigh()
 	for i := range n.queue.n {
-		n.read(&trial, n.queue.at(i), false)
+		n.read(&attempt, n.queue.at(i), false)
 		weigh()
 	}
 	return best
 }
 
-// nearest is expected as a state; it is only asked for its claims.
+// nearest returns expected as a state, of which only the claims are set.
 func (n *NearSide) nearest(c gaffer.Claims) *gaffer.State {
 	want := n.expected(c)
 	s := gaffer.NewState(n.base.Rules)
@@ -77,22 +79,25 @@ func (n *NearSide) nearest(c gaffer.Claims) *gaffer.State {
 	return &s
 }
 
-func (n *NearSide) diverge(d *machine.Datagram, c gaffer.Claims, want *gaffer.State, rule, because string,
-	frames ...machine.Ref) *machine.Divergence {
-	return n.diverge2(d, c, want.Claims(), rule, because, frames)
+func (n *NearSide) diverge(
+	d *machine.Datagram, c gaffer.Claims, want *gaffer.State,
+	rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
+) *machine.Divergence {
+	return n.diverge2(d, c, want.Claims(), rule, rests, because, frames)
 }
 
-func (n *NearSide) diverge2(d *machine.Datagram, got, want gaffer.Claims, rule, because string,
-	frames []machine.Ref) *machine.Divergence {
+func (n *NearSide) diverge2(
+	d *machine.Datagram, got, want gaffer.Claims,
+	rule *machine.Rule, rests machine.RestsOn, because string, frames []machine.Ref,
+) *machine.Divergence {
 	r := n.base.Rules
-	field, expected, found := fieldsOf(r, want, got)
 	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: found, Because: because,
-		Frames: frames, Reference: picture(r, want), Captured: picture(r, got),
+		Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Mismatch: mismatchOf(r, want, got),
+		Because: because, Frames: frames, Reference: picture(r, want), Captured: picture(r, got),
 	}
 }
 
-// lacking names the packets that want names and got does not.
+// lacking names the first packet that want names and got does not.
 func lacking(r *gaffer.Rules, want, got gaffer.Claims) string {
 	for k := range min(want.Width, 64) {
 		q := (want.Newest - uint32(k)) & r.Mask()

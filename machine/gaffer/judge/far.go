@@ -10,31 +10,31 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// farSide is what the headers of a side far from the tap have said. A header is
-// a snapshot of what the side had received; put in the order of their numbers,
-// each snapshot must contain the one before it.
+// farSide is what the headers of a side away from the tap have said. Each header is a
+// snapshot of what the side had received. In the order of their numbers, each snapshot must
+// contain the one before it.
 type farSide struct {
-	ring  []farHeader // by sequence mod its size
+	ring  []farHeader // by sequence modulo its size
 	count int
 	met   bool
 	top   uint32
 
-	size    int // of its fragments but the last of a packet; 0 until one came
+	size    int // bytes of its fragments but the last of a packet; 0 until one came
 	sizeRef machine.Ref
 }
 
-// farHeader is one header.
+// farHeader is one header of the side.
 type farHeader struct {
 	ref      machine.Ref
 	claims   gaffer.Claims
-	sum      uint32 // of the datagram
+	sum      uint32 // checksum of the datagram
 	sequence uint32
 	live     bool
 }
 
 const farFirst, farHeaders = 8, 64
 
-// at returns the header of a packet, nil where it is not kept.
+// at returns the header of a packet; nil where it is not kept.
 func (f *farSide) at(q uint32) *farHeader {
 	if h := &f.ring[int(q)&(len(f.ring)-1)]; h.live && h.sequence == q {
 		return h
@@ -42,7 +42,7 @@ func (f *farSide) at(q uint32) *farHeader {
 	return nil
 }
 
-// enter keeps a header. The ring grows with use.
+// enter keeps a header. The ring grows with use, up to farHeaders.
 func (f *farSide) enter(h farHeader) {
 	if f.count++; f.count > len(f.ring) && len(f.ring) < farHeaders {
 		old := f.ring
@@ -54,8 +54,14 @@ func (f *farSide) enter(h farHeader) {
 	f.ring[int(h.sequence)&(len(f.ring)-1)] = h
 }
 
-// judge holds a header of the side against the others and against what passed
-// the tap towards it.
+// farDiverge returns the divergence of the header that is judged from the claims that
+// the reference would have made.
+type farDiverge func(
+	want gaffer.Claims, rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
+) *machine.Divergence
+
+// judge compares a header of the side with its other headers, and with what passed the tap
+// towards the side.
 func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
 	c := s.claims(h)
 	if f.ring == nil {
@@ -69,30 +75,31 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 		s.Opinion.Undecided++
 		return nil
 	}
-	diverge := func(want gaffer.Claims, rule, because string, frames ...machine.Ref) *machine.Divergence {
-		field, expected, got := fieldsOf(r, want, c)
+	var diverge farDiverge = func(
+		want gaffer.Claims, rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
+	) *machine.Divergence {
 		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got, Because: because,
-			Frames: gaffer.Refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
+			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Mismatch: mismatchOf(r, want, c),
+			Because: because, Frames: gaffer.Refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
 		}
 	}
 	if old := f.at(h.Sequence); ahead <= 0 && old != nil {
 		switch {
 		case old.claims != c:
-			return diverge(old.claims, "sequence-reuse",
+			return diverge(old.claims, SequenceReuse, machine.RestsOnOwn,
 				fmt.Sprintf("packet %d was sent before with other acks: it is another packet under the same number", h.Sequence),
 				old.ref)
 		case old.sum != sumOf(d.Bytes):
-			v := diverge(old.claims, "sequence-reuse",
+			v := diverge(old.claims, SequenceReuse, machine.RestsOnOwn,
 				fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", h.Sequence),
 				old.ref)
-			v.Field, v.Expected, v.Got = "gaffer.sequence", "another number", fmt.Sprint(h.Sequence)
+			v.Mismatch = machine.Differ("gaffer.sequence", "another number", h.Sequence)
 			return v
 		}
-		return nil // the network doubled it
+		return nil // a copy by the network
 	}
 	before, after := f.neighbours(r, h.Sequence, ahead)
-	told := uint64(0) // what the header before named has been looked at
+	told := uint64(0) // what the header before named was looked at then
 	if before != nil && c.Newest != r.Mask() {
 		if moved := r.Distance(c.Newest, before.claims.Newest); moved >= 0 && moved < 64 {
 			told = before.claims.Named << uint(moved)
@@ -103,13 +110,13 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	}
 	if before != nil {
 		if want, ok := contains(r, c, before.claims); !ok {
-			return diverge(want, "ack-forgotten", fmt.Sprintf("packet %d, sent before, says more was received", before.sequence),
-				before.ref)
+			return diverge(want, AckForgotten, machine.RestsOnOwn,
+				fmt.Sprintf("packet %d, sent before, says more was received", before.sequence), before.ref)
 		}
 	}
 	if after != nil {
 		if _, ok := contains(r, after.claims, c); !ok {
-			return diverge(after.claims, "ack-forgotten",
+			return diverge(after.claims, AckForgotten, machine.RestsOnOwn,
 				fmt.Sprintf("packet %d, sent later though it came earlier, says less was received", after.sequence), after.ref)
 		}
 	}
@@ -123,8 +130,8 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	return nil
 }
 
-// uneven holds the size of a fragment against those before: all of an endpoint's
-// but the last of each packet have one.
+// uneven compares the size of a fragment with the sizes before. All fragments of an endpoint
+// have one size, but for the last one of each packet.
 func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	if p.Kind != wire.KindFragment || p.FragmentID == p.FragmentCount-1 {
 		return nil
@@ -135,8 +142,8 @@ func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergenc
 		return nil
 	}
 	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: "fragments", Field: "gaffer.payload.length", Expected: fmt.Sprint(was),
-		Got:       fmt.Sprint(p.PayloadLen),
+		Ref: d.Ref, At: d.At, Rule: Fragments, RestsOn: machine.RestsOnOwn,
+		Mismatch:  machine.Differ("gaffer.payload.length", was, p.PayloadLen),
 		Because:   "all fragments but the last of a packet are of one size: it says where in the packet each belongs",
 		Frames:    gaffer.Refs(ref),
 		Reference: fmt.Sprintf("fragments of %d bytes", was),
@@ -144,13 +151,13 @@ func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergenc
 	}
 }
 
-// sumOf tells the bytes of datagrams apart.
+// sumOf returns a checksum that tells datagrams apart.
 func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// neighbours returns the nearest kept headers that were sent before and after a
-// packet.
+// neighbours returns the kept headers that were sent just before and just after a packet;
+// nil for none.
 func (f *farSide) neighbours(r *gaffer.Rules, sequence uint32, ahead int) (before, after *farHeader) {
 	if !f.met {
 		return nil, nil
@@ -172,8 +179,8 @@ func (f *farSide) neighbours(r *gaffer.Rules, sequence uint32, ahead int) (befor
 	return before, nil
 }
 
-// contains reports whether the later snapshot has all of the earlier one; where
-// it has not, want is what it would have to say at least.
+// contains reports whether a later snapshot contains an earlier one. If it does not, want is
+// the least that it must say.
 func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims, ok bool) {
 	if earlier.Nothing(r) {
 		return later, true
@@ -197,22 +204,22 @@ func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims
 	return want, false
 }
 
-// unsent looks for packets that are named, but for those of told, and that the
-// side cannot have.
+// unsent looks for packets that a header names and that the side cannot have received. The
+// packets of told were looked at before.
 func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told uint64,
-	diverge func(gaffer.Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
+	diverge farDiverge) *machine.Divergence {
 	if c.Nothing(r) || !peer.Sent.met {
-		return nil // what it names came before the capture
+		return nil // what it names may have come before the capture
 	}
 	want := c
 	lied, ahead := uint32(0), false
 	for left := c.Named &^ told; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
 		q := (c.Newest - uint32(n)) & r.Mask()
-		switch peer.sight(r, q) {
-		case sightAhead:
+		switch peer.passage(r, q) {
+		case passedAhead:
 			ahead = true
-		case sightNone:
+		case passedNone:
 			if r.NoStaleClear || peer.Near == nil && peer.Sent.span < passedSpan && r.Distance(q, peer.Sent.first) <= 0 {
 				continue
 			}
@@ -222,15 +229,15 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 		want.Named &^= 1 << uint(n)
 		lied = q
 	}
-	// An endpoint that has just begun stands at the largest number, and takes what
-	// comes from before the wrap for older packets.
+	// An endpoint that has just begun has the largest number as its newest. Packets from
+	// before the wrap look older to it.
 	edge := c.Newest == r.Mask() && c.Named&1 == 0
-	if !edge && peer.sight(r, c.Newest) == sightAhead {
+	if !edge && peer.passage(r, c.Newest) == passedAhead {
 		want = gaffer.Claims{Newest: peer.Sent.top, Named: 0, Width: c.Width}
 		if behind := r.Distance(c.Newest, peer.Sent.top); behind < 64 {
 			want.Named = c.Named >> uint(behind)
 		}
-		return diverge(want, "ack-unsent",
+		return diverge(want, AckUnsent, machine.RestsOnBoth,
 			fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.Sent.top))
 	}
 	if want.Named != c.Named {
@@ -238,30 +245,32 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 		if ahead {
 			what = "had not been sent"
 		}
-		return diverge(want, "ack-unsent", fmt.Sprintf("the header names packet %d, which %s", lied, what))
+		return diverge(want, AckUnsent, machine.RestsOnBoth,
+			fmt.Sprintf("the header names packet %d, which %s", lied, what))
 	}
 	if r.AckBelow || edge || c.Named&1 == 1 {
 		return nil
 	}
-	// Only a packet of which fragments came moves ack without having been received.
-	switch sight := peer.sight(r, c.Newest); {
-	case sight == sightWhole:
+	// A first fragment moves ack before its packet is received. Nothing else does.
+	switch how := peer.passage(r, c.Newest); {
+	case how == passedWhole:
 		want.Named |= 1
-		return diverge(want, "ack-without-bit",
+		return diverge(want, AckWithoutBit, machine.RestsOnPeer,
 			fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
-	case sight == sightNone && r.Partial == 0:
+	case how == passedNone && r.Partial == 0:
 		want = gaffer.Claims{Newest: peer.Sent.top, Width: c.Width}
 		if c.Named != 0 {
 			n := bits.TrailingZeros64(c.Named)
 			want.Newest, want.Named = (c.Newest-uint32(n))&r.Mask(), c.Named>>uint(n)
 		}
-		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
+		return diverge(want, AckUnsent, machine.RestsOnBoth,
+			fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
 	}
 	return nil
 }
 
-// open reports whether a header leaves open what became of packets that passed
-// the tap towards the side before it: those that it does not name.
+// open reports whether a header leaves open what became of a packet that passed the tap
+// towards the side: the header does not name it.
 func (f *farSide) open(r *gaffer.Rules, peer *Judged, c gaffer.Claims) bool {
 	if !peer.Sent.met {
 		return false
@@ -273,8 +282,8 @@ func (f *farSide) open(r *gaffer.Rules, peer *Judged, c gaffer.Claims) bool {
 		if c.Named>>uint(n)&1 == 1 {
 			continue
 		}
-		switch peer.sight(r, (c.Newest-uint32(n))&r.Mask()) {
-		case sightWhole, sightFragments:
+		switch peer.passage(r, (c.Newest-uint32(n))&r.Mask()) {
+		case passedWhole, passedFragments:
 			return true
 		}
 	}

@@ -30,8 +30,8 @@ const (
 	BehaviourSample  = "gaffer@article-sample"
 )
 
-// BehavioursOf names those that can be meant by an endpoint of a profile, the
-// usual one first.
+// BehavioursOf returns the names of the behaviours that an endpoint of a profile can have,
+// the usual one first.
 func BehavioursOf(p *wire.Profile) []string {
 	switch {
 	case p == nil:
@@ -77,38 +77,42 @@ func behaviourNames() (names []string) {
 	return names
 }
 
-// Judge holds the headers of both sides of a flow against those of references:
-// sequence, ack, ack_bits and fragments.
+// Judge compares the headers of both sides of a flow with those of references: sequence, ack,
+// ack_bits and fragments.
 //
-//	near side   its socket holds, in order, what passed the tap towards it. Before
-//	            each of its headers the reference reads as much of that as makes
-//	            the header come out right; if no amount does, the side diverges.
-//	far side    its headers are held against each other and against what passed
-//	            the tap towards it: none may name what it cannot have, or forget.
+//	near side   its socket holds what passed the tap towards it, in order. Before
+//	            each header, the reference reads as much of that as makes its own
+//	            header the same. If no amount does, the side diverges.
+//	far side    its headers are compared with each other, and with what passed the
+//	            tap towards it. None may name a packet that the side cannot have,
+//	            and none may leave out what an earlier one names.
 type Judge struct {
 	profile *wire.Profile
 	sides   [2]Judged
 	packet  wire.Packet
 }
 
-// Judged is one side.
+// Judged is one side of a flow.
 type Judged struct {
 	Side    machine.Side
 	Rules   *gaffer.Rules
 	Opinion machine.Opinion
-	Near    *NearSide // nil for a far one
+	Near    *NearSide // nil for a far side
 	far     farSide
-	Sent    passed // of its packets, what passed the tap
-	zeros   bool   // of the article's form: who has received nothing may say so by zeros
-	// The first of its packets that says that something was received.
+	Sent    passed // its packets that passed the tap
+	zeros   bool   // of the article's form: a side that has received nothing may say so by zeros
+	// spokenAt is its first packet that says that something was received.
 	spoken   bool
 	spokenAt uint32
 	frag     ownFragments
-	Unread   []Unreadable // of a near one: since its last number
+	Unread   []UnreadDatagram // of a near side: since its last number
+	// misnumbers is set once a near side was shown to number its packets wrongly. From
+	// then on, which packet it sent under which number is open.
+	misnumbers bool
 }
 
-// New returns the judge of a flow whose sides behave as named. Of facts it
-// uses where the tap stands.
+// New returns the judge of a flow whose sides have the named behaviours. Of facts it uses
+// where the tap stands, and the ticks. It fails for an unknown behaviour.
 func New(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judge, error) {
 	j := &Judge{profile: p}
 	for i := range j.sides {
@@ -126,14 +130,14 @@ func New(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judge, er
 	return j, nil
 }
 
-// Observe takes the next datagram.
+// Observe judges the next datagram.
 func (j *Judge) Observe(d *machine.Datagram) {
 	p := &j.packet
 	err := j.profile.Parse(d.Bytes, d.Length, p)
 	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
 	if p.Kind > wire.KindFragment || err != nil && (p.Kind != wire.KindFragment || p.FragmentCount == 0) {
 		s.PassesOver(d)
-		return // a reference passes it over, or the snap length cut off what it was
+		return // a reference ignores it, or the snap length cut off its header
 	}
 	header := p.HasHeader && err == nil
 	if s.Opinion.Divergence == nil {
@@ -153,12 +157,12 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	}
 }
 
-// send takes a datagram that the side sent.
+// send judges a datagram that the side sent.
 func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header, whole bool) {
 	if s.Near != nil {
 		v := s.Number(s.Rules, d, p)
 		if s.Unread = s.Unread[:0]; v != nil {
-			s.Opinion.Divergence = v
+			s.Opinion.Divergence, s.misnumbers = v, true
 			return
 		}
 	} else if whole {
@@ -177,15 +181,15 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 	} else {
 		v = s.far.judge(s.Rules, s, peer, d, p.Header)
 	}
-	if v != nil && peer.misnumbers() && restsOnNumbers(v) {
+	if v != nil && peer.misnumbers && v.RestsOn.Peer() {
 		s.Opinion.Undecided++
 		v = nil
 	}
 	s.Opinion.Divergence = v
 }
 
-// claims reads the acks of a header of the side. Before they have received
-// anything, some endpoints say so by zeros and not as reliable does.
+// claims reads the acks of a header of the side. An endpoint that has received nothing may
+// say so by zeros, and not as reliable does.
 func (s *Judged) claims(h wire.Header) gaffer.Claims {
 	c := s.Rules.Claims(h.Ack, h.AckBits)
 	before := !s.spoken || s.Rules.Newer(s.spokenAt, h.Sequence)
@@ -199,7 +203,7 @@ func (s *Judged) claims(h wire.Header) gaffer.Claims {
 	return c
 }
 
-// Finish settles what is open.
+// Finish ends the flow: what is still open counts as undecided.
 func (j *Judge) Finish() {
 	for i := range j.sides {
 		s := &j.sides[i]
@@ -212,7 +216,7 @@ func (j *Judge) Finish() {
 			continue
 		}
 		if s.Opinion.Undecided == 0 {
-			s.Opinion.Undecided = s.Opinion.Compared // which packets it sent beside these is not known
+			s.Opinion.Undecided = s.Opinion.Compared // the capture does not show what it received
 		}
 		if s.Opinion.Undecided > 0 {
 			s.Opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
@@ -223,23 +227,25 @@ func (j *Judge) Finish() {
 // Opinion returns what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].Opinion }
 
-// ownFragments is what a near side has sent of a packet in fragments.
+// ownFragments is the packet that a near side is sending in fragments.
 type ownFragments struct {
-	next  int // fragment that is due; 0: none is
+	next  int // the fragment that is due; 0 for none
 	count int
 	size  int
 	ref   machine.Ref
 }
 
-// Number checks the sequence and the fragments of a near side's datagram: the
-// next packet has the next number, and fragments leave together and in order.
+// Number checks the sequence number and the fragments of a near side's datagram. The next
+// packet has the next number, and fragments leave together and in order.
 func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	f := &s.frag
 	due := (s.Sent.top + 1) & r.Mask()
-	diverge := func(rule, field string, expected, got any, because string) *machine.Divergence {
+	diverge := func(
+		rule *machine.Rule, rests machine.RestsOn, field string, expected, got any, because string,
+	) *machine.Divergence {
 		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got),
-			Because: because, Frames: gaffer.Refs(f.ref),
+			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests,
+			Mismatch: machine.Differ(field, expected, got), Because: because, Frames: gaffer.Refs(f.ref),
 			Reference: fmt.Sprintf("next sequence %d", due), Captured: fmt.Sprintf("sequence %d", p.Sequence),
 		}
 	}
@@ -256,16 +262,17 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 	if f.next > 0 {
 		switch {
 		case p.Kind != wire.KindFragment || p.Sequence != s.Sent.top:
-			return diverge("fragments", "gaffer.sequence", s.Sent.top, p.Sequence,
+			return diverge(Fragments, machine.RestsOnAbsence, "gaffer.sequence", s.Sent.top, p.Sequence,
 				fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next,
 					f.count, s.Sent.top))
 		case p.FragmentCount != f.count:
-			return diverge("fragments", "gaffer.fragment.count", f.count, p.FragmentCount,
+			return diverge(Fragments, machine.RestsOnOwn, "gaffer.fragment.count", f.count, p.FragmentCount,
 				"all fragments of a packet name the same count")
 		case p.FragmentID != f.next:
-			return diverge("fragments", "gaffer.fragment.id", f.next, p.FragmentID, "fragments leave in their order")
+			return diverge(Fragments, stepsTo(p.FragmentID-f.next), "gaffer.fragment.id", f.next, p.FragmentID,
+				"fragments leave in their order")
 		case f.next < f.count-1 && p.PayloadLen != f.size || p.PayloadLen > f.size:
-			return diverge("fragments", "gaffer.payload.length", f.size, p.PayloadLen,
+			return diverge(Fragments, machine.RestsOnOwn, "gaffer.payload.length", f.size, p.PayloadLen,
 				"all fragments of a packet but the last are of one size, and the last is no larger")
 		}
 		f.next++
@@ -275,14 +282,15 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 		return nil
 	}
 	if s.Sent.met && p.Sequence != due {
-		return diverge("sequence", "gaffer.sequence", due, p.Sequence,
+		return diverge(Sequence, stepsTo(r.Distance(p.Sequence, due)), "gaffer.sequence", due, p.Sequence,
 			"the sequence number steps by one from packet to packet")
 	}
 	if p.Kind != wire.KindFragment {
 		return nil
 	}
 	if p.FragmentID != 0 && s.Sent.met {
-		return diverge("fragments", "gaffer.fragment.id", 0, p.FragmentID, "a packet begins with its fragment 0")
+		return diverge(Fragments, machine.RestsOnAbsence, "gaffer.fragment.id", 0, p.FragmentID,
+			"a packet begins with its fragment 0")
 	}
 	f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
 	if f.next >= f.count {
@@ -291,16 +299,26 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 	return nil
 }
 
-// fieldsOf formats the first field in which two headers' acks differ.
-func fieldsOf(r *gaffer.Rules, want, got gaffer.Claims) (field, expected, found string) {
-	if want.Newest != got.Newest {
-		return "gaffer.ack", fmt.Sprint(want.Newest), fmt.Sprint(got.Newest)
+// stepsTo returns what the divergence of a number rests on, by how far it lies ahead of the
+// one that is due. If 9 comes where 7 is due, the capture may lack 7 and 8. If 5 comes where
+// 7 is due, no missing packet explains it.
+func stepsTo(ahead int) machine.RestsOn {
+	if ahead > 0 {
+		return machine.RestsOnAbsence
 	}
-	digits := r.AckBits / 4
-	return "gaffer.ack_bits", fmt.Sprintf("0x%0*x", digits, bitsOf(r, want)), fmt.Sprintf("0x%0*x", digits, bitsOf(r, got))
+	return machine.RestsOnOwn
 }
 
-// bitsOf returns ack_bits as the header has it.
+// mismatchOf returns the first field in which the acks of two headers differ.
+func mismatchOf(r *gaffer.Rules, want, got gaffer.Claims) machine.Mismatch {
+	if want.Newest != got.Newest {
+		return machine.Differ("gaffer.ack", want.Newest, got.Newest)
+	}
+	digits := r.AckBits / 4
+	return machine.Differ("gaffer.ack_bits", machine.Hex(bitsOf(r, want), digits), machine.Hex(bitsOf(r, got), digits))
+}
+
+// bitsOf returns ack_bits as a header has them.
 func bitsOf(r *gaffer.Rules, c gaffer.Claims) uint64 {
 	if r.AckBelow {
 		return c.Named >> 1
@@ -308,7 +326,7 @@ func bitsOf(r *gaffer.Rules, c gaffer.Claims) uint64 {
 	return c.Named
 }
 
-// picture draws what claims say: the newest first.
+// picture draws claims as cells, the newest packet first.
 func picture(r *gaffer.Rules, c gaffer.Claims) string {
 	if c.Nothing(r) {
 		return "nothing received"

@@ -8,18 +8,41 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// breaches are the rules of messages that no correct endpoint breaks, with the
-// field that shows it. What a side at the tap sent is held against what its
-// tracker knows that it had read.
-var breaches = map[*machine.Rule]struct{ field, expected string }{
-	messages.MessageBeyond:      {"gaffer.message.id", "below the oldest unacked id plus the receive queue"},
-	messages.MessageResentEarly: {"gaffer.message.id", "not before the resend time of 100 ms"},
-	messages.MessageResentAcked: {"gaffer.message.id", "no message whose packet is acked"},
-	messages.MessageStuck:       {"gaffer.message.id", "the oldest message that was not sent yet"},
+// breach is a finding of the tracker that is a divergence as well, since no correct endpoint
+// breaks its rule. The tracker compares what a side at the tap sent with what the side had
+// read.
+type breach struct {
+	finding  *machine.Rule
+	rule     *machine.Rule
+	rests    machine.RestsOn
+	expected string
+	likely   bool // it counts even if the tracker grades the finding only likely
 }
 
-// messageJudge holds the headers of a flow against references, and its messages
-// against the rules of sending.
+var breaches = [...]breach{
+	{messages.MessageBeyond, MessageBeyondWindow, machine.RestsOnBoth,
+		"below the oldest unacked id plus the receive queue", false},
+	{messages.MessageResentEarly, MessageResentEarly, machine.RestsOnOwn,
+		"not before the resend time of 100 ms", true},
+	{messages.MessageResentAcked, MessageResentAfterAck, machine.RestsOnPeer,
+		"no message whose packet is acked", false},
+	{messages.MessageStuck, StuckMessage, machine.RestsOnAbsence,
+		"the oldest message that was not sent yet", false},
+}
+
+// breachOf returns the breach that an anomaly shows; nil where it shows none, or not surely
+// enough.
+func breachOf(a *machine.Anomaly) *breach {
+	for i := range breaches {
+		if b := &breaches[i]; b.finding == a.Rule && (b.likely || a.Certainty == machine.Certain) {
+			return b
+		}
+	}
+	return nil
+}
+
+// messageJudge compares the headers of a flow with references, and its messages with the rules
+// of sending.
 type messageJudge struct {
 	headers machine.Judge
 	tracker machine.Tracker
@@ -28,9 +51,9 @@ type messageJudge struct {
 	out     machine.Effects
 }
 
-// NewConversation returns the judge of a flow whose packets carry messages. In
-// the simple scheme, which sends the same run until it is acked, the rules of
-// sending leave nothing to judge beside the headers.
+// NewConversation returns the judge of a flow whose packets carry messages. The simple scheme
+// sends the same run of messages until it is acked. Its messages have no rules of their own,
+// so only its headers are judged.
 func NewConversation(p *wire.Profile, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
 	headers, err := New(p, facts, behaviours)
 	if err != nil {
@@ -47,7 +70,7 @@ func newMessageJudge(headers machine.Judge, t machine.Tracker, facts machine.Fac
 		near: [2]bool{facts.Vantage.Near(machine.A), facts.Vantage.Near(machine.B)}}
 }
 
-// Observe takes the next datagram.
+// Observe judges the next datagram.
 func (j *messageJudge) Observe(d *machine.Datagram) {
 	j.headers.Observe(d)
 	j.out.Reset()
@@ -58,13 +81,12 @@ func (j *messageJudge) Observe(d *machine.Datagram) {
 func (j *messageJudge) take() {
 	for i := range j.out.Anomalies {
 		a := &j.out.Anomalies[i]
-		b, ok := breaches[a.Rule]
-		if !ok || !j.near[a.Side] || j.broken[a.Side] != nil || a.Rule != messages.MessageResentEarly &&
-			a.Certainty != machine.Certain {
+		b := breachOf(a)
+		if b == nil || !j.near[a.Side] || j.broken[a.Side] != nil {
 			continue
 		}
-		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: a.Rule.ID, Field: b.field, Expected: b.expected,
-			Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
+		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: b.rule, RestsOn: b.rests,
+			Mismatch: machine.Differ("gaffer.message.id", b.expected, ""), Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
 		if a.Rule.Say != nil {
 			v.Got = a.Rule.Say(1, a.Figures)
 		}
@@ -73,7 +95,7 @@ func (j *messageJudge) take() {
 	}
 }
 
-// Finish settles what is open.
+// Finish ends the flow.
 func (j *messageJudge) Finish() {
 	j.headers.Finish()
 	j.out.Reset()
@@ -81,20 +103,20 @@ func (j *messageJudge) Finish() {
 	j.take()
 }
 
-// Opinion returns what is found of a side: the earlier of what its headers and its
-// messages show.
+// Opinion returns what is found of a side: the divergence of its headers or that of its
+// messages, whichever came first.
 func (j *messageJudge) Opinion(s machine.Side) *machine.Opinion {
 	o := j.headers.Opinion(s)
 	peer := j.headers.Opinion(s.Other()).Divergence
 	if v := j.broken[s]; v != nil && peer != nil && peer.Ref <= v.Ref {
-		return o // what its peer had acked is open
+		return o // the peer is at fault, so what it acked is open
 	} else if v != nil && (o.Divergence == nil || v.Ref < o.Divergence.Ref) {
 		o.Divergence = v
 	}
 	return o
 }
 
-// yojimboJudge judges what netcode carries.
+// yojimboJudge judges the packets of reliable that netcode packets carry.
 type yojimboJudge struct {
 	netcode *wire.Profile
 	opener  yojimbo.Opener
@@ -104,8 +126,8 @@ type yojimboJudge struct {
 	plain   machine.Datagram
 }
 
-// NewYojimbo returns the judge of a flow that can be decrypted: its packets
-// of reliable, and the messages in them.
+// NewYojimbo returns the judge of a flow that can be decrypted. It judges the packets of
+// reliable, and the messages in them.
 func NewYojimbo(l yojimbo.Layers, o yojimbo.Opener, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
 	inner, err := New(l.Reliable, facts, behaviours)
 	if err != nil {
@@ -115,7 +137,7 @@ func NewYojimbo(l yojimbo.Layers, o yojimbo.Opener, facts machine.Facts, behavio
 	return newMessageJudge(y, yojimbo.NewTracker(l, o.Clone(), facts), facts), nil
 }
 
-// Observe takes the next datagram.
+// Observe judges the next datagram.
 func (y *yojimboJudge) Observe(d *machine.Datagram) {
 	pk := &y.packet
 	if y.netcode.Parse(d.Bytes, d.Length, pk) != nil {
@@ -123,14 +145,14 @@ func (y *yojimboJudge) Observe(d *machine.Datagram) {
 		return
 	}
 	if pk.NetcodeType == wire.NetcodeRequestType {
-		_ = y.opener.Request(d) // a token that stays closed leaves its packets closed too
+		_ = y.opener.Request(d) // without its token, the packets of the connection stay closed
 		return
 	}
 	plain, err := y.opener.Open(d, pk)
 	if err != nil {
 		y.inner.sides[d.From].PassesOver(d)
 	}
-	if err != nil || pk.NetcodeType != wire.NetcodePayload || y.again(d.From, pk.NetcodeSequence) {
+	if err != nil || pk.NetcodeType != wire.NetcodePayload || y.isCopy(d.From, pk.NetcodeSequence) {
 		return
 	}
 	y.plain = machine.Datagram{At: d.At, Ref: d.Ref, From: d.From, Bytes: plain, Length: len(plain)}
@@ -139,9 +161,9 @@ func (y *yojimboJudge) Observe(d *machine.Datagram) {
 
 const replayWindow = 256
 
-// again reports whether a datagram is a copy: netcode lets none through. Of very
-// old ones it lets nothing through either.
-func (y *yojimboJudge) again(from machine.Side, sequence uint64) bool {
+// isCopy reports whether a datagram with this number came before. netcode lets no copy through,
+// and no very old datagram either.
+func (y *yojimboJudge) isCopy(from machine.Side, sequence uint64) bool {
 	seen := y.seen[from]
 	if seen == nil {
 		seen = map[uint64]bool{}
@@ -155,7 +177,7 @@ func (y *yojimboJudge) again(from machine.Side, sequence uint64) bool {
 	return false
 }
 
-// Finish settles what is open.
+// Finish ends the flow.
 func (y *yojimboJudge) Finish() { y.inner.Finish() }
 
 // Opinion returns what is found of a side.

@@ -12,24 +12,24 @@ import (
 
 // NearSide is the reference of a side at the tap.
 //
-// When within a frame a real endpoint reads its socket is not on the wire; that
-// it reads in order is. So two states step through the same packets: ahead tries
-// how many more must be read for a header, and base follows once that is settled.
+// The wire does not show when within a frame an endpoint reads its socket, only that it
+// reads in order. So two states step through the same packets. The state ahead tries how
+// many more must be read before a header. The state base follows once that is settled.
 type NearSide struct {
 	base, ahead gaffer.State
 	opened      bool
-	joined      bool // met in the middle: what is older than the capture is unknown
+	joined      bool // the capture began in the middle: what is older is unknown
 	joinedTop   uint32
-	headers     int      // since it was joined
-	unknown     []uint64 // of a joined one that keeps old entries: slots whose entry is not known
+	headers     int      // since it was opened
+	unknown     []uint64 // where old entries stay: bits of the slots whose entry is not known
 
 	queue  pendingQueue
 	doubts []doubt
-	last   machine.Ref // its last header
+	last   machine.Ref // the frame of its last header
 
-	arrived    []arrivedPacket // by sequence mod 64: what was read last
+	arrived    []arrivedPacket // by sequence modulo 64: the last packets that were read
 	refused    uint64
-	unread     int    // at the end
+	unread     int    // packets that no header shows to have been read, at the end
 	before     uint64 // headers that name packets from before the capture
 	overflowed bool
 }
@@ -54,7 +54,7 @@ func newNearSide(r *gaffer.Rules) *NearSide {
 // arrive puts a datagram into the side's socket.
 func (n *NearSide) arrive(p pendingPacket) {
 	if n.queue.n >= tracker.QueueMost {
-		// What became of the oldest is not known any more.
+		// What became of the oldest datagram is no longer known.
 		n.queue.drop(1)
 		n.overflowed = true
 	}
@@ -62,7 +62,7 @@ func (n *NearSide) arrive(p pendingPacket) {
 	n.queue.push(p)
 }
 
-// read has a state read one datagram.
+// read has a state read one datagram; with refuse, the application refuses its packet.
 func (n *NearSide) read(s *gaffer.State, p *pendingPacket, refuse bool) {
 	if p.count == 0 {
 		s.Arrive(p.sequence, refuse)
@@ -74,7 +74,7 @@ func (n *NearSide) read(s *gaffer.State, p *pendingPacket, refuse bool) {
 	}
 }
 
-// judge holds a header of the side against the reference's.
+// judge compares a header of the side with the reference's.
 func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
 	c := s.claims(h)
 	if !n.opened {
@@ -86,8 +86,8 @@ func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *m
 	return v
 }
 
-// open starts the reference: as an endpoint that has just begun, or where the
-// side stands by its first header.
+// open starts the reference: as an endpoint that has just begun, or where the first header
+// says that the side stands.
 func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
 	r := n.base.Rules
 	n.opened = true
@@ -120,7 +120,7 @@ func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
 	n.ahead = n.base.Clone()
 }
 
-// know says that the entry of a packet's slot is now known, if it was entered.
+// know records that the entry of a packet's slot is now known, if the packet is in it.
 func (n *NearSide) know(q uint32) {
 	if n.unknown != nil && n.base.Has(q) {
 		i := gaffer.Slot(q, n.base.Rules.Received)
@@ -136,8 +136,8 @@ func (n *NearSide) unknownSlot(q uint32) bool {
 	return n.unknown[i/64]>>(i%64)&1 == 1
 }
 
-// match finds how much the side has read when it sent a header with these
-// claims, and has the reference read that.
+// match finds how much the side had read when it sent a header with these claims, and lets
+// the reference read that.
 func (n *NearSide) match(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
 	r := n.base.Rules
 	if len(n.doubts) > 0 {
@@ -160,8 +160,8 @@ func (n *NearSide) match(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) 
 	return n.explain(s, peer, d, c)
 }
 
-// commit takes it that the first i datagrams of the socket were read, all of
-// them: ahead has read them already.
+// commit records that the side has read the first i datagrams of its socket. The state ahead
+// has read them already.
 func (n *NearSide) commit(i int) {
 	for k := range i {
 		p := n.queue.at(k)
@@ -172,24 +172,24 @@ func (n *NearSide) commit(i int) {
 	n.queue.drop(i)
 }
 
-// explain looks for what else may have led to a header: packets that the
-// application refused, or that came before the capture.
+// explain looks for another reason for a header: packets that the application refused, or
+// packets from before the capture.
 func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
 	r := n.base.Rules
 	if c.Nothing(r) {
-		return n.diverge(d, c, &n.base, "ack-went-back", "the side had received packets before, and says that it has not",
-			gaffer.Refs(n.last)...)
+		return n.diverge(d, c, &n.base, AckWentBack, machine.RestsOnOwn,
+			"the side had received packets before, and says that it has not", gaffer.Refs(n.last)...)
 	}
 	if back := r.Distance(n.base.NewestReceived(), c.Newest); back > 0 && !n.base.Claims().Nothing(r) {
-		return n.diverge(d, c, &n.base, "ack-went-back",
+		return n.diverge(d, c, &n.base, AckWentBack, machine.RestsOnOwn,
 			fmt.Sprintf("ack is %d older than in the header before: the newest packet received never becomes an older one",
 				back), gaffer.Refs(n.last)...)
 	}
 	if v := n.withdrawn(d, c); v != nil {
 		return v
 	}
-	// How much must have been read so that all that is newly named was.
-	trial := n.base.Clone()
+	// until is how many datagrams must have been read for all that is newly named.
+	attempt := n.base.Clone()
 	until, undecided := 0, false
 	for left := c.Named; left != 0; left &= left - 1 {
 		q := (c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask()
@@ -211,35 +211,35 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	if c.Named&1 == 0 && c.Newest != n.base.NewestReceived() {
 		i := n.begun(c.Newest)
 		if i == 0 && !n.mayPrecede(peer, c.Newest) {
-			return n.diverge(d, c, n.nearest(c), "ack-never-arrived",
+			return n.diverge(d, c, n.nearest(c), AckNeverArrived, machine.RestsOnBoth,
 				fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
 		}
 		undecided = undecided || i == 0
 		until = max(until, i)
 	}
-	refused := n.retrace(&trial, c, until)
+	refused := n.retrace(&attempt, c, until)
 	if undecided {
 		n.before++
-		trial.Advance(c.Newest)
+		attempt.Advance(c.Newest)
 		for left := c.Named; left != 0; left &= left - 1 {
-			if q := (c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask(); !trial.Has(q) {
-				trial.EnterReceived(q)
+			if q := (c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask(); !attempt.Has(q) {
+				attempt.EnterReceived(q)
 			}
 		}
 	}
-	if trial.Claims() != c {
-		want := trial.Claims()
+	if attempt.Claims() != c {
+		want := attempt.Claims()
 		if len(refused) == 0 {
-			return n.diverge(d, c, &trial, "ack-omitted",
+			return n.diverge(d, c, &attempt, AckOmitted, machine.RestsOnPeer,
 				fmt.Sprintf("what the header names was read after what it lacks (%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
 		}
-		return n.diverge(d, c, n.nearest(c), "ack-order",
+		return n.diverge(d, c, n.nearest(c), AckOrder, machine.RestsOnBoth,
 			"no order of what passed the tap towards the side leads to this header", gaffer.Refs(n.last)...)
 	}
 	for _, p := range refused {
 		n.refuse(d, c, p)
 	}
-	n.base, n.ahead = trial, trial.Clone()
+	n.base, n.ahead = attempt, attempt.Clone()
 	for left := c.Named; left != 0 && n.unknown != nil; left &= left - 1 {
 		n.know((c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask())
 	}
@@ -253,34 +253,34 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	return nil
 }
 
-// retrace has trial read the first datagrams of the socket, with those refused
-// that the header speaks of and does not name. It gives these.
-func (n *NearSide) retrace(trial *gaffer.State, c gaffer.Claims, until int) (refused []pendingPacket) {
-	r := trial.Rules
+// retrace lets a state read the first datagrams of the socket. Packets that the header reaches
+// and leaves out are refused, and retrace returns them.
+func (n *NearSide) retrace(attempt *gaffer.State, c gaffer.Claims, until int) (refused []pendingPacket) {
+	r := attempt.Rules
 	for i := range until {
 		p := n.queue.at(i)
 		behind := r.Distance(c.Newest, p.sequence)
 		refuse := behind < 0 || behind < c.Width && c.Named>>uint(behind)&1 == 0
-		has := trial.Has(p.sequence)
-		if refuse && !has && p.count == 0 && trial.Classify(p.sequence) == gaffer.Accepted {
+		has := attempt.Has(p.sequence)
+		if refuse && !has && p.count == 0 && attempt.Classify(p.sequence) == gaffer.Accepted {
 			refused = append(refused, *p)
 		}
 		if refuse && p.count > 0 {
-			if part := trial.PartialOf(p.sequence); part != nil && part.Missing == 1 && part.Have[p.id/64]>>(p.id%64)&1 == 0 ||
+			if part := attempt.PartialOf(p.sequence); part != nil && part.Missing == 1 && part.Have[p.id/64]>>(p.id%64)&1 == 0 ||
 				p.count == 1 {
 				refused = append(refused, *p)
 			}
 		}
-		n.read(trial, p, refuse)
+		n.read(attempt, p, refuse)
 	}
 	return refused
 }
 
-// unreadMost is how many packets may lie in the socket of a side that goes on
-// sending before it is doubted that it reads them.
+// unreadMost is how many packets may lie in the socket of a side that goes on sending. Beyond
+// that, the judge doubts that the side reads them.
 const unreadMost = 64
 
-// finish notes, at the end, what the side never showed to have read.
+// finish counts, at the end of the flow, the packets that no header shows to have been read.
 func (n *NearSide) finish(s *Judged) {
 	for i := range n.queue.n {
 		if p := n.queue.at(i); p.headers+unreadMost < n.headers && n.ahead.Classify(p.sequence) == gaffer.Accepted {
@@ -292,7 +292,7 @@ func (n *NearSide) finish(s *Judged) {
 	}
 }
 
-// why says what the headers that could not be decided left open.
+// why says what the undecided headers left open.
 func (n *NearSide) why() string {
 	switch {
 	case n.unread > unreadMost || n.overflowed:

@@ -2,19 +2,19 @@ package judge
 
 import "github.com/ackscope/ackscope/machine/gaffer"
 
-// passed tells which packets of a side passed the tap, of the newest passedSpan.
+// passed records which packets of a side passed the tap, of the newest passedSpan numbers.
 type passed struct {
 	met   bool
 	top   uint32
-	first uint32   // oldest one that passed
-	span  int      // sequences that are kept
-	any   []uint64 // by sequence mod their bits, which grow with use up to passedSpan
-	cut   []uint64 // of them, those that travelled as fragments
+	first uint32   // the oldest one that passed
+	span  int      // how many numbers are kept
+	any   []uint64 // by sequence modulo their bits; grows with use, up to passedSpan
+	cut   []uint64 // of these, the packets that came in fragments
 }
 
 const passedSpan = 2048
 
-// Pass notes a packet of the side that passed the tap.
+// Pass records a packet of the side that passed the tap.
 func (p *passed) Pass(r *gaffer.Rules, sequence uint32, fragment bool) {
 	ahead := 1
 	if p.met {
@@ -81,34 +81,34 @@ func (p *passed) place(q uint32) (word int, bit uint64) {
 	return int(q/64) & (len(p.any) - 1), 1 << (q % 64)
 }
 
-// sight says what is known of a packet.
-type sightOf uint8
+// passage says how a packet passed the tap.
+type passage uint8
 
 const (
-	sightNone   sightOf = iota // it did not pass the tap
-	sightBefore                // it is older than the capture, or than what is kept
-	sightAhead                 // it is newer than all that passed
-	sightWhole
-	sightFragments
+	passedNone   passage = iota // it did not pass
+	passedBefore                // it is older than the capture, or than what is kept
+	passedAhead                 // it is newer than all that passed
+	passedWhole
+	passedFragments
 )
 
-func (p *passed) sight(r *gaffer.Rules, sequence uint32) sightOf {
+func (p *passed) passage(r *gaffer.Rules, sequence uint32) passage {
 	if !p.met {
-		return sightAhead
+		return passedAhead
 	}
 	ahead := r.Distance(sequence, p.top)
 	switch {
 	case ahead > 0:
-		return sightAhead
+		return passedAhead
 	case -ahead >= p.span:
-		return sightBefore
+		return passedBefore
 	}
 	i, bit := p.place(sequence)
 	switch {
 	case p.any[i]&bit == 0:
-		return sightNone
+		return passedNone
 	case p.cut[i]&bit != 0:
-		return sightFragments
+		return passedFragments
 	}
-	return sightWhole
+	return passedWhole
 }

@@ -5,15 +5,15 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// pendingPacket is a datagram that lies in a near side's socket.
+// pendingPacket is a datagram in a near side's socket.
 type pendingPacket struct {
 	ref       machine.Ref
 	sequence  uint32
 	id, count uint16
-	headers   int // of the side that had passed when it came
+	headers   int // headers of the side that had passed when it came
 }
 
-// pendingQueue is a ring of datagrams in order.
+// pendingQueue is a ring of datagrams, in order.
 type pendingQueue struct {
 	ring []pendingPacket
 	head int
@@ -41,8 +41,8 @@ func (q *pendingQueue) drop(n int) {
 	}
 }
 
-// whole returns how many datagrams of the socket must be read for packet q to be
-// received; 0 where it does not come to be.
+// whole returns how many datagrams of the socket must be read before packet q is received; 0
+// where the socket does not complete it.
 func (n *NearSide) whole(q uint32) int {
 	var have gaffer.Partial
 	if p := n.base.PartialOf(q); p != nil {
@@ -69,8 +69,8 @@ func (n *NearSide) whole(q uint32) int {
 	return 0
 }
 
-// begun returns how many datagrams must be read for a fragment of packet q to have
-// come; 0 where none did.
+// begun returns how many datagrams must be read before a fragment of packet q has come; 0
+// where none has.
 func (n *NearSide) begun(q uint32) int {
 	for i := range n.queue.n {
 		if p := n.queue.at(i); p.sequence == q && p.count > 0 {
@@ -80,32 +80,32 @@ func (n *NearSide) begun(q uint32) int {
 	return 0
 }
 
-// mayPrecede reports whether packet q may have come to the side before the
-// capture began.
+// mayPrecede reports whether packet q may have reached the side before the capture began, or
+// may be one that could not be read.
 func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 	if n.unknownSlot(q) && n.base.Rules.Distance(q, n.base.NewestReceived()) > 0 {
-		return true // and the header before did not speak of it
+		return true // and no header before reached it
 	}
 	r := n.base.Rules
 	if ahead := r.Distance(q, peer.Sent.top); peer.Sent.met && ahead > 0 && ahead <= len(peer.Unread) {
-		return true // it may be what could not be read
+		return true // it may be a datagram that could not be read
 	}
 	if !n.joined || n.overflowed {
 		return n.overflowed
 	}
-	switch peer.sight(r, q) {
-	case sightFragments:
-		// The first of its fragments may have come before.
+	switch peer.passage(r, q) {
+	case passedFragments:
+		// Its first fragments may have come before the capture.
 		return r.Distance(q, n.joinedTop) <= r.Partial
-	case sightBefore:
-		// It lay in the socket, unread, when the capture began.
+	case passedBefore:
+		// It may have lain unread in the socket when the capture began.
 		return n.headers <= joinedHeaders
-	case sightAhead:
+	case passedAhead:
 		return !peer.Sent.met && n.headers <= joinedHeaders
 	}
 	return peer.Sent.met && r.Distance(q, peer.Sent.first) <= 0 && n.headers <= joinedHeaders
 }
 
-// joinedHeaders is for how many headers a side may still read what reached it
-// before the capture began.
+// joinedHeaders is for how many headers a side may still read what had reached it before the
+// capture began.
 const joinedHeaders = 3

@@ -8,29 +8,29 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Unreadable is a datagram of a side at the tap that is no packet of the profile.
-// Another protocol may share the socket, so that alone is no fault; but one that
-// took a number was meant as a packet.
-type Unreadable struct {
+// UnreadDatagram is a datagram of a side at the tap that is no packet of the profile. Another
+// protocol may share the socket, so it is no fault by itself. It was meant as a packet if a
+// number is missing in its place.
+type UnreadDatagram struct {
 	Ref machine.Ref
 	At  machine.Instant
-	Cut bool // the snap length cut it: it may have been whole
+	Cut bool // the snap length cut it, so it may have been a whole packet
 	B   []byte
 }
 
-// UnreadSome are kept since the last packet.
+// UnreadSome is how many unread datagrams are kept since the last packet.
 const UnreadSome = 4
 
-// PassesOver notes what a reference passes over.
+// PassesOver keeps a datagram that a reference ignores.
 func (s *Judged) PassesOver(d *machine.Datagram) {
 	if s.Near == nil || s.Opinion.Divergence != nil || len(s.Unread) >= UnreadSome {
 		return
 	}
 	s.Unread = append(s.Unread,
-		Unreadable{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+		UnreadDatagram{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
 }
 
-// skips returns how many packets are missing before one.
+// skips returns how many packets, or fragments, are missing before a packet.
 func (s *Judged) skips(p *wire.Packet, due uint32) int {
 	if !s.Sent.met || len(s.Unread) == 0 {
 		return 0
@@ -50,8 +50,8 @@ func (s *Judged) skips(p *wire.Packet, due uint32) int {
 	return s.Rules.Distance(p.Sequence, due)
 }
 
-// leftOut finds that what could not be read took the place of a packet: as many
-// are missing as were unreadable.
+// leftOut returns the divergence of an unread datagram that took the place of a packet: as
+// many are missing as could not be read.
 func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machine.Divergence {
 	if n := s.skips(p, due); n <= 0 || n != len(s.Unread) {
 		return nil
@@ -66,15 +66,15 @@ func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machi
 		what = fmt.Sprintf("fragment %d of packet %d", s.frag.next, s.Sent.top)
 	}
 	return &machine.Divergence{
-		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.sequence", Expected: what,
-		Got:       fmt.Sprintf("no packet: % x", u.B),
+		Ref: u.Ref, At: u.At, Rule: Unreadable, RestsOn: machine.RestsOnAbsence,
+		Mismatch:  machine.Differ("gaffer.sequence", what, fmt.Sprintf("no packet: % x", u.B)),
 		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what),
 		Frames:    gaffer.Refs(s.frag.ref, d.Ref),
 		Reference: what + " is next", Captured: fmt.Sprintf("no packet: % x", u.B),
 	}
 }
 
-// cutOut reports whether what is missing before a packet may be what the snap
+// cutOut reports whether what is missing before a packet may be datagrams that the snap
 // length cut.
 func (s *Judged) cutOut(p *wire.Packet, due uint32) bool {
 	cut := 0
@@ -87,35 +87,11 @@ func (s *Judged) cutOut(p *wire.Packet, due uint32) bool {
 	return n > 0 && n <= cut
 }
 
-// sight is what is known of a packet of the side, with what could not be read.
-func (s *Judged) sight(r *gaffer.Rules, sequence uint32) sightOf {
-	is := s.Sent.sight(r, sequence)
-	if ahead := r.Distance(sequence, s.Sent.top); is == sightAhead && s.Sent.met && ahead <= len(s.Unread) {
-		return sightBefore
+// passage says how a packet of the side passed the tap, or that it may be an unread datagram.
+func (s *Judged) passage(r *gaffer.Rules, sequence uint32) passage {
+	is := s.Sent.passage(r, sequence)
+	if ahead := r.Distance(sequence, s.Sent.top); is == passedAhead && s.Sent.met && ahead <= len(s.Unread) {
+		return passedBefore
 	}
 	return is
-}
-
-// misnumbers reports whether it is open what the side sent under which number: at
-// the tap it was shown to go wrong in that.
-func (s *Judged) misnumbers() bool {
-	v := s.Opinion.Divergence
-	if v == nil || s.Near == nil {
-		return false
-	}
-	switch v.Rule {
-	case "sequence", "sequence-reuse", "fragments", "unreadable":
-		return true
-	}
-	return false
-}
-
-// restsOnNumbers reports whether a divergence follows from what the peer sent
-// under which number.
-func restsOnNumbers(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "ack-never-arrived", "ack-unsent", "ack-order", "ack-without-bit", "ack-omitted":
-		return true
-	}
-	return false
 }

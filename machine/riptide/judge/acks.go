@@ -9,8 +9,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// judgedArrival is something that passed the tap towards a side and that its own
-// messages will show to have been read.
+// judgedArrival is a message that passed the tap towards a side. The side's own messages will
+// show that it was read.
 type judgedArrival struct {
 	sequence uint16
 	place    int64
@@ -18,7 +18,7 @@ type judgedArrival struct {
 	ref      machine.Ref
 }
 
-// arrivals holds them in order; its memory is bounded.
+// arrivals is a queue of them, in order; its memory is bounded by riptide.QueueMost.
 type arrivals struct {
 	items []judgedArrival
 	head  int
@@ -42,34 +42,34 @@ func (q *arrivals) put(a judgedArrival) {
 
 func (q *arrivals) open() []judgedArrival { return q.items[q.head:] }
 
-// judgedAcks is how a side answers.
+// judgedAcks is how a side answers reliable messages.
 type judgedAcks struct {
 	arrivals
 	receiver riptide.Receiver
-	known    bool // receiver is
-	shallow  bool // and only as far back as an Ack shows
+	known    bool // the state of receiver is known
+	shallow  bool // but only as far back as an Ack shows
 	newest   uint16
-	met      bool // newest is valid
+	met      bool // newest is set
 	last     machine.Ref
-	passed   passedIDs // of a far side: the peer's, on their way to it
+	passed   passedIDs // of a far side: the peer's ids that passed the tap towards it
 	far      farAcks
 }
 
 func (a *judgedAcks) begin(b *riptide.Behaviour) { a.receiver = riptide.NewReceiver(b) }
 
-// sent notes that the peer has sent a reliable message.
+// sent records that the peer has sent a reliable message.
 func (a *judgedAcks) sent(id uint16) {
 	if !a.met || riptide.GapOf(id, a.newest) > 0 {
 		a.newest, a.met = id, true
 	}
 }
 
-// answers takes an Ack of s.
-func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
+// answers judges an Ack of s.
+func (s *judged) answers(j *Judge, peer *judged, p *observed) *machine.Divergence {
 	a, m := &s.acks, p.m
 	defer func() { a.last = p.ref }()
 	if s.behaviour.Receive == riptide.ReceiveEverything {
-		s.opinion.Undecided++ // it answers Welcome only, with anything
+		s.opinion.Undecided++ // it answers only Welcome, with any id
 		return nil
 	}
 	if s.stream && (s.hole || peer.hole) {
@@ -88,16 +88,16 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 	}
 	switch {
 	case peer.near && len(peer.sends.merged) > 0:
-		// Which ids it sent is open: those under OR-ed ones are among them.
+		// Which ids the peer sent is open: some are hidden under OR-ed ones.
 	case !m.Unnamed && peer.near && a.met && riptide.GapOf(m.Cause, a.newest) > 0 &&
 		riptide.GapOf(m.Cause, a.newest) < farAhead:
 		return s.diverge(p, difference{
-			"ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause,
+			AckUnsent, machine.RestsOnBoth, "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause,
 			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
 		}, a.last)
 	case peer.near && a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
 		return s.diverge(p, difference{
-			"ack-unsent", "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last,
+			AckUnsent, machine.RestsOnBoth, "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last,
 			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
 		}, a.last)
 	}
@@ -107,32 +107,32 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 	return s.snapshot(p)
 }
 
-// flagged checks that the flag of an Ack says whether the id that it answers is
-// another than the newest.
-func (s *judged) flagged(j *Judge, p *sight) *machine.Divergence {
+// flagged checks the flag of an Ack: it says whether the id that is answered differs from the
+// newest id.
+func (s *judged) flagged(j *Judge, p *observed) *machine.Divergence {
 	m := p.m
 	if j.config.Senders[s.side].Codec.Dialect.Form != wire.BitPacked || !m.HasCause || m.Flag == (m.Cause != m.Last) ||
 		s.behaviour.Port {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"ack", "riptide.ack_flag", m.Cause != m.Last, m.Flag,
+		AckWrong, machine.RestsOnOwn, "riptide.ack_flag", m.Cause != m.Last, m.Flag,
 		fmt.Sprintf("the Ack answers message %d, its newest is %d: the flag says whether they differ", m.Cause, m.Last),
 	}, s.acks.last)
 }
 
-// farAhead bounds what counts as newer: half the range away nothing is.
+// farAhead bounds what counts as newer: an id that is half the range away does not.
 const farAhead = 1 << 14
 
-// consistent checks an Ack by itself: what it answers has been received.
-func (s *judged) consistent(p *sight) *machine.Divergence {
+// consistent checks an Ack by itself: the id that it answers was received.
+func (s *judged) consistent(p *observed) *machine.Divergence {
 	m := p.m
 	behind := riptide.GapOf(m.Last, m.Cause)
 	if s.behaviour.Receive != riptide.ReceiveList || behind <= 0 || behind > riptide.WindowAcks ||
 		m.AckBits>>(behind-1)&1 == 1 {
 		if s.behaviour.Receive == riptide.ReceiveList && behind < 0 {
 			return s.diverge(p, difference{
-				"ack", "riptide.last", m.Cause, m.Last,
+				AckWrong, machine.RestsOnOwn, "riptide.last", m.Cause, m.Last,
 				"the newest id received is not older than the one that is answered",
 			})
 		}
@@ -140,24 +140,24 @@ func (s *judged) consistent(p *sight) *machine.Divergence {
 	}
 	want := m.AckBits | 1<<(behind-1)
 	return s.diverge(p, difference{
-		"ack", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+		AckWrong, machine.RestsOnOwn, "riptide.ack_bits", machine.Hex(uint64(want), 4),
+		machine.Hex(uint64(m.AckBits), 4),
 		fmt.Sprintf("the Ack answers message %d and does not name it", m.Cause),
 	})
 }
 
-// answersInOrder takes an Ack of a side that has read all that passed the tap,
-// in order.
-func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
+// answersInOrder judges an Ack of a side that reads all that passed the tap, in order.
+func (s *judged) answersInOrder(j *Judge, p *observed) *machine.Divergence {
 	a, m := &s.acks, p.m
-	open, k := a.open(), a.answered(m, j.life.begun)
+	open, k := a.open(), a.answered(m, j.connection.begun)
 	unordered := s.behaviour.Port // Pytide reads the newest first
 	if unordered && s.relays && k == len(open) {
 		// A server of Pytide that relays mixes its messages up.
 		s.opinion.Undecided++
 		return nil
 	}
-	for k > 0 && k < len(open) && !j.life.begun && open[0].at.Sub(j.life.first) < settlingTime {
-		// Which copies the first answers are for is not known.
+	for k > 0 && k < len(open) && !j.connection.begun && open[0].at.Sub(j.connection.first) < settlingTime {
+		// Which copies the first Acks answer is not known.
 		a.head++
 		open, k = a.open(), k-1
 	}
@@ -173,13 +173,13 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	peer := &j.sides[s.side.Other()]
 	switch {
 	case k == len(open) && s.stream && !peer.sends.met:
-		// Where its messages begin is not found yet: they come late.
+		// Where its messages begin in the stream is not found yet: they come late.
 		s.hole = true
 		s.opinion.Undecided++
 		a.adopt(m.Last, m.AckBits)
 		return nil
-	case k == len(open) && (!j.life.begun && !a.known || a.over):
-		// It came before the capture.
+	case k == len(open) && (!j.connection.begun && !a.known || a.over):
+		// The message came before the capture.
 		s.opinion.Undecided++
 		a.adopt(m.Last, m.AckBits)
 		return nil
@@ -188,21 +188,21 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	case k == len(open):
 		if len(open) == 0 {
 			return s.diverge(p, difference{
-				"ack-unasked", "riptide.ack_cause", "no Ack", m.Cause,
+				AckUnasked, machine.RestsOnBoth, "riptide.ack_cause", "no Ack", m.Cause,
 				fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause),
 			}, a.last)
 		}
 		return s.diverge(p, difference{
-			"ack-unasked", "riptide.ack_cause", open[0].sequence, m.Cause,
+			AckUnasked, machine.RestsOnBoth, "riptide.ack_cause", open[0].sequence, m.Cause,
 			fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message "+
 				"%d did", m.Cause, open[0].sequence),
 		}, open[0].ref)
-	case k > 0 && (a.known || j.life.begun) && !unordered:
+	case k > 0 && (a.known || j.connection.begun) && !unordered:
 		if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
 			return v
 		}
 		v := s.diverge(p, difference{
-			"ack-missing", "riptide.ack_cause", open[0].sequence, open[k].sequence,
+			AckMissing, machine.RestsOnBoth, "riptide.ack_cause", open[0].sequence, open[k].sequence,
 			fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once",
 				open[0].sequence, open[k].sequence),
 		}, open[0].ref, open[k].ref)
@@ -220,7 +220,7 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		a.head += k + 1
 	}
 	s.readTo, s.since = max(s.readTo, x.place), max(s.since, x.at)
-	if !a.known && !j.life.begun {
+	if !a.known && !j.connection.begun {
 		a.adopt(m.Last, m.AckBits)
 		s.opinion.Undecided++
 		return nil
@@ -237,17 +237,17 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		return nil
 	}
 	if a.shallow && gap > 1 && (gap >= riptide.JumpList || s.behaviour.Receive != riptide.ReceiveList) {
-		// What lies beyond the bits of the Ack that it was joined by is not known.
+		// The side was joined by an Ack. What lies beyond its bits is not known.
 		s.opinion.Undecided++
 		a.adopt(m.Last, m.AckBits)
 		return nil
 	}
-	return s.misheld(p, &x, &a.receiver)
+	return s.ackDiffers(p, &x, &a.receiver)
 }
 
-// answered returns which of the arrivals that wait an Ack answers; their number for
-// none. An Ack that names none answers the first after which the receiver holds
-// what it says. begun is set where the capture has the connection's beginning.
+// answered returns which of the waiting arrivals an Ack answers; their number for none. An Ack
+// that names no id answers the first arrival that leads to what it says. With begun, the
+// capture has the beginning of the connection.
 func (a *judgedAcks) answered(m *wire.Message, begun bool) int {
 	open := a.open()
 	if m.Unnamed && (a.known || begun) {
@@ -262,57 +262,57 @@ func (a *judgedAcks) answered(m *wire.Message, begun bool) int {
 }
 
 // answersNothing judges an Ack that names no id and that no arrival leads to.
-func (s *judged) answersNothing(p *sight) *machine.Divergence {
+func (s *judged) answersNothing(p *observed) *machine.Divergence {
 	a, m := &s.acks, p.m
 	open := a.open()
 	switch {
 	case len(open) == 0:
 		return s.diverge(p, difference{
-			"ack-unasked", "riptide.type", "no Ack", m.Type,
+			AckUnasked, machine.RestsOnBoth, "riptide.type", "no Ack", m.Type,
 			"every reliable message that passed the tap towards this side was answered before",
 		}, a.last)
 	case a.receiver.Holds(m), a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
 		v := s.diverge(p, difference{
-			"ack-unasked", "", "", "",
+			AckUnasked, machine.RestsOnBoth, "", "", "",
 			fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them",
 				open[0].sequence),
 		}, open[0].ref, a.last)
 		expects(v, a.after(open[0].sequence), m)
 		return v
 	}
-	return s.misheld(p, &open[0], a.after(open[0].sequence))
+	return s.ackDiffers(p, &open[0], a.after(open[0].sequence))
 }
 
-// after returns the receiver once it has taken one more id.
+// after returns the receiver after it has taken one more id.
 func (a *judgedAcks) after(id uint16) *riptide.Receiver {
 	r := a.receiver.Clone()
 	r.Take(id)
 	return &r
 }
 
-// misheld formats that an Ack does not say what the receiver holds after an arrival.
-func (s *judged) misheld(p *sight, x *judgedArrival, holds *riptide.Receiver) *machine.Divergence {
+// ackDiffers returns the divergence of an Ack from what the receiver holds after an arrival.
+func (s *judged) ackDiffers(p *observed, x *judgedArrival, holds *riptide.Receiver) *machine.Divergence {
 	v := s.diverge(p, difference{
-		"ack", "", "", "",
+		AckWrong, machine.RestsOnBoth, "", "", "",
 		fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence),
 	}, x.ref, s.acks.last)
 	expects(v, holds, p.m)
 	return v
 }
 
-// expects formats a divergence of an Ack from what a receiver holds.
+// expects writes into a divergence how an Ack differs from what a receiver holds.
 func expects(v *machine.Divergence, holds *riptide.Receiver, m *wire.Message) {
 	last, bits := holds.Ack()
-	v.Field, v.Expected, v.Got = "riptide.ack_bits", fmt.Sprintf("%#04x", bits), fmt.Sprintf("%#04x", m.AckBits)
+	v.Mismatch = machine.Differ("riptide.ack_bits", machine.Hex(uint64(bits), 4), machine.Hex(uint64(m.AckBits), 4))
 	if last != m.Last {
-		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
+		v.Mismatch = machine.Differ("riptide.last", last, m.Last)
 	}
 	v.Reference, v.Captured = "received "+window(last, uint64(bits), riptide.WindowAcks), "received "+
 		window(m.Last, uint64(m.AckBits), riptide.WindowAcks)
 }
 
-// holds reports whether an Ack says just what the receiver holds once it has read
-// what the Ack answers.
+// holds reports whether an Ack says just what the receiver holds after it has read what the
+// Ack answers.
 func (a *judgedAcks) holds(m *wire.Message) bool {
 	return a.known && a.after(m.Cause).Holds(m)
 }
@@ -323,12 +323,12 @@ func (a *judgedAcks) adopt(last, bits uint16) {
 	a.known, a.shallow = true, true
 }
 
-// answerSlack is how long an answer may wait for its side's frame, while the
-// side sends other things.
+// answerSlack is how long an answer may wait for its side's frame while the side sends other
+// things.
 const answerSlack = time.Second
 
-// unanswered looks for a message that s ought to have answered long ago.
-func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
+// unanswered looks for a message that s should have answered long ago.
+func (s *judged) unanswered(j *Judge, p *observed) *machine.Divergence {
 	open := s.acks.open()
 	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || s.left(p).Sub(open[0].at) < answerSlack ||
 		s.spoke.Sub(open[0].at) < answerSlack/2 {
@@ -338,7 +338,7 @@ func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 		return v
 	}
 	return s.diverge(p, difference{
-		"ack-missing", "riptide.type", "ack", p.m.Type,
+		AckMissing, machine.RestsOnBoth, "riptide.type", "ack", p.m.Type,
 		fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence,
 			machine.Milliseconds(p.at.Sub(open[0].at))),
 	}, open[0].ref)

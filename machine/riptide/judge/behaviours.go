@@ -7,8 +7,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// BehavioursOf names those that a sender of a dialect can have, the one that its
-// builds suggest first. The first open of them are those of its builds.
+// BehavioursOf returns the names of the behaviours that a sender of a dialect can have, the one
+// that its builds suggest first. The first open ones belong to its builds.
 func BehavioursOf(d *wire.Dialect, builds wire.BuildSet) (names []string, open int) {
 	own := riptide.BehaviourOf(d, builds)
 	names = []string{own.Name}
@@ -18,10 +18,10 @@ func BehavioursOf(d *wire.Dialect, builds wire.BuildSet) (names []string, open i
 		}
 	}
 	if newest, ok := wire.LookupBuild("2.2.1"); ok && builds.Has(newest) {
-		names = append(names, "riptide@main") // which writes the same
+		names = append(names, "riptide@main") // it writes the same
 	}
 	open = len(names)
-	for _, name := range kin(d) {
+	for _, name := range behavioursOfDialect(d) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -29,7 +29,7 @@ func BehavioursOf(d *wire.Dialect, builds wire.BuildSet) (names []string, open i
 	return names, open
 }
 
-// behaviourOfBuild names the behaviour of an implementation.
+// behaviourOfBuild returns the behaviour of an implementation.
 func behaviourOfBuild(name string) string {
 	switch name {
 	case "notes":
@@ -50,8 +50,8 @@ func behaviourOfBuild(name string) string {
 	return "riptide@2.1.1-2.2.1"
 }
 
-// kin returns the behaviours of which a dialect's senders can be.
-func kin(d *wire.Dialect) []string {
+// behavioursOfDialect returns the behaviours that the senders of a dialect can have.
+func behavioursOfDialect(d *wire.Dialect) []string {
 	switch d {
 	case wire.Notes:
 		return []string{"riptide@notes", "riptide@dev-n"}

@@ -9,19 +9,19 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// passedIDs tells which ids of a sequence passed the tap towards a side, of the
-// newest passedSpan.
+// passedIDs records which ids of a sequence passed the tap towards a side, of the newest
+// passedSpan.
 type passedIDs struct {
 	met   bool
-	floor uint16 // oldest id of which it is known whether it passed
+	floor uint16 // the oldest id of which it is known whether it passed
 	top   uint16
 	bits  [passedSpan / 64]uint64
 }
 
 const passedSpan = 256
 
-// pass enters an id. Of a sequence whose beginning is in the capture first is its
-// first id; else what is older than the first that passes is not known.
+// pass records an id. If the beginning of the sequence is in the capture, first is its first
+// id. Otherwise nothing is known of ids older than the first that passes.
 func (p *passedIDs) pass(id, first uint16, begun bool) {
 	if !p.met {
 		p.met, p.floor, p.top = true, id, id
@@ -57,32 +57,32 @@ func (p *passedIDs) missing(id uint16) bool {
 	return riptide.GapOf(id, p.top) > 0 || p.bits[id%passedSpan/64]>>(id%64)&1 == 0
 }
 
-// farAcks are the Acks of a side far from the tap: snapshots of a set that only
-// grows. In which order they were sent does not show, but that of two one has all
-// of the other does.
+// farAcks are the Acks of a side away from the tap. Each is a snapshot of a set that only
+// grows. The order in which they were sent does not show, but of two Acks one has all that
+// the other has.
 type farAcks struct{ ring []farAck } // by their newest id
 
 type farAck struct {
 	ref  machine.Ref
 	last uint16
 	live bool
-	bits []uint16 // of the Acks with this newest id, each once, the smaller ones first
+	bits []uint16 // of the Acks with this newest id: each once, those with fewer bits first
 }
 
-// farAckRing is beyond what two Acks can both speak of, ahead and behind.
+// farAckRing is more than the ids of which two Acks can both speak.
 const farAckRing = 2*riptide.WindowAcks + 2
 
-// snapshot holds an Ack of a far side against those before it and against what
-// passed the tap towards the side.
-func (s *judged) snapshot(p *sight) *machine.Divergence {
+// snapshot compares an Ack of a far side with those before it, and with what passed the tap
+// towards the side.
+func (s *judged) snapshot(p *observed) *machine.Divergence {
 	if b := s.behaviour; b.Receive != riptide.ReceiveList && b.Receive != riptide.ReceiveNotes || b.ShiftFault || b.Port ||
 		b.OneSequence {
-		return nil // what it holds can shrink
+		return nil // what its receiver holds can shrink
 	}
 	f, m := &s.acks.far, p.m
 	names := func(id uint16) *machine.Divergence {
 		return s.diverge(p, difference{
-			"ack-unsent", "riptide.ack_bits", fmt.Sprintf("no message %d", id), id,
+			AckUnsent, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("no message %d", id), id,
 			fmt.Sprintf("the Ack names message %d, which did not pass the tap on its way to this side", id),
 		}, s.acks.last)
 	}
@@ -101,7 +101,8 @@ func (s *judged) snapshot(p *sight) *machine.Divergence {
 	}
 	differs := func(e *farAck, want uint16) *machine.Divergence {
 		return s.diverge(p, difference{
-			"ack-forgotten", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+			AckForgotten, machine.RestsOnOwn, "riptide.ack_bits", machine.Hex(uint64(want), 4),
+			machine.Hex(uint64(m.AckBits), 4),
 			"it has not all that another Ack has, nor the other all that it has: what is received stays received",
 		}, e.ref)
 	}
@@ -130,8 +131,8 @@ func (s *judged) snapshot(p *sight) *machine.Divergence {
 	return nil
 }
 
-// carried returns what the bits of an Ack must have that says all that one says whose
-// newest id is older by gap.
+// carried returns the bits that an Ack must have which contains an older Ack. The newest id
+// of the older one lies gap behind, and b are its bits.
 func carried(b uint16, gap int) uint16 {
 	return uint16(uint32(b)<<gap | 1<<(gap-1))
 }
@@ -154,9 +155,8 @@ func (f *farAcks) enter(last, b uint16, ref machine.Ref) {
 	e.bits[at] = b
 }
 
-// farNotes are the notify headers of a far side, by their sequence: snapshots of
-// what came, newer after newer. An id that was passed over is never taken any more,
-// so that two headers say the same of what both speak of.
+// farNotes are the notify headers of a far side, by their sequence. An id that was passed over
+// is never taken later. So two headers agree on every id of which both speak.
 type farNotes struct {
 	ring []farNote
 	top  uint16
@@ -173,8 +173,8 @@ type farNote struct {
 
 const farNoteRing = 32
 
-// notesSnapshot holds a notify header of a far side against its neighbours.
-func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
+// notesSnapshot compares a notify header of a far side with its neighbours.
+func (s *judged) notesSnapshot(p *observed) *machine.Divergence {
 	if s.behaviour.ShiftFault || s.behaviour.Port {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 		id := m.Last - uint16(i+1)
 		if (i < 0 || m.AckBits>>i&1 == 1) && n.passed.missing(id) {
 			return s.diverge(p, difference{
-				"ack-unsent", "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id,
+				AckUnsent, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id,
 				fmt.Sprintf("the header names notify message %d, which did not pass the tap on its way to this side", id),
 			}, n.ref)
 		}
@@ -206,7 +206,8 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 		if e := at(m.Sequence - k); e != nil {
 			if !follows(e, &own) {
 				return s.diverge(p, difference{
-					"notify-ack", "riptide.ack_bits", "what the header before it says", fmt.Sprintf("%#02x", m.AckBits),
+					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header before it says",
+					machine.Hex(uint64(m.AckBits), 2),
 					fmt.Sprintf("notify message %d, sent before, says otherwise of what both speak of", e.sequence),
 				}, e.ref)
 			}
@@ -217,7 +218,8 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 		if e := at(m.Sequence + uint16(k)); e != nil {
 			if !follows(&own, e) {
 				return s.diverge(p, difference{
-					"notify-ack", "riptide.ack_bits", "what the header after it says", fmt.Sprintf("%#02x", m.AckBits),
+					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header after it says",
+					machine.Hex(uint64(m.AckBits), 2),
 					fmt.Sprintf("notify message %d, sent later, says otherwise of what both speak of", e.sequence),
 				}, e.ref)
 			}
@@ -230,19 +232,19 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 	return nil
 }
 
-// follows reports whether a header can come after another one.
+// follows reports whether header b can come after header a.
 func follows(a, b *farNote) bool {
 	gap := riptide.GapOf(b.last, a.last)
 	if gap < 0 || gap > riptide.NotifySpan-1 {
 		return gap >= 0
 	}
-	const reach = 1<<riptide.NotifySpan - 1
+	const told = 1<<riptide.NotifySpan - 1
 	before, after := (uint32(a.bits)<<1|1)<<gap, uint32(b.bits)<<1|1
-	return before&reach == after&^(1<<gap-1)&reach
+	return before&told == after&^(1<<gap-1)&told
 }
 
-// farBeats are the last heartbeats of a far client. One that comes again with the
-// same id is the same.
+// farBeats are the last heartbeats of a far client. A heartbeat that comes again with the same
+// id is a copy.
 type farBeats struct {
 	beats [8]farBeat
 	next  int
@@ -255,11 +257,11 @@ type farBeat struct {
 	ping uint8
 }
 
-// pingAround is less than the ids of heartbeats take to go all round.
+// pingAround is less time than the ids of heartbeats take to come round.
 const pingAround = 200 * time.Second
 
-// beatAgain holds a heartbeat of a far client against those before it.
-func (s *judged) beatAgain(p *sight) *machine.Divergence {
+// beatRepeats compares a heartbeat of a far client with those before it.
+func (s *judged) beatRepeats(p *observed) *machine.Divergence {
 	f, m := &s.session.far, p.m
 	if s.behaviour.Port {
 		return nil
@@ -267,7 +269,7 @@ func (s *judged) beatAgain(p *sight) *machine.Divergence {
 	for i := range f.beats {
 		if e := &f.beats[i]; e.ref != 0 && e.ping == m.Ping && p.at.Sub(e.at) < pingAround && e.rtt != m.RTT {
 			return s.diverge(p, difference{
-				"heartbeat", "riptide.ping", "another id", m.Ping,
+				HeartbeatID, machine.RestsOnOwn, "riptide.ping", "another id", m.Ping,
 				fmt.Sprintf("the heartbeat with id %d had another RTT: the id steps by one", m.Ping),
 			}, e.ref)
 		}

@@ -12,73 +12,74 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Judge holds what both sides of a connection sent against what references would
-// have sent: acks, sequences, notify headers, resends and attempts, heartbeats,
-// the handshake and the timeout.
+// Judge compares what both sides of a connection sent with what references would have sent.
+// It judges Acks, sequences, notify headers, resends and attempts. It judges heartbeats, the
+// handshake and the timeout.
 //
-//	near side   every reliable message that passed the tap towards it is answered
-//	            by one Ack, in order, with the state that its Receiver then has;
-//	            what it sends again was pending, and due
-//	far side    (over TCP, where nothing is lost on the way, as near but for time)
-//	            its acks name only what was sent, and an Ack names its own cause
+//	near side   each reliable message that passed the tap towards it is answered by
+//	            one Ack, in order, with the state that its Receiver then has. What
+//	            it sends again was pending, and due.
+//	far side    its Acks name only what was sent, and each names its own cause. Over
+//	            TCP nothing is lost on the way, so it is judged as a near side, but
+//	            for times.
 type Judge struct {
-	config riptide.Config
-	sides  [2]judged
-	life   judgedLife
-	m      wire.Message
+	config     riptide.Config
+	sides      [2]judged
+	connection judgedConnection
+	m          wire.Message
 }
 
-// judgedLife is what both ends know of the connection.
-type judgedLife struct {
+// judgedConnection is what is known of the connection as a whole.
+type judgedConnection struct {
 	begun  bool // its beginning is in the capture
 	asked  bool // with its first Connect
 	pings  riptide.BeatRoles
 	roles  bool
-	sure   bool   // and by more than one Connect without data, which may be a server's answer
-	beats  [2]int // that tell of each side that it is the client
+	sure   bool   // client is certain: by more than one Connect without data, which may be a server's answer
+	beats  [2]int // how many heartbeats tell of each side that it is the client
 	client machine.Side
-	ended  machine.Instant // when a Disconnect passed; 0: none
+	ended  machine.Instant // when a Disconnect passed; 0 for none
 	first  machine.Instant // when the first message passed
 }
 
-// judged is one side.
+// judged is one side of a connection.
 type judged struct {
 	side      machine.Side
-	near      bool // the tap is at it: its times are known
-	ordered   bool // what passes the tap towards it reaches it, in this order
-	stream    bool // over TCP: when its messages left it is not known
-	hole      bool // and bytes of its stream are missing in the capture
+	near      bool // the tap is at it, so its times are known
+	ordered   bool // all that passes the tap towards it reaches it, in order
+	stream    bool // it sends over TCP, so when its messages left is not known
+	hole      bool // bytes of its stream are missing in the capture
 	behaviour *riptide.Behaviour
 	opinion   machine.Opinion
-	joined    bool // met in the middle
-	relays    bool // a server that has other clients too
+	joined    bool // the capture began in the middle of its connection
+	relays    bool // it is a server with other clients too
 
 	acks     judgedAcks
 	sends    judgedSends
 	notes    judgedNotes
 	session  judgedSession
-	guises   guises
-	opening  guise // its first message
-	opened   int   // how many it sent, two at most
-	parting  guise // its Disconnect
-	places   int64 // of what passed the tap towards it
-	readTo   int64 // all up to this place was read
+	recent   recentHeads
+	opening  messageHead // the head of its first message
+	opened   int         // how many it sent, 2 at most
+	parting  messageHead // the head of its Disconnect
+	places   int64       // how many messages passed the tap towards it
+	readTo   int64       // all up to this place was read
 	spoke    machine.Instant
 	spokeRef machine.Ref
-	since    machine.Instant // what it sends from now on it cannot have sent before
+	since    machine.Instant // what it sends from now on, it sent no sooner
 }
 
-// left returns when s sent a message. TCP may hold it back until long after: of a
-// stream it is the soonest time at which s can have sent it.
-func (s *judged) left(p *sight) machine.Instant {
+// left returns when s sent a message. TCP may hold a message back for long. Of a stream it is
+// the soonest time at which s can have sent the message.
+func (s *judged) left(p *observed) machine.Instant {
 	if s.stream {
 		return s.since
 	}
 	return p.at
 }
 
-// New returns the judge of a connection whose sides behave as named. Of facts
-// it uses where the tap stands.
+// New returns the judge of a connection whose sides have the named behaviours. Of facts it uses
+// where the tap stands, and the ticks. It fails for an unknown behaviour.
 func New(c riptide.Config, facts machine.Facts, behaviours [2]string) (*Judge, error) {
 	j := &Judge{config: c}
 	for i := range j.sides {
@@ -100,8 +101,8 @@ func New(c riptide.Config, facts machine.Facts, behaviours [2]string) (*Judge, e
 	return j, nil
 }
 
-// sight is one message that is judged.
-type sight struct {
+// observed is one message that is judged.
+type observed struct {
 	at    machine.Instant
 	ref   machine.Ref
 	bytes []byte
@@ -109,7 +110,7 @@ type sight struct {
 	is    riptide.Beat // what a heartbeat is
 }
 
-// Observe takes the next message.
+// Observe judges the next message.
 func (j *Judge) Observe(d *machine.Datagram) {
 	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
 	m := &j.m
@@ -121,12 +122,12 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		if !errors.Is(err, base.ErrTrailing) {
 			s.keep(d, m.Type, false, false)
 			s.opens(d, m.Type, false)
-			return // a reference passes it over
+			return // a reference ignores it
 		}
 	}
-	p := &sight{d.At, d.Ref, d.Bytes, m, j.life.pings.Take(d.From, j.config.Senders[d.From].Codec.Dialect, m)}
-	if j.life.first == 0 {
-		j.life.first = p.at
+	p := &observed{d.At, d.Ref, d.Bytes, m, j.connection.pings.Take(d.From, j.config.Senders[d.From].Codec.Dialect, m)}
+	if j.connection.first == 0 {
+		j.connection.first = p.at
 	}
 	j.begins(d.From, p)
 	open := s.opinion.Undecided
@@ -139,23 +140,23 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	}
 	if s.opinion.Divergence == nil {
 		s.opinion.Divergence = j.judge(s, peer, p)
-		s.opinion.Undecided = min(s.opinion.Undecided, open+1) // whatever of it is open
+		s.opinion.Undecided = min(s.opinion.Undecided, open+1) // one message counts once, whatever of it is open
 	}
 	s.relays = s.relays || m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected || m.Type == wire.Welcome &&
-		m.ClientID > 1 || !j.life.begun
+		m.ClientID > 1 || !j.connection.begun
 	s.keep(d, m.Type, true, s.opinion.Undecided > open || m.Bare)
 	s.opens(d, m.Type, true)
 	s.spoke, s.spokeRef = p.at, p.ref
 	peer.arrive(j, p)
-	if m.Type == wire.Disconnect && j.life.ended == 0 {
-		j.life.ended = p.at
+	if m.Type == wire.Disconnect && j.connection.ended == 0 {
+		j.connection.ended = p.at
 		if s.near {
-			s.parting = newGuise(d, m.Type, true)
+			s.parting = newHead(d, m.Type, true)
 		}
 	}
 }
 
-// begin has the side begin.
+// begin sets the side to the beginning of a connection.
 func (s *judged) begin(form wire.Form) {
 	s.acks.begin(s.behaviour)
 	s.notes.begin(s.behaviour)
@@ -163,32 +164,32 @@ func (s *judged) begin(form wire.Form) {
 	s.session.own.told = -1
 }
 
-// settling reports whether, in a capture that began in the middle of the
-// connection, what came before may still be under way.
+// settling reports whether messages from before the capture may still be under way. That is so
+// for some time if the capture began in the middle of the connection.
 func (j *Judge) settling(at machine.Instant) bool {
-	return !j.life.begun && at.Sub(j.life.first) < settlingTime
+	return !j.connection.begun && at.Sub(j.connection.first) < settlingTime
 }
 
 const settlingTime = 2 * time.Second
 
-// begins notes who is the client, and whether the capture has the beginning.
-func (j *Judge) begins(from machine.Side, p *sight) {
-	l := &j.life
+// begins finds out which side is the client, and whether the capture has the beginning.
+func (j *Judge) begins(from machine.Side, p *observed) {
+	l := &j.connection
 	fresh := !j.sides[0].sends.met && !j.sides[1].sends.met
 	asker := &j.sides[from.Other()]
 	switch p.m.Type {
 	case wire.Connect:
 		if l.roles {
-			l.sure = l.sure || from != l.client && len(p.bytes) == 1 // it is answered
+			l.sure = l.sure || from != l.client && len(p.bytes) == 1 // a Connect that is answered
 			return
 		}
 		l.roles, l.client, l.sure = true, from, len(p.bytes) > 1
 		if o := &asker.opening; o.n > 0 && asker.opened == 1 && j.sides[from].opened == 0 &&
 			p.at.Sub(o.at) < riptide.HeartbeatInterval && len(p.bytes) == 1 {
-			// It is the answer to a Connect, which is there under another type.
+			// This answers a Connect, and the Connect is there under another type.
 			l.client, l.sure, fresh, l.ended = asker.side, true, true, 0
 			if asker.near && asker.opinion.Divergence == nil {
-				asker.opinion.Divergence = asker.disguised(p, o, wire.Connect,
+				asker.opinion.Divergence = asker.mistyped(p, o, wire.Connect,
 					"the answer to it shows that it was a Connect: nothing was sent before")
 			}
 		}
@@ -203,7 +204,7 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 	case wire.Heartbeat:
 		client := from
 		switch {
-		case p.is == riptide.BeatAnswer && p.m.HasRTT: // as only the roles tell
+		case p.is == riptide.BeatAnswer && p.m.HasRTT: // only the roles tell the two apart
 			client = from.Other()
 		case p.is != riptide.BeatPing:
 			return
@@ -215,18 +216,18 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 	}
 }
 
-// judge holds a message of s against the reference's.
-func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
+// judge compares a message of s with the reference's.
+func (j *Judge) judge(s, peer *judged, p *observed) *machine.Divergence {
 	s.opinion.Compared++
-	if v := s.undead(p); v != nil {
-		if j.life.ended == s.parting.at {
-			j.life.ended = 0
+	if v := s.afterDisconnect(p); v != nil {
+		if j.connection.ended == s.parting.at {
+			j.connection.ended = 0
 		}
 		return v
 	}
-	if j.life.ended != 0 && p.m.Type != wire.Disconnect && s.left(p).Sub(j.life.ended) > endedSlack && s.near {
+	if j.connection.ended != 0 && p.m.Type != wire.Disconnect && s.left(p).Sub(j.connection.ended) > endedSlack && s.near {
 		v := s.diverge(p, difference{
-			"after-the-end", "riptide.type", "nothing", p.m.Type.String(),
+			AfterTheEnd, machine.RestsOnPeer, "riptide.type", "nothing", p.m.Type.String(),
 			"the connection had ended",
 		}, s.session.endRef)
 		if v = j.trusted(s, peer, p, v); v != nil {
@@ -236,7 +237,7 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 	if v := j.trusted(s, peer, p, s.alive(j, p)); v != nil {
 		return v
 	}
-	if v := s.miscast(j, p); v != nil {
+	if v := s.wrongRole(j, p); v != nil {
 		return v
 	}
 	v := j.says(s, peer, p)
@@ -249,8 +250,8 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 	return v
 }
 
-// says holds what a message of s says against what the reference would say.
-func (j *Judge) says(s, peer *judged, p *sight) *machine.Divergence {
+// says compares what a message of s says with what the reference would say.
+func (j *Judge) says(s, peer *judged, p *observed) *machine.Divergence {
 	switch t := p.m.Type; {
 	case t == wire.Ack || t == wire.AckExtra:
 		return s.answers(j, peer, p)
@@ -269,15 +270,15 @@ func (j *Judge) says(s, peer *judged, p *sight) *machine.Divergence {
 	return nil
 }
 
-// accept takes a message of s for right that the reference would not have sent,
-// since what passed the tap towards s is open: the reference goes on from it.
-func (s *judged) accept(j *Judge, p *sight) {
+// accept sets the reference to a message that it would not have sent. What passed the tap
+// towards s is open, so the reference goes on from the message.
+func (s *judged) accept(j *Judge, p *observed) {
 	switch t := p.m.Type; {
 	case !s.ordered:
 	case t == wire.Ack || t == wire.AckExtra:
-		open, k := s.acks.open(), s.acks.answered(p.m, j.life.begun)
+		open, k := s.acks.open(), s.acks.answered(p.m, j.connection.begun)
 		if k == len(open) && k > 0 && p.m.Unnamed && !s.acks.receiver.Holds(p.m) {
-			k = 0 // it says something of the oldest
+			k = 0 // it says something of the oldest arrival
 		}
 		if k < len(open) {
 			s.readTo = max(s.readTo, open[k].place)
@@ -292,7 +293,7 @@ func (s *judged) accept(j *Judge, p *sight) {
 // opens keeps the head of the first message of a side.
 func (s *judged) opens(d *machine.Datagram, kind wire.Type, known bool) {
 	if s.opened == 0 {
-		s.opening = newGuise(d, kind, known)
+		s.opening = newHead(d, kind, known)
 	}
 	s.opened = min(s.opened+1, 2)
 }
@@ -300,16 +301,16 @@ func (s *judged) opens(d *machine.Datagram, kind wire.Type, known bool) {
 // keep keeps the head of a message of a side at the tap.
 func (s *judged) keep(d *machine.Datagram, kind wire.Type, known, undecided bool) {
 	if s.near && s.opinion.Divergence == nil {
-		s.guises.keep(d, kind, known, undecided)
+		s.recent.keep(d, kind, known, undecided)
 	}
 }
 
-// endedSlack is for how long a message may be under way out of the process when
-// the end of the connection passes.
+// endedSlack is how long a message may take to leave the process after the connection has
+// ended.
 const endedSlack = time.Second
 
-// arrive takes what passed the tap towards s.
-func (s *judged) arrive(j *Judge, p *sight) {
+// arrive records a message that passed the tap towards s.
+func (s *judged) arrive(j *Judge, p *observed) {
 	s.places++
 	switch t := p.m.Type; {
 	case t == wire.Ack || t == wire.AckExtra:
@@ -320,7 +321,7 @@ func (s *judged) arrive(j *Judge, p *sight) {
 		if s.ordered {
 			s.acks.put(judgedArrival{p.m.Sequence, s.places, p.at, p.ref})
 		} else {
-			s.acks.passed.pass(p.m.Sequence, j.sides[s.side.Other()].behaviour.First, j.life.begun)
+			s.acks.passed.pass(p.m.Sequence, j.sides[s.side.Other()].behaviour.First, j.connection.begun)
 		}
 		s.acks.sent(p.m.Sequence)
 		s.heard(p)
@@ -329,7 +330,7 @@ func (s *judged) arrive(j *Judge, p *sight) {
 		if s.ordered {
 			s.notes.put(judgedArrival{p.m.Sequence, s.places, p.at, p.ref})
 		} else {
-			s.notes.passed.pass(p.m.Sequence, 1, j.life.begun)
+			s.notes.passed.pass(p.m.Sequence, 1, j.connection.begun)
 		}
 		s.notes.sent(p.m.Sequence)
 	default:
@@ -337,7 +338,7 @@ func (s *judged) arrive(j *Judge, p *sight) {
 	}
 }
 
-// Finish settles what is open.
+// Finish ends the flow.
 func (j *Judge) Finish() {
 	j.withdraw()
 	for i := range j.sides {
@@ -359,17 +360,20 @@ func (j *Judge) Finish() {
 // Opinion returns what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
 
-// difference is in what a message is not the reference's: by which rule, in which
-// field, what was expected there and what stands there, and why.
+// difference is how a message differs from the reference's: by which rule, in which field, and
+// why. rests is what the reason rests on.
 type difference struct {
-	rule, field   string
+	rule          *machine.Rule
+	rests         machine.RestsOn
+	field         string
 	expected, got any
 	because       string
 }
 
-// diverge formats a difference of a message of s. The frames are those that it rests on.
-func (s *judged) diverge(p *sight, x difference, frames ...machine.Ref) *machine.Divergence {
-	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, machine.Differ(x.field, x.expected, x.got),
+// diverge returns the divergence of a message of s. The frames are those that it follows from.
+func (s *judged) diverge(p *observed, x difference, frames ...machine.Ref) *machine.Divergence {
+	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, x.rests,
+		machine.Differ(x.field, x.expected, x.got),
 		x.because, frames...)
 	d.Reference, d.Captured = s.state(p), told(p.m)
 	return d

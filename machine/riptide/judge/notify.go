@@ -7,18 +7,18 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// judgedNotes is the notify messages of a side: what it sends, and what their
-// headers say of the peer's.
+// judgedNotes is the notify messages of a side: its sequence, and what its headers say of the
+// peer's notify messages.
 type judgedNotes struct {
 	arrivals
 	base, ahead riptide.NotifyReceiver // ahead has read what is being tried
 	known       bool
-	next        uint16 // own sequence of the next one
+	next        uint16 // the sequence of its next message
 	met         bool
-	ref         machine.Ref // its last one
-	newest      uint16      // of the peer
+	ref         machine.Ref // the frame of its last message
+	newest      uint16      // the peer's newest id
 	peerMet     bool
-	passed      passedIDs // of a far side: the peer's, on their way to it
+	passed      passedIDs // of a far side: the peer's ids that passed the tap towards it
 	far         farNotes
 }
 
@@ -26,20 +26,20 @@ func (n *judgedNotes) begin(b *riptide.Behaviour) {
 	n.base, n.ahead, n.next = riptide.NewNotifyReceiver(b), riptide.NewNotifyReceiver(b), 1
 }
 
-// sent notes that the peer has sent a notify message.
+// sent records that the peer has sent a notify message.
 func (n *judgedNotes) sent(id uint16) {
 	if !n.peerMet || riptide.GapOf(id, n.newest) > 0 {
 		n.newest, n.peerMet = id, true
 	}
 }
 
-// sendsNotify takes a notify message of s.
-func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergence {
+// sendsNotify judges a notify message of s.
+func (s *judged) sendsNotify(j *Judge, peer *judged, p *observed) *machine.Divergence {
 	n, m := &s.notes, p.m
 	defer func() { n.ref = p.ref }()
 	if s.ordered {
 		due := n.next
-		if !n.met && !j.life.begun {
+		if !n.met && !j.connection.begun {
 			due = m.Sequence
 		}
 		if s.stream && !s.near && (s.hole || riptide.GapOf(m.Sequence, due) > 0) {
@@ -52,7 +52,7 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 				return v
 			}
 			return s.diverge(p, difference{
-				"sequence", "riptide.sequence", due, m.Sequence,
+				Sequence, stepsTo(riptide.GapOf(m.Sequence, due)), "riptide.sequence", due, m.Sequence,
 				"the notify sequence steps by one from message to message",
 			}, n.ref)
 		}
@@ -62,7 +62,7 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 		s.opinion.Undecided++
 		if peer.near && n.peerMet && riptide.GapOf(m.Last, n.newest) > 0 && riptide.GapOf(m.Last, n.newest) < farAhead {
 			return s.diverge(p, difference{
-				"ack-unsent", "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last,
+				AckUnsent, machine.RestsOnBoth, "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last,
 				fmt.Sprintf("nothing newer than notify message %d had been sent", n.newest),
 			}, n.ref)
 		}
@@ -72,7 +72,7 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 		s.opinion.Undecided++
 		return nil
 	}
-	if !n.known && !j.life.begun {
+	if !n.known && !j.connection.begun {
 		n.known = true
 		n.join(m.Last, uint8(m.AckBits))
 		s.opinion.Undecided++
@@ -82,7 +82,17 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 	return s.matchNotify(p)
 }
 
-// join sets the state to that of a header of a side that is met in the middle.
+// stepsTo returns what the divergence of a number rests on, by how far it lies ahead of the
+// one that is due. If 9 comes where 7 is due, the capture may lack 7 and 8. If 5 comes where
+// 7 is due, no missing message explains it.
+func stepsTo(ahead int) machine.RestsOn {
+	if ahead > 0 {
+		return machine.RestsOnAbsence
+	}
+	return machine.RestsOnOwn
+}
+
+// join sets the state of a side that is met in the middle to that of its header.
 func (n *judgedNotes) join(last uint16, bits uint8) {
 	n.base.Adopt(last, bits)
 	n.ahead.Adopt(last, bits)
@@ -95,8 +105,8 @@ func (n *judgedNotes) join(last uint16, bits uint8) {
 	}
 }
 
-// matchNotify finds how much of what came s has read when it sent a header.
-func (s *judged) matchNotify(p *sight) *machine.Divergence {
+// matchNotify finds how much of what arrived s had read when it sent a header.
+func (s *judged) matchNotify(p *observed) *machine.Divergence {
 	n, m := &s.notes, p.m
 	open := n.open()
 	read := 0
@@ -121,7 +131,7 @@ func (s *judged) matchNotify(p *sight) *machine.Divergence {
 		n.ahead.Take(open[read].sequence)
 		read++
 	}
-	// The reference's header that comes nearest.
+	// The header of the reference that comes nearest.
 	want := n.base.Clone()
 	frames := []machine.Ref{n.ref}
 	for i := range open {
@@ -134,11 +144,11 @@ func (s *judged) matchNotify(p *sight) *machine.Divergence {
 	}
 	last, bits := want.Header()
 	v := s.diverge(p, difference{
-		"notify-ack", "riptide.ack_bits", fmt.Sprintf("%#02x", bits), fmt.Sprintf("%#02x", m.AckBits),
+		NotifyAck, machine.RestsOnBoth, "riptide.ack_bits", machine.Hex(uint64(bits), 2), machine.Hex(uint64(m.AckBits), 2),
 		"no part of what passed the tap towards the side leads to this header",
 	}, frames...)
 	if last != m.Last {
-		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
+		v.Mismatch = machine.Differ("riptide.last", last, m.Last)
 	}
 	v.Reference, v.Captured = "received "+window(last, uint64(bits), 8), "received "+window(m.Last, uint64(m.AckBits), 8)
 	return v

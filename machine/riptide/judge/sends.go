@@ -11,40 +11,40 @@ import (
 
 // judgedSends is the reliable messages that a side sends.
 //
-//	next counts from the connection's beginning, or once met is set
-//	sender counts once sending is set
+//	next is set from the connection's beginning, or once met is set
+//	sender is set once sending is
 type judgedSends struct {
-	next    uint16 // sequence of the next new one
-	first   uint16 // of a side that is met in the middle: that of the first one
+	next    uint16 // the sequence of the next new message
+	first   uint16 // of a side that is met in the middle: the sequence of its first message
 	met     bool
 	form    wire.Form
-	ref     machine.Ref // the last new one
+	ref     machine.Ref // the frame of the last new message
 	sender  riptide.Sender
 	sending bool
 	ring    []pending // by sequence; its length is 0 or a power of two up to pendingMost
-	merged  []pending // under ids that are OR-ed, so that several can share one
+	merged  []pending // messages with OR-ed ids, so that several can share one
 
 	rtt       rttRange
 	due       dueQueue
 	timing    punctuality
-	overLimit int // most sendings beyond the limit, which the application may have lifted
+	overLimit int // the most sendings of a message beyond the limit, which the application may have lifted
 }
 
 // pending is one message that was sent.
 type pending struct {
 	hash        uint64
-	head        uint64 // of its first bytes, but for its type
-	body        uint64 // of what stands behind its sequence
+	head        uint64 // digest of its first bytes, without its type
+	body        uint64 // digest of what stands behind its sequence
 	first, last machine.Ref
 	lastAt      machine.Instant
 	clearedAt   machine.Instant // when the Ack passed that clears it; 0 for none
 	clearedBy   machine.Ref
-	place       int64         // of that Ack among what passed the tap towards the side
+	place       int64         // the place of that Ack among what passed the tap towards the side
 	low, high   time.Duration // after its last sending it is due no sooner, and no later
-	half        time.Duration // and asked for by an Ack, no sooner than this
+	half        time.Duration // if an Ack asks for it, it is due no sooner
 	asked       bool
 	live        bool
-	forgotten   bool // by the library's timer
+	forgotten   bool // the library's timer does not look again
 	late        bool // it was due, and others were sent instead
 	id          uint16
 	attempts    int
@@ -52,17 +52,17 @@ type pending struct {
 
 const (
 	pendingFirst, pendingMost = 16, 4096
-	// joinedReach and joinedTime bound what may have been sent first before the
-	// capture: 15 copies of it take no longer.
-	joinedReach = 1024
-	joinedTime  = 10 * time.Second
-	// pendingKept is how long a message that is acked is kept, to be told from
-	// another one of its number.
+	// joinedSpan and joinedTime bound the messages that may have been sent first before the
+	// capture: 15 copies of a message take no longer.
+	joinedSpan = 1024
+	joinedTime = 10 * time.Second
+	// pendingKept is how long an acked message is kept, to tell it from another one of its
+	// number.
 	pendingKept = 2 * time.Second
-	// likeReach and likeTime bound of which messages one may be a copy.
-	likeReach = 64
-	likeTime  = 2 * time.Second
-	// mergedMost bounds the messages to several that are kept, whose ids are no count.
+	// likeSpan and likeTime bound the messages of which one may be a copy.
+	likeSpan = 64
+	likeTime = 2 * time.Second
+	// mergedMost bounds the kept messages to several clients, whose ids do not count up.
 	mergedMost = 256
 )
 
@@ -70,7 +70,7 @@ func (n *judgedSends) begin(b *riptide.Behaviour, form wire.Form) {
 	n.form, n.sender, n.next, n.rtt = form, riptide.NewSender(b), b.First, rttRange{low: -1, high: -1}
 }
 
-// at returns a message, nil where it is not kept.
+// at returns a message; nil where it is not kept.
 func (n *judgedSends) at(id uint16) *pending {
 	if len(n.ring) == 0 {
 		return nil
@@ -102,14 +102,14 @@ func (n *judgedSends) enter(id uint16, at machine.Instant) *pending {
 	}
 }
 
-// sendsReliable takes a reliable message of s.
-func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
+// sendsReliable judges a reliable message of s.
+func (s *judged) sendsReliable(j *Judge, p *observed) *machine.Divergence {
 	n, m, b := &s.sends, p.m, s.behaviour
 	if b.OneSequence {
 		// Pytide 2.0.0: all have the same sequence, and none is sent again.
 		if s.ordered && m.Sequence != 1 {
 			return s.diverge(p, difference{
-				"sequence", "riptide.sequence", 1, m.Sequence,
+				Sequence, machine.RestsOnOwn, "riptide.sequence", 1, m.Sequence,
 				"every reliable message of this port has id 1",
 			}, n.ref)
 		}
@@ -125,12 +125,12 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		return s.farReliable(p, hash)
 	}
 	due := n.next
-	if !n.met && !j.life.begun {
+	if !n.met && !j.connection.begun {
 		due = m.Sequence
 		s.joined, n.first = true, m.Sequence
 	}
 	if s.stream && !s.near && (s.hole || riptide.GapOf(m.Sequence, due) > 0) {
-		// The stream loses nothing: the capture has, and what it lacks may still come.
+		// TCP loses nothing, so the capture lacks it, or it comes later in the capture.
 		s.hole = true
 		s.opinion.Undecided++
 		return nil
@@ -138,9 +138,9 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	merged := false
 	if m.Sequence != due {
 		before := riptide.GapOf(m.Sequence, n.first)
-		if s.joined && before < 0 && before > -joinedReach && p.at.Sub(j.life.first) < n.waited() &&
+		if s.joined && before < 0 && before > -joinedSpan && p.at.Sub(j.connection.first) < n.waited() &&
 			n.at(m.Sequence) == nil && !n.has(m.Sequence) {
-			// First sent before the capture.
+			// It was first sent before the capture.
 			s.opinion.Undecided++
 			n.note(n.enter(m.Sequence, p.at), p, hash, b)
 			return nil
@@ -148,12 +148,12 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		merged = b.MergedSequences && m.Sequence&due == due && m.Type != wire.Welcome && !s.client(j)
 		if e := n.at(m.Sequence); s.near && e != nil && !merged && m.Sequence == due-1 && e.attempts == 1 {
 			if x := n.like(e); x != nil {
-				return s.renumbered(p, x, e)
+				return s.renumbered(p, x, e, machine.RestsOnOwn)
 			}
 		}
 		if e := n.at(m.Sequence); e != nil && !merged && riptide.GapOf(m.Sequence, due) < 0 {
 			return s.diverge(p, difference{
-				"sequence-reuse", "riptide.sequence", due, m.Sequence,
+				SequenceReuse, machine.RestsOnOwn, "riptide.sequence", due, m.Sequence,
 				fmt.Sprintf("message %d was sent before with other content", m.Sequence),
 			}, e.first)
 		}
@@ -162,7 +162,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		}
 		if !merged {
 			return s.diverge(p, difference{
-				"sequence", "riptide.sequence", due, m.Sequence,
+				Sequence, machine.RestsOnAbsence, "riptide.sequence", due, m.Sequence,
 				"the sequence of reliable messages steps by one from message to message",
 			}, n.ref)
 		}
@@ -195,10 +195,10 @@ func (n *judgedSends) has(id uint16) bool {
 	return false
 }
 
-// like returns the one message that was sent shortly before another one and that it
-// could be a copy of, but for its sequence; nil for none, or where there are several.
+// like returns the one message shortly before another of which that one could be a copy, but
+// for its sequence. It returns nil for none, and where there are several.
 func (n *judgedSends) like(e *pending) (one *pending) {
-	for k := uint16(1); k <= likeReach; k++ {
+	for k := uint16(1); k <= likeSpan; k++ {
 		x := n.at(e.id - k)
 		switch {
 		case x == nil || x.body != e.body || e.lastAt.Sub(x.lastAt) >= likeTime:
@@ -224,8 +224,8 @@ func (n *judgedSends) find(id uint16, hash uint64) *pending {
 	return nil
 }
 
-// note takes a sending.
-func (n *judgedSends) note(e *pending, p *sight, hash uint64, b *riptide.Behaviour) {
+// note records a sending.
+func (n *judgedSends) note(e *pending, p *observed, hash uint64, b *riptide.Behaviour) {
 	if e.attempts == 0 {
 		e.first, e.hash, e.head, e.body = p.ref, hash, headOf(p.bytes, len(p.bytes)), bodyOf(n.form, p.bytes)
 	}
@@ -237,8 +237,8 @@ func (n *judgedSends) note(e *pending, p *sight, hash uint64, b *riptide.Behavio
 	}
 }
 
-// resends takes another copy of a message.
-func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
+// resends judges another copy of a message.
+func (s *judged) resends(p *observed, e *pending) *machine.Divergence {
 	n, b := &s.sends, s.behaviour
 	if !s.near {
 		n.note(e, p, e.hash, b)
@@ -248,18 +248,19 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	merged := len(n.merged) > 0
 	switch {
 	case b.Port:
-		// Pytide sends again what it takes for asked for, at any time.
+		// Pytide sends again, at any time, what it thinks is asked for.
 	case e.clearedAt != 0 && (s.readTo > e.place && !e.asked || s.left(p).Sub(e.clearedAt) > clearSlack) && !merged:
-		// One that an Ack asked for goes out as that Ack is handled: what lay in the
-		// socket behind it was read and answered before, but not handled.
+		// The library sends what an Ack asks for while it handles that Ack. What lay behind
+		// the Ack in the socket was read and answered before, but not handled.
 		return s.diverge(p, difference{
-			"resend-after-ack", "riptide.sequence", "no resend", e.id,
+			ResendAfterAck, machine.RestsOnBoth, "riptide.sequence", "no resend", e.id,
 			fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id,
 				machine.Milliseconds(p.at.Sub(e.clearedAt))),
 		}, e.last, e.clearedBy)
 	case b.Limit > 0 && e.attempts >= b.Limit && !merged && !b.DropsConnection:
 		return s.diverge(p, difference{
-			"attempts", "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit), fmt.Sprintf("sending %d", e.attempts+1),
+			Attempts, machine.RestsOnOwn, "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit),
+			fmt.Sprintf("sending %d", e.attempts+1),
 			fmt.Sprintf("message %d is given up after %d sendings", e.id, b.Limit),
 		}, e.first, e.last)
 	case b.Limit > 0 && e.attempts >= b.Limit:
@@ -276,13 +277,13 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	return nil
 }
 
-// farReliable takes a new message of a far side.
-func (s *judged) farReliable(p *sight, hash uint64) *machine.Divergence {
+// farReliable judges a new message of a far side.
+func (s *judged) farReliable(p *observed, hash uint64) *machine.Divergence {
 	n := &s.sends
 	s.opinion.Undecided++
 	if e := n.at(p.m.Sequence); e != nil && !s.behaviour.MergedSequences && !s.behaviour.Port {
 		return s.diverge(p, difference{
-			"sequence-reuse", "riptide.sequence", "another sequence", p.m.Sequence,
+			SequenceReuse, machine.RestsOnOwn, "riptide.sequence", "another sequence", p.m.Sequence,
 			fmt.Sprintf("message %d was sent before with other content", p.m.Sequence),
 		}, e.first)
 	}
@@ -293,8 +294,8 @@ func (s *judged) farReliable(p *sight, hash uint64) *machine.Divergence {
 	return nil
 }
 
-// cleared takes an Ack that reaches s, as its library does.
-func (s *judged) cleared(j *Judge, p *sight) {
+// cleared records an Ack that reaches s, as the library of s does.
+func (s *judged) cleared(j *Judge, p *observed) {
 	n, m := &s.sends, p.m
 	judge := func(id uint16, v riptide.Verdict) {
 		e := n.at(id)
@@ -306,7 +307,7 @@ func (s *judged) cleared(j *Judge, p *sight) {
 			e.clearedAt, e.clearedBy, e.place = p.at, p.ref, s.places
 		}
 	}
-	if !n.sending && !j.life.begun {
+	if !n.sending && !j.connection.begun {
 		n.sending = true
 		n.sender.Join(m.Last, m.AckBits, m.Cause, judge)
 		return
@@ -316,21 +317,21 @@ func (s *judged) cleared(j *Judge, p *sight) {
 	n.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
 }
 
-// joins says that of a connection that is met in the middle the smoothed RTT is not
-// known: samples bring it in only by and by.
+// joins records that the smoothed RTT is not known, for a connection that is met in the
+// middle. Samples narrow it down step by step.
 func (n *judgedSends) joins(j *Judge) {
-	if n.rtt.low < 0 && !j.life.begun {
+	if n.rtt.low < 0 && !j.connection.begun {
 		n.rtt.low, n.rtt.high = 0, int(riptide.Timeout/time.Millisecond)
 	}
 }
 
-// sampled takes a round trip time that passed at a time on its way to the side.
+// sampled records a round trip time that passed at a time on its way to the side.
 func (n *judgedSends) sampled(at machine.Instant, low, high int) {
 	if !n.rtt.sampled(at, low, high) {
 		return
 	}
-	// Where the RTT grows, the library's timer finds that a message was sent within
-	// half of it, and forgets to look again.
+	// Where the RTT grows, the timer of the library finds that a message was sent within half
+	// of it, and does not look again.
 	for _, o := range n.due.open() {
 		if e := n.at(o.id); e != nil && e.lastAt == o.at && n.rtt.within(e) {
 			e.forgotten = true

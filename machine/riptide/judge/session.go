@@ -9,11 +9,11 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// judgedSession is how a side leads the connection.
+// judgedSession is how a side runs the connection.
 type judgedSession struct {
 	connects  int
 	connectAt machine.Instant
-	endRef    machine.Ref // its last Connect, or the Disconnect of either side
+	endRef    machine.Ref // the frame of its last Connect, or of the Disconnect of either side
 
 	own     ownBeats
 	heard   heardBeats
@@ -23,36 +23,35 @@ type judgedSession struct {
 
 // ownBeats are the heartbeats that a side sends.
 //
-//	ping, at and ref are of the last one, and count once pinged is set
-//	low and top count while measured is set
+//	ping, at and ref are those of the last one, and set once pinged is
+//	low and top are set while measured is
 type ownBeats struct {
 	pinged   bool
 	waiting  bool // the answer to the last one has not passed
-	measured bool // it has, and the next one may tell its RTT
+	measured bool // it has passed, and the next one may tell its RTT
 	ping     uint8
 	at       machine.Instant
 	ref      machine.Ref
-	low, top int             // the RTT that the next one may tell, ms
-	told     int             // the RTT that the last one told, ms; -1 for none
-	soonest  machine.Instant // when it can have sent its last Connect or heartbeat, at the soonest; 0 unknown
+	low, top int             // bounds of the RTT that the next one may tell, in ms
+	told     int             // the RTT that the last one told, in ms; -1 for none
+	soonest  machine.Instant // the soonest time at which it can have sent its last Connect or heartbeat; 0 for unknown
 }
 
-// heardBeats are what a side heard of its peer: at and ref are of its last sign of
-// life, 0 for none.
+// heardBeats are what a side heard of its peer. at and ref are those of the last sign of life;
+// 0 for none.
 type heardBeats struct {
 	at       machine.Instant
 	ref      machine.Ref
-	asked    []askedPing // pings that wait for an answer, 64 at most
-	answered bool        // one that is in the capture: all that came before it are
+	asked    []askedPing // pings that wait for an answer, askedMost at most
+	answered bool        // an answer is in the capture, so all pings before it are
 	pinged   bool        // a ping has come
-	rtt      int         // the RTT that pings gave last, ms; -1 for none, unheardRTT where that is open
+	rtt      int         // the RTT that pings gave last, in ms; -1 for none, unheardRTT where that is open
 }
 
-// welcomed is the Welcome by which a client has its id: place and ref count once known
-// is set.
+// welcomed is the Welcome that gives a client its id. place and ref are set once known is.
 type welcomed struct {
 	known bool
-	place int64 // among what passed the tap towards the side
+	place int64 // its place among what passed the tap towards the side
 	ref   machine.Ref
 }
 
@@ -61,25 +60,25 @@ type askedPing struct {
 	id  uint8
 	at  machine.Instant
 	ref machine.Ref
-	may bool // it came before the server knew that its client is connected: it need not be answered
-	rtt int  // the RTT that it gives, ms
+	may bool // it came before the server knew its client, so it need not be answered
+	rtt int  // the RTT that it gives, in ms
 	was int  // the RTT that the server had been given before
 }
 
 const (
-	// beatSlack is by how much heartbeats and Connects can show closer together
-	// than they are.
+	// beatSlack is how much closer together heartbeats and Connects can pass the tap than they
+	// were sent.
 	beatSlack = 60 * time.Millisecond
-	// timeoutMost is when a silent peer is given up at the latest: the library
-	// looks once each heartbeat interval.
+	// timeoutMost is the longest time after which a silent peer is given up. The library looks
+	// once in each heartbeat interval.
 	timeoutMost = riptide.Timeout + riptide.HeartbeatInterval + 500*time.Millisecond
-	// readMost is how long an answer may wait for the client's frame.
+	// readMost is how many ms an answer may wait for the client's frame.
 	readMost = 250
 )
 
-// alive checks what hangs on time only: that the side has not given up its peer,
-// and that nothing of it is overdue.
-func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
+// alive checks what depends on time alone: whether the side should have given up its peer, and
+// whether something of the side is overdue.
+func (s *judged) alive(j *Judge, p *observed) *machine.Divergence {
 	if !s.near {
 		return nil
 	}
@@ -100,7 +99,7 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 				return v
 			}
 			return s.diverge(p, difference{
-				"heartbeat-answer", "riptide.type", "heartbeat", p.m.Type,
+				HeartbeatAnswer, machine.RestsOnBoth, "riptide.type", "heartbeat", p.m.Type,
 				fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id,
 					machine.Milliseconds(p.at.Sub(a.at))),
 			}, a.ref)
@@ -112,14 +111,14 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"timeout", "riptide.type", "nothing", p.m.Type,
+		TimedOut, machine.RestsOnBoth, "riptide.type", "nothing", p.m.Type,
 		fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s",
 			s.left(p).Sub(c.heard.at).Seconds()),
 	}, c.heard.ref)
 }
 
-// heard takes a Welcome that reaches s: it counts as a sign of life.
-func (s *judged) heard(p *sight) {
+// heard records a Welcome that reaches s: it counts as a sign of life.
+func (s *judged) heard(p *observed) {
 	if p.m.Type == wire.Welcome {
 		c := &s.session
 		c.heard.at, c.heard.ref = p.at, p.ref
@@ -129,9 +128,9 @@ func (s *judged) heard(p *sight) {
 	}
 }
 
-// welcomes takes a Welcome that s sends, in a dialect in which the connection then
-// stands.
-func (s *judged) welcomes(j *Judge, p *sight) {
+// welcomes records a Welcome that s sends, in a dialect in which the connection stands with
+// it.
+func (s *judged) welcomes(j *Judge, p *observed) {
 	if c := &s.session; p.m.Type == wire.Welcome && j.config.Senders[s.side].Codec.Dialect.WelcomeOneWay && !s.client(j) {
 		c.welcome.known, c.welcome.ref = true, p.ref
 	}
@@ -140,12 +139,12 @@ func (s *judged) welcomes(j *Judge, p *sight) {
 // unheardRTT stands for an RTT that was given before the capture.
 const unheardRTT = -2
 
-// askedMost bounds the heartbeats that wait for their answer: one is sent a second,
-// and a peer that has been silent for six is given up.
+// askedMost bounds the heartbeats that wait for their answer. One is sent each second, and a
+// peer is given up that has been silent for six.
 const askedMost = 64
 
-// hears takes what reaches s and concerns the connection.
-func (s *judged) hears(j *Judge, p *sight) {
+// hears records what reaches s and concerns the connection.
+func (s *judged) hears(j *Judge, p *observed) {
 	c := &s.session
 	switch p.m.Type {
 	case wire.Connect:
@@ -158,7 +157,7 @@ func (s *judged) hears(j *Judge, p *sight) {
 		if p.is == riptide.BeatPing {
 			if !c.heard.pinged {
 				c.heard.pinged, c.heard.rtt = true, -1
-				if !j.life.begun {
+				if !j.connection.begun {
 					c.heard.rtt = unheardRTT
 				}
 			}
@@ -185,10 +184,10 @@ func (s *judged) hears(j *Judge, p *sight) {
 	}
 }
 
-func (s *judged) client(j *Judge) bool { return j.life.roles && j.life.client == s.side }
+func (s *judged) client(j *Judge) bool { return j.connection.roles && j.connection.client == s.side }
 
 // speaks judges a message of s that concerns the connection.
-func (s *judged) speaks(j *Judge, p *sight) *machine.Divergence {
+func (s *judged) speaks(j *Judge, p *observed) *machine.Divergence {
 	c := &s.session
 	switch p.m.Type {
 	case wire.Connect:
@@ -207,7 +206,7 @@ func (s *judged) speaks(j *Judge, p *sight) *machine.Divergence {
 	return nil
 }
 
-func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
+func (s *judged) connects(j *Judge, p *observed) *machine.Divergence {
 	c := &s.session
 	if !s.client(j) || !s.near {
 		return nil
@@ -216,9 +215,9 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	if j.config.Senders[s.side].Codec.Dialect.WelcomeOneWay {
 		answered = c.welcome.known && s.readTo >= c.welcome.place
 	}
-	if answered && j.life.sure && j.life.asked {
+	if answered && j.connection.sure && j.connection.asked {
 		return s.diverge(p, difference{
-			"connect-again", "riptide.type", "no Connect", "Connect",
+			ConnectAgain, machine.RestsOnOwn, "riptide.type", "no Connect", "Connect",
 			"the connection stands: this side has answered the Welcome",
 		}, s.spokeRef)
 	}
@@ -227,14 +226,15 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	early := s.steps(p)
 	if c.connects > riptide.ConnectAttempts {
 		return s.diverge(p, difference{
-			"connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts),
+			ConnectAttempts, machine.RestsOnOwn, "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts),
 			fmt.Sprintf("Connect %d", c.connects),
 			"a client that has no answer gives up",
 		}, c.endRef)
 	}
 	if gap := p.at.Sub(c.connectAt); c.connects > 1 && early {
 		return s.diverge(p, difference{
-			"connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
+			ConnectEarly, machine.RestsOnOwn, "riptide.type", "1000 ms after the last Connect",
+			fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
 			"Connect is repeated once a heartbeat interval",
 		}, c.endRef)
 	}
@@ -242,7 +242,7 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 }
 
 // beats judges a client's heartbeat.
-func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
+func (s *judged) beats(j *Judge, p *observed) *machine.Divergence {
 	c, m := &s.session, p.m
 	defer func() {
 		c.own.ping, c.own.pinged, c.own.at, c.own.ref, c.own.waiting = m.Ping, true, p.at, p.ref, true
@@ -250,24 +250,24 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}()
 	if !s.ordered {
 		s.opinion.Undecided++
-		return s.beatAgain(p)
+		return s.beatRepeats(p)
 	}
 	pytide := s.behaviour.Port
 	if pytide && m.Ping != 1 {
 		return s.diverge(p, difference{
-			"heartbeat", "riptide.ping", 1, m.Ping,
+			HeartbeatID, machine.RestsOnOwn, "riptide.ping", 1, m.Ping,
 			"every heartbeat of this port has id 1",
 		}, c.own.ref)
 	}
-	if pytide && !c.own.pinged && j.life.asked && m.RTT != 0 {
+	if pytide && !c.own.pinged && j.connection.asked && m.RTT != 0 {
 		return s.diverge(p, difference{
-			"rtt", "riptide.rtt", 0, m.RTT,
+			WrongRTT, machine.RestsOnBoth, "riptide.rtt", 0, m.RTT,
 			"this port's RTT is 0 until the first answer",
 		}, c.welcome.ref)
 	}
-	if !c.own.pinged && !pytide && j.life.asked && m.Ping != 0 {
+	if !c.own.pinged && !pytide && j.connection.asked && m.Ping != 0 {
 		return s.diverge(p, difference{
-			"heartbeat", "riptide.ping", 0, m.Ping,
+			HeartbeatID, machine.RestsOnAbsence, "riptide.ping", 0, m.Ping,
 			"the ping's id of a connection's first heartbeat",
 		}, c.welcome.ref)
 	}
@@ -277,7 +277,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 			return v
 		}
 		return s.diverge(p, difference{
-			"heartbeat", "riptide.ping", c.own.ping + 1, m.Ping,
+			HeartbeatID, stepsTo(int(int8(m.Ping - (c.own.ping + 1)))), "riptide.ping", c.own.ping + 1, m.Ping,
 			"the ping's id steps by one",
 		}, c.own.ref)
 	}
@@ -286,7 +286,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}
 	if gap, early := p.at.Sub(c.own.at), s.steps(p); c.own.pinged && early {
 		return s.diverge(p, difference{
-			"heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat",
+			HeartbeatEarly, machine.RestsOnOwn, "riptide.ping", "1000 ms after the last heartbeat",
 			fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
 			"a heartbeat is sent once a heartbeat interval",
 		}, c.own.ref)
@@ -297,15 +297,15 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	switch rtt := int(m.RTT); {
 	case !c.own.pinged:
 	case c.own.measured && s.stream && rtt == c.own.told && s.since.Sub(c.heard.at) < readMost*time.Millisecond:
-		// TCP held it back: it was sent before the answer came, which then counts for nothing.
+		// TCP held it back: it was sent before the answer came, so the answer does not count.
 	case c.own.measured && (rtt < c.own.low || rtt > c.own.top):
 		return s.diverge(p, difference{
-			"rtt", "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
+			WrongRTT, machine.RestsOnBoth, "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
 			"the RTT is from the last ping to its answer",
 		}, c.own.ref, c.heard.ref)
 	case !c.own.measured && rtt != c.own.told:
 		return s.diverge(p, difference{
-			"rtt", "riptide.rtt", c.own.told, rtt,
+			WrongRTT, machine.RestsOnBoth, "riptide.rtt", c.own.told, rtt,
 			"no answer has come since the last heartbeat",
 		}, c.own.ref)
 	}
@@ -313,10 +313,10 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	return nil
 }
 
-// steps takes a Connect or a heartbeat of s, and reports whether it comes before its
-// time. Over TCP one that was held back may be close before the next, so there each
-// is held against the soonest time at which it can have been sent.
-func (s *judged) steps(p *sight) (early bool) {
+// steps records a Connect or a heartbeat of s, and reports whether it comes before its time.
+// Over TCP one that was held back may pass shortly before the next. So there each is compared
+// with the soonest time at which it can have been sent.
+func (s *judged) steps(p *observed) (early bool) {
 	c := &s.session
 	last := max(c.connectAt, c.own.at)
 	if !s.stream {
@@ -338,7 +338,7 @@ func (s *judged) steps(p *sight) (early bool) {
 }
 
 // pongs judges a server's answer to a heartbeat.
-func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
+func (s *judged) pongs(j *Judge, p *observed) *machine.Divergence {
 	c := &s.session
 	if !s.ordered {
 		s.opinion.Undecided++
@@ -346,7 +346,7 @@ func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 	}
 	for i, a := range c.heard.asked {
 		if a.id == p.m.Ping {
-			s.sends.rtt.fresh.at = 0 // what it told is known
+			s.sends.rtt.fresh.at = 0 // the server knows what it told
 			if lost := &c.heard.asked[0]; i > 0 && s.near && !lost.may && !s.joined {
 				if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, lost.id, lost.ref, false); v != nil {
 					return v
@@ -366,21 +366,21 @@ func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 		expected = fmt.Sprint(c.heard.asked[0].id)
 	}
 	return s.diverge(p, difference{
-		"heartbeat-answer", "riptide.ping", expected, p.m.Ping,
+		HeartbeatAnswer, machine.RestsOnBoth, "riptide.ping", expected, p.m.Ping,
 		"a server answers each heartbeat once, with its id",
 	}, c.heard.ref)
 }
 
-// echoes judges the RTT of an answer, in a dialect whose answers have one. The
-// document does not say whose it is. A server measures none, so it is -1 (none yet)
-// or what the client has told: before this ping, or by it.
-func (s *judged) echoes(p *sight, a *askedPing) *machine.Divergence {
+// echoes judges the RTT of an answer, in a dialect whose answers have one. The document does
+// not say whose RTT it is. A server measures none. So it is -1 for none yet, or an RTT that
+// the client has told: before this ping, or by it.
+func (s *judged) echoes(p *observed, a *askedPing) *machine.Divergence {
 	rtt := int(p.m.RTT)
 	if !p.m.HasRTT || rtt == -1 || rtt == a.rtt || rtt == a.was || a.was == unheardRTT {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"rtt", "riptide.rtt", a.was, rtt,
+		WrongRTT, machine.RestsOnBoth, "riptide.rtt", a.was, rtt,
 		"a server measures no RTT: an answer repeats one that its client has told",
 	}, a.ref)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // state draws what the reference knows when a message diverges.
-func (s *judged) state(p *sight) string {
+func (s *judged) state(p *observed) string {
 	last, acks := s.acks.receiver.Ack()
 	text := fmt.Sprintf("received %s; next reliable %d, next notify %d", window(last, uint64(acks), riptide.WindowAcks),
 		s.sends.next, s.notes.next)
@@ -34,7 +34,7 @@ func (s *judged) state(p *sight) string {
 	return text
 }
 
-// told draws a message as its header tells it.
+// told draws a message as its header says it.
 func told(m *wire.Message) string {
 	parts := []string{m.Type.String()}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

@@ -8,30 +8,30 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// When a message is sent again follows from the smoothed RTT of its sender's library,
-// which the tap knows only between bounds.
+// When a message is sent again follows from the smoothed RTT of its sender's library. The tap
+// knows that RTT only between two bounds.
 
 const (
-	// earlySlack is by how much two sendings can show closer together than they
-	// are by the library's clock: it is asked once a tick.
+	// earlySlack is how much closer together two sendings can pass the tap than they are by
+	// the library's clock, which is read once a tick.
 	earlySlack = 12 * time.Millisecond
 	// clearSlack is how long an Ack may lie in the socket before it is read.
 	clearSlack = 500 * time.Millisecond
-	// earlyLeast copies that come too early are no accident.
+	// earlyLeast is how many copies that come too early are no accident.
 	earlyLeast = 4
 	earlyApart = 200 * time.Millisecond
-	// lateSlack is how much later than due a message may be sent again: a tick of
-	// the application, and a frame that was long.
+	// lateSlack is how much later than due a message may be sent again: a tick of the
+	// application, and a long frame.
 	lateSlack = 400 * time.Millisecond
-	// lateLeast messages that are late are no accident either, where most are: the
-	// queue of timers of the later releases can hold one back (LooseTimers).
+	// lateLeast is how many late messages are no accident either, where most are late. The
+	// queue of timers of the later releases can hold a message back (LooseTimers).
 	lateLeast = 3
-	// overdueReach bounds how many of those that wait are looked at for each packet.
-	overdueReach = 256
+	// overdueMost bounds how many waiting messages are looked at for each packet.
+	overdueMost = 256
 )
 
-// rttRange is the smoothed RTT in whole ms, as low and as high as it can be: both are -1
-// while none is known, else 0 ≤ low ≤ high.
+// rttRange is the smoothed RTT in whole ms, as low and as high as it can be. Both are -1 while
+// none is known, else 0 ≤ low ≤ high.
 type rttRange struct {
 	low, high int
 	fresh     freshSample // the last sample, while it may not have been read
@@ -43,8 +43,8 @@ type freshSample struct {
 	low, high int
 }
 
-// sampled takes a round trip time that passed at a time on its way to the side, and
-// reports whether the RTT can be higher than before.
+// sampled records a round trip time that passed at a time on its way to the side. It reports
+// whether the RTT can be higher than before.
 func (r *rttRange) sampled(at machine.Instant, low, high int) (grows bool) {
 	was := r.high
 	r.fresh = freshSample{at, r.low, r.high}
@@ -52,7 +52,7 @@ func (r *rttRange) sampled(at machine.Instant, low, high int) (grows bool) {
 	return r.high > was
 }
 
-// schedule says when a message that was just sent is due again.
+// schedule sets when a message that was just sent is due again.
 func (r *rttRange) schedule(e *pending) {
 	e.low, e.high, e.half = riptide.ResendAfter(r.low), riptide.ResendAfter(r.high), riptide.ResendUnknown/2
 	if r.low >= 0 {
@@ -75,7 +75,7 @@ func (r *rttRange) within(e *pending) bool {
 //	0 ≤ head ≤ len(order); len(order)-head ≤ pendingMost
 type dueQueue struct {
 	order []dueAt
-	head  int // of order: those before it are done with
+	head  int // those of order before it are done
 }
 
 // dueAt is a sending that will be due again.
@@ -98,14 +98,14 @@ func (q *dueQueue) open() []dueAt { return q.order[q.head:] }
 
 func (q *dueQueue) clear() { q.order, q.head = q.order[:0], 0 }
 
-// punctuality is how often messages were sent again before they were due, and after.
-// A copy that comes too early can be due to a process that was held up between looking
-// at its clock and sending the copy before. That does not happen over and over.
+// punctuality is how often messages were sent again before they were due, and after. A process
+// that was held up between reading its clock and sending can make one copy come too early.
+// That does not happen over and over.
 //
 //	earlyCount ≤ earlyTotal; early is nil while earlyTotal is 0, late while lateCount is 0
 type punctuality struct {
 	early      *machine.Divergence // the first copy that came too early
-	earlyCount int                 // those of one tick count once
+	earlyCount int                 // copies of one tick count once
 	earlyAt    machine.Instant     // the last one that counted
 	earlyTotal int
 	againCount int                 // copies, but for those of messages that were late
@@ -113,7 +113,7 @@ type punctuality struct {
 	lateCount  int
 }
 
-// least returns after what time the message can be sent again.
+// least returns the shortest time after which the message can be sent again.
 func (e *pending) least() time.Duration {
 	if e.asked {
 		return min(e.half, e.low)
@@ -121,8 +121,8 @@ func (e *pending) least() time.Duration {
 	return e.low
 }
 
-// early looks whether a copy of a message of s comes before it is due, as others do.
-func (s *judged) early(p *sight, e *pending) *machine.Divergence {
+// early returns the first copy of s that came before it was due, once enough others did too.
+func (s *judged) early(p *observed, e *pending) *machine.Divergence {
 	t, again := &s.sends.timing, p.at.Sub(e.lastAt)
 	if !e.late {
 		t.againCount++
@@ -131,12 +131,12 @@ func (s *judged) early(p *sight, e *pending) *machine.Divergence {
 		return nil
 	}
 	if t.early == nil || p.at.Sub(t.earlyAt) > earlyApart {
-		t.earlyCount++ // those of one tick have one cause
+		t.earlyCount++ // copies of one tick have one cause
 		t.earlyAt = p.at
 	}
 	if t.early == nil {
 		t.early = s.diverge(p, difference{
-			"resend-early", "riptide.sequence",
+			ResendEarly, machine.RestsOnPeer, "riptide.sequence",
 			fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())),
 			fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)),
 			fmt.Sprintf("message %d was sent again before it was due, as are others", e.id),
@@ -148,14 +148,14 @@ func (s *judged) early(p *sight, e *pending) *machine.Divergence {
 	return nil
 }
 
-// overdue looks for a message that s ought to have sent again. Where the RTT has
-// fallen meanwhile, one that was sent after another is due before it.
-func (s *judged) overdue(p *sight) *machine.Divergence {
+// overdue looks for a message that s should have sent again. If the RTT has fallen meanwhile,
+// a message that was sent after another can be due before it.
+func (s *judged) overdue(p *observed) *machine.Divergence {
 	n, q, t := &s.sends, &s.sends.due, &s.sends.timing
 	if s.stream || len(n.merged) > 0 {
 		return nil
 	}
-	for k := q.head; k < min(len(q.order), q.head+overdueReach); k++ {
+	for k := q.head; k < min(len(q.order), q.head+overdueMost); k++ {
 		o := q.order[k]
 		if p.at.Sub(o.at) < lateSlack {
 			return nil
@@ -172,12 +172,12 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 			continue
 		}
 		if p.m.Type.Reliable() && p.m.Sequence == o.id {
-			continue // here it comes
+			continue // this is the copy
 		}
 		e.late = true
 		if t.lateCount++; t.late == nil {
 			t.late = s.diverge(p, difference{
-				"resend-late", "riptide.sequence",
+				ResendLate, machine.RestsOnBoth, "riptide.sequence",
 				fmt.Sprintf("message %d again after %.0f ms", e.id, machine.Milliseconds(e.high)),
 				fmt.Sprintf("not after %.0f ms", machine.Milliseconds(p.at.Sub(e.lastAt))),
 				fmt.Sprintf("message %d was not acked, and not sent again", e.id),

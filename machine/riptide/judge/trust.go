@@ -6,18 +6,18 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// trusted returns a divergence of s, but where it rests on what its peer sent and the
-// peer, at the tap, is shown to have been wrong: what is wrong may be anything that
-// s answers.
-func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machine.Divergence {
-	if v == nil || !restsOnPeer(v) {
+// trusted returns a divergence of s, or nil where the peer explains it. A divergence can rest
+// on what the peer sent. If the peer is at the tap and was shown to be wrong, what it sent is
+// open.
+func (j *Judge) trusted(s, peer *judged, p *observed, v *machine.Divergence) *machine.Divergence {
+	if v == nil || !v.RestsOn.Peer() {
 		return v
 	}
 	if peer.near && peer.opinion.Divergence == nil {
 		// What s names may be there, under a wrong type.
 		peer.opinion.Divergence = j.mistold(peer, p)
 	}
-	if peer.doubtful() || v.Rule == "ack-unasked" && peer.near && p.m.Cause == peer.sends.next && s.acks.holds(p.m) {
+	if peer.doubtful() || v.Rule == AckUnasked && peer.near && p.m.Cause == peer.sends.next && s.acks.holds(p.m) {
 		// What it answers was there, and is another thing in the capture.
 		s.opinion.Undecided++
 		return nil
@@ -25,26 +25,25 @@ func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machi
 	return v
 }
 
-// doubtful reports whether a side that all of what passes reaches is known to have
-// gone wrong.
+// doubtful reports whether a side that reads all that passes is known to be wrong.
 func (s *judged) doubtful() bool { return s.opinion.Divergence != nil && s.ordered }
 
-// withdraw takes back what was found of a side where it rests on what the other
-// sent before, and that was shown later to be wrong.
+// withdraw takes back the divergence of a side that rests on what the other side sent, if that
+// side was shown to be wrong before.
 func (j *Judge) withdraw() {
 	for i := range j.sides {
 		s, peer := &j.sides[i], &j.sides[1-i]
 		v := s.opinion.Divergence
-		if v != nil && restsOnPeer(v) && peer.doubtful() && peer.opinion.Divergence.Ref < v.Ref {
+		if v != nil && v.RestsOn.Peer() && peer.doubtful() && peer.opinion.Divergence.Ref < v.Ref {
 			s.opinion.Divergence = nil
 			s.opinion.Undecided++
 		}
 	}
 }
 
-// mistold looks for what a message of its peer's names and a side at the tap has
-// not sent, as far as can be seen.
-func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
+// mistold looks for a message that a message of the peer names. A side at the tap seems not to
+// have sent it, but may have sent it under a wrong type or number.
+func (j *Judge) mistold(s *judged, p *observed) *machine.Divergence {
 	c, m := j.config.Senders[s.side].Codec, p.m
 	switch {
 	case m.Type == wire.Notify && !m.Bare && m.Last == s.notes.next:
@@ -55,7 +54,7 @@ func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
 		x, last := s.sends.at(m.Cause), s.sends.at(s.sends.next-1)
 		if x != nil && last != nil && last.attempts == 1 && last.first == s.sends.ref && s.sends.like(last) == x &&
 			j.sides[s.side.Other()].acks.holds(m) {
-			return s.renumbered(p, x, last)
+			return s.renumbered(p, x, last, machine.RestsOnAbsence)
 		}
 		if x != nil {
 			return s.unsentCopy(c, p, x)

@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// arrives takes a data packet that passed the tap towards s.
+// arrives records a data packet that passed the tap towards s.
 func (s *judged) arrives(a arrival) {
 	s.places++
 	a.place = s.places
@@ -24,7 +24,7 @@ func (s *judged) arrives(a arrival) {
 	s.asked = append(s.asked, a)
 }
 
-// acknowledges takes an acknowledgement that s sent.
+// acknowledges judges an acknowledgement that s sent.
 func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
 	id, of := pk.ID, srdp.Pair{}
 	if s.proxied {
@@ -32,16 +32,16 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	}
 	if !s.strict(pk.Source) {
 		s.opinion.Undecided++
-		// Who numbers its own packets wrongly is no witness of what was sent.
+		// A peer that numbers its own packets wrongly does not prove what was sent.
 		if l := peer.known(of); l != nil && !s.stream && peer.opinion.Divergence == nil && l.never(id) {
-			v := machine.Diverge(d, "ack-unsent",
+			v := machine.Diverge(d, AckUnsent, machine.RestsOnBoth,
 				machine.Differ("srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id),
 				fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
 			switch {
 			case !peer.near:
 				return v
 			case s.odd == nil:
-				// The peer is at the tap and may itself have had a wrong id, once.
+				// The peer is at the tap, and may itself have sent a wrong id, once.
 				s.odd, s.oddID = v, id
 			case s.oddID != id:
 				return s.odd
@@ -55,7 +55,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 			s.opinion.Undecided++
 			return nil // of a packet from before the capture
 		}
-		return machine.Diverge(d, "ack-unasked", machine.Differ("srdp.packet_id", "no acknowledgement", id),
+		return machine.Diverge(d, AckUnasked, machine.RestsOnBoth, machine.Differ("srdp.packet_id", "no acknowledgement", id),
 			fmt.Sprintf("no copy of packet %d passed the tap towards this side that was not acknowledged before", id), s.last)
 	}
 	for _, a := range s.asked[:k] {
@@ -63,7 +63,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 			if v := s.spoilt(a, d); v != nil {
 				return v
 			}
-			return machine.Diverge(d, "ack-missing", machine.Differ("srdp.packet_id", a.id, id),
+			return machine.Diverge(d, AckMissing, machine.RestsOnBoth, machine.Differ("srdp.packet_id", a.id, id),
 				fmt.Sprintf("packet %d came before packet %d, and each copy is acknowledged", a.id, id), a.ref, s.asked[k].ref)
 		}
 	}
@@ -72,8 +72,8 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	return nil
 }
 
-// misspelt judges what is no packet: the acknowledgement that is due, but for the
-// mark in its id, or with the id in the other byte order.
+// misspelt judges bytes that are no packet. They may be the acknowledgement that is due, but
+// without the mark in its id, or with its id in the other byte order.
 func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Divergence {
 	if len(s.asked) == 0 || len(d.Bytes) < 3 || d.Bytes[0] != p.AckCommand || p.AckCommand == p.DataCommand {
 		return nil
@@ -94,23 +94,23 @@ func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Diverge
 	default:
 		return nil
 	}
-	return machine.Diverge(d, "ack-mark",
+	return machine.Diverge(d, AckMark, machine.RestsOnPeer,
 		machine.Differ("srdp.packet_id", fmt.Sprintf("%#02x %#02x", high, low),
 			fmt.Sprintf("%#02x %#02x", d.Bytes[1], d.Bytes[2])), because, a.ref)
 }
 
-// mangled is the last datagram of a side at the tap that is no packet and has the
-// length of an acknowledgement.
+// mangled is the last datagram of a side at the tap that is no packet and has the length of an
+// acknowledgement.
 type mangled struct {
 	ref   machine.Ref
 	at    machine.Instant
 	bytes [3]byte
 	id    uint16 // with its mark
-	// answers: it has the command of acknowledgements.
+	// answers is set where it has the command of acknowledgements.
 	answers bool
 }
 
-// mangles keeps one.
+// mangles keeps a datagram of that length.
 func (s *judged) mangles(p *wire.Profile, d *machine.Datagram) {
 	if s.near && len(d.Bytes) == p.AckLen() && d.Length == len(d.Bytes) && p.AckCommand != p.DataCommand {
 		s.mangle = mangled{ref: d.Ref, at: d.At}
@@ -122,20 +122,21 @@ func (s *judged) mangles(p *wire.Profile, d *machine.Datagram) {
 	}
 }
 
-// spoilt gives, for an acknowledgement that is missing, what was sent in its place
-// and is none: it has the command, or the id.
+// spoilt returns the divergence of a datagram that was sent in the place of a missing
+// acknowledgement. It is no packet, but has the command of acknowledgements, or the id.
+// Nothing else acknowledges the arrival, and the capture may lack what does.
 func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
 	m := &s.mangle
 	if m.ref <= a.ref || !m.answers && m.id != a.id|wire.AckMark {
 		return nil
 	}
-	v := machine.Diverge(d, "ack-mark",
-		machine.Differ("srdp.packet_id", fmt.Sprintf("%#04x", a.id|wire.AckMark), fmt.Sprintf("%#04x", m.id)),
+	v := machine.Diverge(d, AckMark, machine.RestsOnBoth,
+		machine.Differ("srdp.packet_id", machine.Hex(uint64(a.id|wire.AckMark), 4), machine.Hex(uint64(m.id), 4)),
 		fmt.Sprintf(
 			"it is no packet, and nothing else acknowledges packet %d, which came before others that are acknowledged", a.id),
 		a.ref, d.Ref)
 	if !m.answers {
-		v.Field, v.Expected, v.Got = "srdp.command", "that of acknowledgements", fmt.Sprintf("%#02x", m.bytes[0])
+		v.Mismatch = machine.Differ("srdp.command", "that of acknowledgements", machine.Hex(uint64(m.bytes[0]), 2))
 	}
 	v.Ref, v.At = m.ref, m.at
 	v.Captured = fmt.Sprintf("no packet: % x", m.bytes)
@@ -143,18 +144,18 @@ func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
 	return v
 }
 
-// contradicts formats that the command and the mark in the id say different things.
+// contradicts returns the divergence of a packet whose command and mark say different things.
 func (s *judged) contradicts(p *wire.Profile, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
 	want, what := p.DataCommand, "data"
 	if pk.Ack {
 		want, what = p.AckCommand, "an acknowledgement"
 	}
-	return machine.Diverge(d, "command",
-		machine.Differ("srdp.command", fmt.Sprintf("%#02x", want), fmt.Sprintf("%#02x", pk.Command)),
+	return machine.Diverge(d, WrongCommand, machine.RestsOnOwn,
+		machine.Differ("srdp.command", machine.Hex(uint64(want), 2), machine.Hex(uint64(pk.Command), 2)),
 		fmt.Sprintf("by the top bit of its id the packet is %s, by its command it is not", what), s.last)
 }
 
-// overdue looks for a copy that s ought to have acknowledged long ago.
+// overdue looks for a copy that s should have acknowledged long ago.
 func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
 	if len(s.asked) == 0 {
 		return nil
@@ -163,11 +164,12 @@ func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
 	if a.may || d.At.Sub(a.at) < answerSlack || s.spoke.Sub(a.at) < answerSlack/2 {
 		return nil
 	}
-	return machine.Diverge(d, "ack-missing", machine.Differ("srdp.ack", "acknowledgement of "+fmt.Sprint(a.id), "data"),
+	return machine.Diverge(d, AckMissing, machine.RestsOnBoth,
+		machine.Differ("srdp.ack", "acknowledgement of "+fmt.Sprint(a.id), "data"),
 		fmt.Sprintf("packet %d came %.0f ms ago and was not acknowledged", a.id, machine.Milliseconds(d.At.Sub(a.at))), a.ref)
 }
 
-// acked takes an acknowledgement that passed the tap towards s.
+// acked records an acknowledgement that passed the tap towards s.
 func (s *judged) acked(d *machine.Datagram, pk *wire.Packet) {
 	s.places++
 	of := srdp.Pair{}

@@ -16,40 +16,42 @@ var Behaviours = []machine.Behaviour{
 		"unchanged and at one interval, until it is; one that keeps order waits for the one before it"},
 }
 
-// Judge holds what both sides of a flow sent against what references would have
-// sent: acknowledgements, ids, repeats and their times, and the order flag.
+// Judge compares what both sides of a flow sent with what references would have sent. It judges
+// acknowledgements, ids, repeats and their times, and the order flag.
 //
 //	near side   each copy that passed the tap towards it is acknowledged once, in
 //	            order; what it sends again was neither acknowledged nor given up,
 //	            and is due
 //	far side    what it acknowledges was sent, and its copies are copies
 //
-// What an application asks for is not on the wire: how often a packet is sent, at
-// which interval, to whom else. So a packet that is not sent again, or an id that
-// is missing, proves nothing; the interval between the copies of one packet does,
-// for it is one. A proxy speaks for others, who are not at the tap: in the proxied
-// form a side is near only in what bears its own address.
+// The wire does not show what an application asks for: how often a packet is sent, at which
+// interval, to whom else. So a packet that is not sent again proves nothing, nor does an id
+// that is missing. The copies of one packet have one interval, and that proves something.
+//
+// A proxy speaks for others, who are not at the tap. So in the proxied form, a side is near
+// only in packets with its own address.
 type Judge struct {
 	config srdp.Config
 	sides  [2]judged
 	pk     wire.Packet
 }
 
-// judged is one side.
+// judged is one side of a flow.
 type judged struct {
 	near, stream bool
-	own          wire.Address // its own, in the proxied form
+	own          wire.Address // its own address, in the proxied form
 	proxied      bool
 	opinion      machine.Opinion
-	asked        []arrival // that the side has not acknowledged
-	places       uint64    // of what passed the tap towards it
+	asked        []arrival // the data packets that the side has not acknowledged
+	places       uint64    // how many packets passed the tap towards it
 	readTo       uint64    // all up to this place was read
 	last         machine.Ref
 	spoke        machine.Instant
-	odd          *machine.Divergence // of a far side: the first that it acknowledged and its peer at the tap had not sent
-	oddID        uint16
-	mangle       mangled
-	before       bool // something of its peer came before the capture, for all that is known
+	// odd is, of a far side, its first acknowledgement of an id that its peer at the tap had not sent.
+	odd    *machine.Divergence
+	oddID  uint16
+	mangle mangled
+	before bool // something of its peer may have come before the capture
 
 	lanes  []*judgedLane // what it sends, by the addresses in the packets
 	byPair map[srdp.Pair]*judgedLane
@@ -62,22 +64,22 @@ type arrival struct {
 	at    machine.Instant
 	ref   machine.Ref
 	place uint64
-	may   bool // it need not be acknowledged: the reference does not know its flags, or it is too large
+	may   bool // it need not be acknowledged: it has unknown flags, or is too large
 }
 
 const (
-	keptMost = 4096 // ids of one lane, and arrivals of one side
+	keptMost = 4096 // of the ids of one lane, and of the arrivals of one side
 	// laneMost bounds the pairs of addresses that are judged.
 	laneMost = 1 << 10
-	// answerSlack is how long an acknowledgement may wait for its side's frame,
-	// while the side sends other things.
+	// answerSlack is how long an acknowledgement may wait for its side's frame while the side
+	// sends other things.
 	answerSlack = time.Second
 	// readSlack is how long an acknowledgement may lie in the socket.
 	readSlack = 500 * time.Millisecond
 )
 
-// New returns the judge of a flow between two addresses. Of facts it uses where
-// the tap stands.
+// New returns the judge of a flow between two addresses. Of facts it uses where the tap stands,
+// and the ticks. It fails for an unknown behaviour.
 func New(c srdp.Config, facts machine.Facts, ends [2]netip.AddrPort, behaviours [2]string) (*Judge, error) {
 	j := &Judge{config: c}
 	for i := range j.sides {
@@ -92,7 +94,7 @@ func New(c srdp.Config, facts machine.Facts, ends [2]netip.AddrPort, behaviours 
 	return j, nil
 }
 
-// Observe takes the next datagram; what is none of the protocol's is passed over.
+// Observe judges the next datagram; it ignores what is none of the protocol.
 func (j *Judge) Observe(d *machine.Datagram) {
 	pk := &j.pk
 	length := max(d.Length, len(d.Bytes))
@@ -139,13 +141,13 @@ func (s *judged) pairOf(pk *wire.Packet) srdp.Pair {
 	return srdp.Pair{Source: pk.Source, Destination: pk.Destination}
 }
 
-// strict reports whether the tap stands at whoever sends from, or reads at, an
-// address of this side.
+// strict reports whether the tap stands at the endpoint of this side that has an address. That
+// endpoint's packets are judged strictly.
 func (s *judged) strict(at wire.Address) bool {
 	return s.near && !s.stream && (!s.proxied || at == s.own)
 }
 
-// lane returns what the side sends under a pair of addresses; nil for one too many.
+// lane returns what the side sends under a pair of addresses; nil where that is one too many.
 func (s *judged) lane(p srdp.Pair) *judgedLane {
 	if l := s.known(p); l != nil || len(s.lanes) >= laneMost {
 		return l
@@ -168,7 +170,7 @@ func (s *judged) known(p srdp.Pair) *judgedLane {
 	return s.byPair[p]
 }
 
-// Finish settles what is open.
+// Finish ends the flow: what is still open counts as undecided.
 func (j *Judge) Finish() {
 	for i := range j.sides {
 		s := &j.sides[i]

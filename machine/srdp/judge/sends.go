@@ -9,18 +9,18 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// judgedLane is what a side sends under one pair of addresses: all that it sends,
-// in the direct form.
+// judgedLane is what a side sends under one pair of addresses. In the direct form it is all that
+// the side sends.
 type judgedLane struct {
 	pair  srdp.Pair
 	met   bool
-	plain bool   // top is known
-	first uint16 // oldest id of which all since are known: what came before the capture is not
-	top   uint16 // newest id sent that keeps no order
-	high  uint16 // newest id sent
+	plain bool   // top is set
+	first uint16 // the oldest id of which all since are known: older ones may be from before the capture
+	top   uint16 // the newest id sent without SRDP_ORDER
+	high  uint16 // the newest id sent
 	sent  map[uint16]*outgoing
-	old   []uint16 // ids by age, to forget them
-	// The packet that keeps order and that was sent last.
+	old   []uint16 // ids by age, the oldest first
+	// ordered is the last packet that was sent with SRDP_ORDER, once waits is set.
 	ordered uint16
 	waits   bool
 }
@@ -33,27 +33,27 @@ type outgoing struct {
 	lastAt   machine.Instant
 	ackedAt  machine.Instant
 	ackRef   machine.Ref
-	ackPlace uint64 // of the first acknowledgement, among what passed the tap towards the side
+	ackPlace uint64 // the place of the first acknowledgement among what passed the tap towards the side
 	acks     int
 	copies   int
-	// The time between two copies, as far as is known; most is 0 before there were two.
+	// Bounds of the time between two copies; most is 0 before there were two.
 	least, most time.Duration
 	ordered     bool
 }
 
 const (
-	// reuseAfter is when an id that comes again is another packet: the counter has
-	// wrapped, or its sender began anew.
+	// reuseAfter is the time after which the same id is another packet: the counter has come
+	// round, or its sender began anew.
 	reuseAfter = 30 * time.Second
-	// timerSlack is how late a side that goes on sending may look at its timer, and
-	// copySlack by how much two copies can show closer together than they are.
+	// timerSlack is how late a side that goes on sending may look at its timer. copySlack is
+	// how much closer together two copies can pass the tap than they were sent.
 	timerSlack = 100 * time.Millisecond
 	copySlack  = 20 * time.Millisecond
-	// restarted ids begin below this, and lie far behind those before.
+	// restarted bounds the ids of a sender that began anew: they lie far behind those before.
 	restarted = 64
 )
 
-// sends takes a data packet that s sent.
+// sends judges a data packet that s sent.
 func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
 	pk := &j.pk
 	l := s.lane(s.pairOf(pk))
@@ -67,8 +67,7 @@ func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
 	if strict {
 		overdue = s.overdue(d)
 	}
-	// It is taken into account, whatever else is wrong with its sender: its peer
-	// may acknowledge it.
+	// The packet is recorded even if its sender is overdue: its peer may acknowledge it.
 	if v := s.counts(j, l, d, own); overdue == nil {
 		return v
 	}
@@ -80,7 +79,7 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	hash := machine.Digest(0, d.Bytes)
 	if e := l.sent[pk.ID]; e != nil && d.At.Sub(e.lastAt) < reuseAfter {
 		if e.hash != hash {
-			return machine.Diverge(d, "id-reuse", machine.Differ("srdp.packet_id", "another id", pk.ID),
+			return machine.Diverge(d, IDReuse, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "another id", pk.ID),
 				fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
 		}
 		v := s.repeats(l, d, pk.ID, e, own)
@@ -89,8 +88,8 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 		e.copies++
 		return v
 	}
-	// What keeps order has its number when it is submitted, and may leave later;
-	// what is older than the capture was sent before it.
+	// An ordered packet has its number when it is submitted, and may leave later. A packet that
+	// is older than the capture was first sent before it.
 	ordered := pk.Flags&j.config.Profile.Order != 0
 	behind := l.plain && !newer(pk.ID, l.top)
 	if behind && pk.ID < restarted && (l.top-pk.ID)&0x7fff > 4*restarted {
@@ -98,7 +97,8 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	}
 	var v *machine.Divergence
 	if behind && own && !s.stream && !ordered && newer(pk.ID, l.first) {
-		v = machine.Diverge(d, "sequence", machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID),
+		v = machine.Diverge(d, Sequence, machine.RestsOnAbsence,
+			machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID),
 			"a sender numbers its packets upwards", s.last)
 	}
 	if !l.met {
@@ -124,17 +124,17 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	return v
 }
 
-// repeats judges another copy.
+// repeats judges another copy of a packet.
 func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgoing, own bool) *machine.Divergence {
 	switch {
 	case own && s.stream:
-		return machine.Diverge(d, "repeat-on-stream", machine.Differ("srdp.packet_id", "no copy", id),
+		return machine.Diverge(d, RepeatOnStream, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "no copy", id),
 			"over TCP nothing is sent again: the proxy does", e.ref)
 	case !own:
 		s.opinion.Undecided++
 		return nil
 	case e.acks > 0 && (s.readTo > e.ackPlace || d.At.Sub(e.ackedAt) > readSlack):
-		return machine.Diverge(d, "repeat-after-ack", machine.Differ("srdp.packet_id", "no copy", id),
+		return machine.Diverge(d, RepeatAfterAck, machine.RestsOnPeer, machine.Differ("srdp.packet_id", "no copy", id),
 			fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it "+
 				"was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
 	case e.ordered && l.waits && l.ordered != id:
@@ -142,16 +142,17 @@ func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgo
 		if next := l.sent[l.ordered]; next != nil {
 			frames = append(frames, next.ref)
 		}
-		return machine.Diverge(d, "order", machine.Differ("srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id),
+		return machine.Diverge(d, OutOfOrder, machine.RestsOnOwn,
+			machine.Differ("srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id),
 			fmt.Sprintf("packet %d keeps order and was sent since: packet %d had been acknowledged then, or given up", l.ordered,
 				id), frames...)
 	}
 	return s.interval(d, id, e)
 }
 
-// interval holds the time since the last copy of a packet against those before:
-// a packet has one. A copy comes as much later as its timer was looked at late;
-// but what the side sends in between shows that it did look.
+// interval compares the time since the last copy of a packet with the times before: a packet has
+// one interval. A copy is late if the side looked at its timer late. What the side sends in
+// between shows that it did look.
 func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.Divergence {
 	gap := d.At.Sub(e.lastAt)
 	least, most := s.spoke.Sub(e.lastAt)-timerSlack, gap+copySlack
@@ -163,11 +164,11 @@ func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.
 	if e.least <= e.most {
 		return nil
 	}
-	rule, expected := "resend-early", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(was[0]))
+	rule, expected := ResendEarly, fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(was[0]))
 	if least > was[1] {
-		rule, expected = "resend-late", fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
+		rule, expected = ResendLate, fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
 	}
-	return machine.Diverge(d, rule,
+	return machine.Diverge(d, rule, machine.RestsOnAbsence,
 		machine.Differ("srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap))),
 		fmt.Sprintf("the copies of packet %d do not follow each other at one interval, though this side was not held up", id),
 		e.ref, e.lastRef)
@@ -178,9 +179,9 @@ func (l *judgedLane) never(id uint16) bool {
 	return l.met && newer(id, l.first) && l.sent[id] == nil
 }
 
-// marked judges what is no packet: data whose id has the mark of
-// acknowledgements, since its sender counts on behind 15 bits. Others on this
-// port can send anything; nothing but such a sender goes on with the next number.
+// marked judges bytes that are no packet: data whose id has the mark of acknowledgements, since
+// its sender counts on behind 15 bits. Others on this port can send anything. Only such a
+// sender goes on with the next number.
 func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 	p, pk := &j.config.Profile, &j.pk
 	at := p.HeaderLen() - 1
@@ -193,7 +194,7 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 		return nil
 	}
 	e := l.sent[l.high]
-	return machine.Diverge(d, "id-range",
+	return machine.Diverge(d, IDRange, machine.RestsOnOwn,
 		machine.Differ("srdp.packet_id", fmt.Sprintf("an id of 15 bits: after %d comes 0", wire.AckMark-1),
 			uint32(pk.ID)|wire.AckMark), "the top bit of the id is the mark of acknowledgements, and this is data", e.ref)
 }

@@ -12,7 +12,7 @@ import (
 // stateMost bounds how many ids a drawn state lists.
 const stateMost = 6
 
-// draw puts both states into a divergence.
+// draw writes both states into a divergence.
 func (s *judged) draw(j *Judge, d *machine.Datagram, v *machine.Divergence) {
 	if v == nil || v.Captured != "" {
 		return
@@ -21,8 +21,8 @@ func (s *judged) draw(j *Judge, d *machine.Datagram, v *machine.Divergence) {
 	v.Reference = s.state(d, s.pairOf(&j.pk))
 }
 
-// state draws what the reference of a side knows when a datagram diverges: what it
-// has to acknowledge, where the tap shows that, and where its own packets stand.
+// state draws what the reference of a side knows when a datagram diverges. At a tap at the side,
+// that is what it has to acknowledge. Everywhere it is where its own packets stand.
 func (s *judged) state(d *machine.Datagram, lane srdp.Pair) string {
 	var parts []string
 	if s.near && !s.stream {
@@ -45,7 +45,7 @@ func (s *judged) state(d *machine.Datagram, lane srdp.Pair) string {
 		}
 		open = append(open, text)
 	}
-	// The oldest of them may have been given up: the newest say more.
+	// The oldest ones may have been given up, so the newest say more.
 	skipped := max(0, len(open)-stateMost)
 	text := listed(len(open)-skipped, func(i int) string { return open[skipped+i] })
 	if skipped > 0 {
@@ -61,7 +61,7 @@ func (s *judged) state(d *machine.Datagram, lane srdp.Pair) string {
 	return strings.Join(parts, "; ")
 }
 
-// listed formats the first of so many.
+// listed formats the first of n words.
 func listed(n int, word func(i int) string) string {
 	if n <= 0 {
 		return "none"
@@ -79,7 +79,7 @@ func listed(n int, word func(i int) string) string {
 	return b.String()
 }
 
-// told draws the captured side as its datagram tells it.
+// told draws the captured side as its datagram says it.
 func (s *judged) told(p *wire.Profile, d *machine.Datagram, pk *wire.Packet) string {
 	var b strings.Builder
 	switch {

@@ -10,40 +10,40 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// guises are the last messages of a side at the tap, by their bytes. Where one is
-// missing in what the side sends, one of them may be it under a wrong type: all
-// but its first bits are those that were due.
-type guises struct {
-	list []guise
+// recentHeads are the heads of the last messages of a side at the tap. If a message is missing
+// in what the side sends, one of them may be it under a wrong type. Then all but its first
+// bits are those of the message that is due.
+type recentHeads struct {
+	list []messageHead
 	next int
 }
 
-// guise is the head of one message.
-type guise struct {
+// messageHead is the head of one message.
+type messageHead struct {
 	ref    machine.Ref
 	at     machine.Instant
 	length int
 	n      int
-	bytes  [guiseBytes]byte
+	bytes  [headBytes]byte
 	kind   wire.Type
 	known  bool // kind is a type of the dialect
 }
 
 const (
-	guiseFirst, guiseMost = 4, 64
-	guiseBytes            = 12 // no header is longer
+	headsFirst, headsMost = 4, 64
+	headBytes             = 12 // no header is longer
 )
 
-// headOf digests the beginning of a message, but for the bits that are its type in
-// either form.
+// headOf returns a digest of the head of a message without the bits of its type. The bits
+// are the same in both forms.
 func headOf(b []byte, length int) uint64 {
-	var head [guiseBytes]byte
+	var head [headBytes]byte
 	n := copy(head[:], b)
 	head[0] &^= 15
 	return machine.Digest(uint64(length), head[:n])
 }
 
-// bodyOf digests what stands behind the type and the sequence of a reliable message.
+// bodyOf returns a digest of what stands behind the type and the sequence of a reliable message.
 func bodyOf(form wire.Form, b []byte) uint64 {
 	if len(b) < 3 {
 		return 0
@@ -55,31 +55,33 @@ func bodyOf(form wire.Form, b []byte) uint64 {
 	return machine.Digest(seed, b[3:])
 }
 
-// keep keeps a message, but for one whose header was held against the reference's
-// as what it says that it is, and decided.
-func (g *guises) keep(d *machine.Datagram, kind wire.Type, known, undecided bool) {
+// keep keeps the head of a message. It keeps none of a message whose header was compared with
+// the reference and decided: that message is what its type says.
+func (g *recentHeads) keep(d *machine.Datagram, kind wire.Type, known, undecided bool) {
 	if known && !undecided && kind != wire.Reliable && kind != wire.Unreliable && kind != wire.Connect &&
 		kind != wire.Reject && kind != wire.Disconnect {
 		return
 	}
-	if n := len(g.list); g.next == n && n < guiseMost {
-		g.list = append(g.list, make([]guise, max(guiseFirst, n))...)
+	if n := len(g.list); g.next == n && n < headsMost {
+		g.list = append(g.list, make([]messageHead, max(headsFirst, n))...)
 	} else if g.next == n {
 		g.next = 0
 	}
-	g.list[g.next] = newGuise(d, kind, known)
+	g.list[g.next] = newHead(d, kind, known)
 	g.next++
 }
 
-func newGuise(d *machine.Datagram, kind wire.Type, known bool) guise {
-	g := guise{ref: d.Ref, at: d.At, length: d.Length, kind: kind, known: known}
+func newHead(d *machine.Datagram, kind wire.Type, known bool) messageHead {
+	g := messageHead{ref: d.Ref, at: d.At, length: d.Length, kind: kind, known: known}
 	g.n = copy(g.bytes[:], d.Bytes)
 	return g
 }
 
-// find returns the newest message, after a frame, that would be what is looked for
-// if its type were t.
-func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *wire.Message, head uint64) bool) *guise {
+// find returns the newest message after a frame that would be the one that is looked for if
+// its type were t.
+func (g *recentHeads) find(
+	c wire.Codec, t wire.Type, after machine.Ref, is func(m *wire.Message, head uint64) bool,
+) *messageHead {
 	value, ok := c.Dialect.Value(t)
 	if !ok {
 		return nil
@@ -103,13 +105,16 @@ func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *w
 	return nil
 }
 
-// disguised formats that a message has the type of another.
-func (s *judged) disguised(p *sight, g *guise, t wire.Type, because string, frames ...machine.Ref) *machine.Divergence {
+// mistyped returns the divergence of a message that has the type of another kind.
+func (s *judged) mistyped(
+	p *observed, g *messageHead, t wire.Type, because string, frames ...machine.Ref,
+) *machine.Divergence {
 	got := "no type of this dialect"
 	if g.known {
 		got = g.kind.String()
 	}
-	v := s.diverge(p, difference{"type", "riptide.type", t.String(), got, because}, append(frames, p.ref)...)
+	v := s.diverge(p, difference{WrongType, machine.RestsOnAbsence, "riptide.type", t.String(), got, because},
+		append(frames, p.ref)...)
 	v.Ref, v.At = g.ref, g.at
 	v.Captured = fmt.Sprintf("%s: % x", got, g.bytes[:g.n])
 	return v
@@ -117,22 +122,22 @@ func (s *judged) disguised(p *sight, g *guise, t wire.Type, because string, fram
 
 var reliables = [...]wire.Type{wire.Reliable, wire.Welcome, wire.ClientConnected, wire.ClientDisconnected}
 
-// unsentAs looks, among what a side at the tap sent after a frame, for a reliable
-// message that has a sequence and another type.
-func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence {
+// unsentAs looks for a reliable message that has a sequence and another type, in what a side at
+// the tap sent after a frame.
+func (s *judged) unsentAs(c wire.Codec, p *observed, id uint16) *machine.Divergence {
 	for _, t := range reliables {
-		if g := s.guises.find(c, t, s.sends.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
-			return s.disguised(p, g, t,
+		if g := s.recent.find(c, t, s.sends.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
+			return s.mistyped(p, g, t,
 				fmt.Sprintf("it is message %d but for its type: no other message has this sequence, and the next one is there", id))
 		}
 	}
 	return nil
 }
 
-// renumbered formats that a message is a copy of another one, but for its sequence.
-func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
+// renumbered returns the divergence of a message that is a copy of another but for its sequence.
+func (s *judged) renumbered(p *observed, x, last *pending, rests machine.RestsOn) *machine.Divergence {
 	v := s.diverge(p, difference{
-		"sequence", "riptide.sequence", x.id, last.id,
+		Sequence, rests, "riptide.sequence", x.id, last.id,
 		fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another",
 			x.id, last.id),
 	}, x.first, p.ref)
@@ -141,39 +146,39 @@ func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
 	return v
 }
 
-// unsentCopy looks for a copy of a message that was sent before.
-func (s *judged) unsentCopy(c wire.Codec, p *sight, x *pending) *machine.Divergence {
+// unsentCopy looks for a copy of a message under another type.
+func (s *judged) unsentCopy(c wire.Codec, p *observed, x *pending) *machine.Divergence {
 	for _, t := range reliables {
-		if g := s.guises.find(c, t,
+		if g := s.recent.find(c, t,
 			x.last, func(m *wire.Message, head uint64) bool { return m.Sequence == x.id && head == x.head }); g != nil {
-			return s.disguised(p, g, t,
+			return s.mistyped(p, g, t,
 				fmt.Sprintf("it is a copy of message %d but for its type, and is answered as such", x.id), x.last)
 		}
 	}
 	return nil
 }
 
-// unsentNotify is the same of notify messages.
-func (s *judged) unsentNotify(c wire.Codec, p *sight, id uint16) *machine.Divergence {
-	if g := s.guises.find(c, wire.Notify,
+// unsentNotify looks for a notify message under another type.
+func (s *judged) unsentNotify(c wire.Codec, p *observed, id uint16) *machine.Divergence {
+	if g := s.recent.find(c, wire.Notify,
 		s.notes.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
-		return s.disguised(p, g, wire.Notify,
+		return s.mistyped(p, g, wire.Notify,
 			fmt.Sprintf("it is notify message %d but for its type: no other has this sequence, and the next one is there", id))
 	}
 	return nil
 }
 
-// unsentAck looks for the Ack of an arrival under another type: it says just what
-// the receiver holds then.
-func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Divergence {
+// unsentAck looks for the Ack of an arrival under another type. It says just what the receiver
+// holds then.
+func (s *judged) unsentAck(c wire.Codec, p *observed, x *judgedArrival) *machine.Divergence {
 	after := s.acks.receiver.Clone()
 	after.Take(x.sequence)
 	last, bits := after.Ack()
 	for _, t := range [...]wire.Type{wire.Ack, wire.AckExtra} {
-		if g := s.guises.find(c, t, x.ref, func(m *wire.Message, _ uint64) bool {
+		if g := s.recent.find(c, t, x.ref, func(m *wire.Message, _ uint64) bool {
 			return (m.Unnamed || m.Cause == x.sequence) && m.Last == last && m.AckBits == bits
 		}); g != nil {
-			return s.disguised(p, g, t,
+			return s.mistyped(p, g, t,
 				fmt.Sprintf("it is the Ack of message %d but for its type: no Ack answers that message", x.sequence))
 		}
 	}
@@ -181,25 +186,26 @@ func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Di
 }
 
 // unsentBeat looks for a heartbeat under another type.
-func (s *judged) unsentBeat(c wire.Codec, p *sight, ping uint8, after machine.Ref, asks bool) *machine.Divergence {
+func (s *judged) unsentBeat(c wire.Codec, p *observed, ping uint8, after machine.Ref, asks bool) *machine.Divergence {
 	timed := asks || c.Dialect.RTTBothWays
-	if g := s.guises.find(c, wire.Heartbeat,
+	if g := s.recent.find(c, wire.Heartbeat,
 		after, func(m *wire.Message, _ uint64) bool { return m.Ping == ping && m.HasRTT == timed }); g != nil {
-		return s.disguised(p, g, wire.Heartbeat,
+		return s.mistyped(p, g, wire.Heartbeat,
 			fmt.Sprintf("it is the heartbeat with id %d but for its type: no other has this id", ping))
 	}
 	return nil
 }
 
-// undead judges that a side goes on after its own Disconnect: that was none. A thread
-// of Pytide may send what it had begun.
-func (s *judged) undead(p *sight) *machine.Divergence {
+// afterDisconnect returns the divergence of a Disconnect after which its side goes on: it was
+// none, unless the capture lacks a new Connect. A thread of Pytide may still send what it
+// had begun.
+func (s *judged) afterDisconnect(p *observed) *machine.Divergence {
 	g := &s.parting
 	if g.n == 0 || p.m.Type == wire.Disconnect || s.behaviour.Port && p.at.Sub(g.at) < endedSlack {
 		return nil
 	}
 	v := s.diverge(p, difference{
-		"type", "riptide.type", "no Disconnect", wire.Disconnect,
+		WrongType, machine.RestsOnAbsence, "riptide.type", "no Disconnect", wire.Disconnect,
 		"the side goes on after it",
 	}, p.ref)
 	v.Ref, v.At = g.ref, g.at
@@ -207,32 +213,32 @@ func (s *judged) undead(p *sight) *machine.Divergence {
 	return v
 }
 
-// unreadable judges what is no message, or one that is too long for its type. In a
-// stream that was joined in its middle it is a likely one that messages were looked
-// for in the wrong place.
+// unreadable judges bytes that are no message, or a message that is too long for its type. In
+// a stream that was joined in its middle, messages may have been looked for in the wrong
+// place: there nothing is judged.
 func (s *judged) unreadable(j *Judge, d *machine.Datagram, err error) *machine.Divergence {
-	if !s.near || d.Length > len(d.Bytes) || s.stream && !j.life.begun {
+	if !s.near || d.Length > len(d.Bytes) || s.stream && !j.connection.begun {
 		return nil
 	}
 	var bad *base.ParseError
 	if !errors.As(err, &bad) {
 		return nil
 	}
-	p := &sight{at: d.At, ref: d.Ref, bytes: d.Bytes, m: &j.m}
+	p := &observed{at: d.At, ref: d.Ref, bytes: d.Bytes, m: &j.m}
 	v := s.diverge(p, difference{
-		"unreadable", "riptide." + bad.Field, bad.Expected, bad.Found,
+		Unreadable, machine.RestsOnOwn, "riptide." + bad.Field, bad.Expected, bad.Found,
 		"an endpoint of this protocol sends nothing else from its port",
 	}, s.spokeRef)
 	if v.Expected == "" {
 		v.Expected = "a message of dialect " + j.config.Senders[s.side].Codec.Dialect.Name
 	}
-	v.Captured = fmt.Sprintf("%d bytes, the first % x", d.Length, d.Bytes[:min(len(d.Bytes), guiseBytes)])
+	v.Captured = fmt.Sprintf("%d bytes, the first % x", d.Length, d.Bytes[:min(len(d.Bytes), headBytes)])
 	return v
 }
 
-// miscast judges a type that the side's role does not have.
-func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
-	if !s.near || !j.life.sure || !j.life.begun {
+// wrongRole judges a type that the side's role does not send.
+func (s *judged) wrongRole(j *Judge, p *observed) *machine.Divergence {
+	if !s.near || !j.connection.sure || !j.connection.begun {
 		return nil
 	}
 	client, role := s.client(j), "server"
@@ -247,7 +253,7 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 	case wire.Heartbeat:
 		wrong = p.m.HasRTT != client && !dialect.RTTBothWays
 	case wire.Disconnect:
-		// Where a client gives a reason, two of them remain the server's alone.
+		// Where a client gives a reason, two reasons remain the server's alone.
 		wrong = client && p.m.HasReason &&
 			(!dialect.ReasonBothWays || p.m.Reason == riptide.Kicked || p.m.Reason == riptide.ServerStopped)
 	case wire.Welcome:
@@ -257,18 +263,7 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 		return nil
 	}
 	return s.diverge(p, difference{
-		"role", "riptide.type", "what a " + role + " sends", told(p.m),
+		WrongRole, machine.RestsOnOwn, "riptide.type", "what a " + role + " sends", told(p.m),
 		fmt.Sprintf("this side is the %s of the connection, and such messages are the other's", role),
 	}, s.spokeRef)
-}
-
-// restsOnPeer reports whether a divergence follows from what the other side sent.
-func restsOnPeer(v *machine.Divergence) bool {
-	switch v.Rule {
-	case "ack-unsent", "ack-unasked", "ack-missing", "ack", "notify-ack", "heartbeat-answer", "rtt", "timeout",
-		"after-the-end",
-		"resend-after-ack", "resend-late", "resend-early":
-		return true
-	}
-	return false
 }
