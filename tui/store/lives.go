@@ -17,31 +17,17 @@ type Life struct {
 	Sure  machine.Certainty // how sure Cause is
 }
 
-// resendCause returns the cause of a resend that a rule names. Such rules have
-// IDs that end in resent-CAUSE or spurious-CAUSE: "riptide-resent-ack-lost"
-// returns "ack lost".
-func resendCause(r *machine.Rule) (string, bool) {
-	if _, cause, ok := strings.Cut(r.ID, "resent-"); ok {
-		return strings.ReplaceAll(cause, "-", " "), true
-	}
-	if _, cause, ok := strings.Cut(r.ID, "spurious-"); ok {
-		return "needless, " + strings.ReplaceAll(cause, "-", " "), true
-	}
-	return "", false
-}
-
 // explainResends sets the causes of resends. It takes them from the findings of
 // the record in which the messages' lives ended.
 func explainResends(lives []Life, anomalies []machine.Anomaly) {
 	for i := range anomalies {
 		a := &anomalies[i]
-		cause, ok := resendCause(a.Rule)
-		if !ok {
+		if a.Rule.Resend == "" {
 			continue
 		}
 		for j := range lives {
 			if x := &lives[j]; x.From == a.Side && x.Attempts > 1 && x.Frames[0] == a.About {
-				x.Cause, x.Sure = cause, a.Certainty
+				x.Cause, x.Sure = strings.ReplaceAll(a.Rule.Resend, "-", " "), a.Certainty
 			}
 		}
 	}
