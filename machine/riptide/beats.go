@@ -34,9 +34,11 @@ const (
 	// handshakeVotes is how many heartbeats a handshake outweighs. One late copy of
 	// a ping behind its answer speaks against the roles, and every second the ping
 	// and its answer speak for them.
-	handshakeVotes = 2
+	// Source: measured, TestMarginsRiptide
+	handshakeVotes int8 = 2
 	// mostVotes bounds how long wrong evidence takes to be outweighed.
-	mostVotes = 8
+	// Source: measured, TestMarginsRiptide
+	mostVotes int8 = 8
 )
 
 // Take records a message and returns its part: BeatOpen for every type but a heartbeat. from is the

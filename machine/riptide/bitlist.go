@@ -22,6 +22,7 @@ type bitList struct {
 }
 
 const (
+	// Source: library, Riptide 2.1.0: a segment of its Bitfield
 	wordBits = 32
 	// mostWords is more than any id can be away: 65536 bits.
 	mostWords = 1 << 16 / wordBits

@@ -48,6 +48,7 @@ func (r *NotifyReceiver) Clone() NotifyReceiver {
 type NotifySender struct{ Last uint16 }
 
 // NotifySpan is how far behind the newest the bits of a header tell.
+// Source: library, Riptide 2.1.0: the newest id and the 8 bits of a notify header
 const NotifySpan = 9
 
 // Fate is what the library tells the application about a notify message.

@@ -45,13 +45,17 @@ type sliceSide struct {
 const (
 	// clockSlack is how much sooner than due something may pass the tap: the clock
 	// is asked once a frame, and what is sent may be late by more than a frame.
+	// Source: measured, TestMarginsGaffer
 	clockSlack = 20 * time.Millisecond
 	// ackEvery is the article's least time between two acks of slices.
+	// Source: law, the article "Sending Large Blocks of Data": an ack at most every 0.1 s
 	ackEvery = 100 * time.Millisecond
 	// joinedBlocks behind the first one whose slices are captured may have begun
 	// before the capture, where slices overtake each other.
-	joinedBlocks = 2
+	// Source: measured, TestMarginsGaffer
+	joinedBlocks int64 = 2
 	// unreadFor is how long what had come before the capture may lie in a socket.
+	// Source: measured, TestMarginsGaffer
 	unreadFor = 500 * time.Millisecond
 	// restartSilence is the silence after which a sender of blocks may have begun anew.
 	restartSilence = tracker.LongestTransit

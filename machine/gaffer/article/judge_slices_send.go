@@ -39,6 +39,7 @@ type claimQueue struct {
 	lost bool // more than is kept
 }
 
+// Source: bound, the claims that wait to be decided
 const claimsMost = 256
 
 func (q *claimQueue) push(c pendingClaim) {

@@ -29,6 +29,7 @@ func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *mach
 			"has come", x.sequence, x.divergence.Ref.Frame()), x.arrived, x.divergence.Ref)
 }
 
+// Source: bound, the doubts that are kept
 const DoubtsMost = 64
 
 // refuse takes it that the application refused a packet, with what is to be said

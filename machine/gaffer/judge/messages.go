@@ -137,6 +137,7 @@ func (y *yojimboJudge) Observe(d *machine.Datagram) {
 	y.inner.Observe(&y.plain)
 }
 
+// Source: library, netcode 1.4.3: NETCODE_REPLAY_PROTECTION_BUFFER_SIZE
 const replayWindow = 256
 
 // again reports whether a datagram is a copy: netcode lets none through. Of very

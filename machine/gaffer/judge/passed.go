@@ -12,6 +12,7 @@ type passed struct {
 	cut   []uint64 // of them, those that travelled as fragments
 }
 
+// Source: bound, the packets of which it is known whether they passed
 const passedSpan = 2048
 
 // Pass notes a packet of the side that passed the tap.

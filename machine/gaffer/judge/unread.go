@@ -19,6 +19,7 @@ type Unreadable struct {
 }
 
 // UnreadSome are kept since the last packet.
+// Source: bound, the messages that are kept unread
 const UnreadSome = 4
 
 // PassesOver notes what a reference passes over.

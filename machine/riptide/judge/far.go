@@ -18,6 +18,7 @@ type passedIDs struct {
 	bits  [passedSpan / 64]uint64
 }
 
+// Source: bound, the ids of which it is known whether they passed
 const passedSpan = 256
 
 // pass enters an id. Of a sequence whose beginning is in the capture first is its
@@ -171,6 +172,7 @@ type farNote struct {
 	live     bool
 }
 
+// Source: bound, the notify headers of a far side that are kept
 const farNoteRing = 32
 
 // notesSnapshot holds a notify header of a far side against its neighbours.
@@ -256,6 +258,7 @@ type farBeat struct {
 }
 
 // pingAround is less than the ids of heartbeats take to go all round.
+// Source: law, heartbeats have 256 ids and come once a second
 const pingAround = 200 * time.Second
 
 // beatAgain holds a heartbeat of a far client against those before it.

@@ -30,8 +30,11 @@ type guise struct {
 }
 
 const (
+	// Source: bound, the heads of messages that are kept
 	guiseFirst, guiseMost = 4, 64
-	guiseBytes            = 12 // no header is longer
+	// guiseBytes: no header is longer
+	// Source: bound, the bytes of such a head
+	guiseBytes = 12
 )
 
 // headOf digests the beginning of a message, but for the bits that are its type in

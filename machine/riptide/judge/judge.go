@@ -169,6 +169,7 @@ func (j *Judge) settling(at machine.Instant) bool {
 	return !j.life.begun && at.Sub(j.life.first) < settlingTime
 }
 
+// Source: measured, TestMarginsRiptide
 const settlingTime = 2 * time.Second
 
 // begins notes who is the client, and whether the capture has the beginning.
@@ -306,6 +307,7 @@ func (s *judged) keep(d *machine.Datagram, kind wire.Type, known, undecided bool
 
 // endedSlack is for how long a message may be under way out of the process when
 // the end of the connection passes.
+// Source: measured, TestMarginsRiptide
 const endedSlack = time.Second
 
 // arrive takes what passed the tap towards s.

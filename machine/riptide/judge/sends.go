@@ -51,18 +51,25 @@ type pending struct {
 }
 
 const (
+	// Source: bound, the messages that are not acked
 	pendingFirst, pendingMost = 16, 4096
 	// joinedReach and joinedTime bound what may have been sent first before the
 	// capture: 15 copies of it take no longer.
+	// Source: measured, TestMarginsRiptide
 	joinedReach = 1024
-	joinedTime  = 10 * time.Second
+	// Source: measured, TestMarginsRiptide
+	joinedTime = 10 * time.Second
 	// pendingKept is how long a message that is acked is kept, to be told from
 	// another one of its number.
+	// Source: measured, TestMarginsRiptide
 	pendingKept = 2 * time.Second
 	// likeReach and likeTime bound of which messages one may be a copy.
-	likeReach = 64
-	likeTime  = 2 * time.Second
+	// Source: measured, TestMarginsRiptide
+	likeReach uint16 = 64
+	// Source: measured, TestMarginsRiptide
+	likeTime = 2 * time.Second
 	// mergedMost bounds the messages to several that are kept, whose ids are no count.
+	// Source: bound, the messages to several that are kept
 	mergedMost = 256
 )
 

@@ -69,12 +69,17 @@ type askedPing struct {
 const (
 	// beatSlack is by how much heartbeats and Connects can show closer together
 	// than they are.
+	// Source: measured, TestMarginsRiptide
 	beatSlack = 60 * time.Millisecond
+	// timeoutSlack is how much later than due the library may look.
+	// Source: measured, TestMarginsRiptide
+	timeoutSlack = 500 * time.Millisecond
 	// timeoutMost is when a silent peer is given up at the latest: the library
 	// looks once each heartbeat interval.
-	timeoutMost = riptide.Timeout + riptide.HeartbeatInterval + 500*time.Millisecond
+	timeoutMost = riptide.Timeout + riptide.HeartbeatInterval + timeoutSlack
 	// readMost is how long an answer may wait for the client's frame.
-	readMost = 250
+	// Source: measured, TestMarginsRiptide
+	readMost = 250 * time.Millisecond
 )
 
 // alive checks what hangs on time only: that the side has not given up its peer,
@@ -138,10 +143,12 @@ func (s *judged) welcomes(j *Judge, p *sight) {
 }
 
 // unheardRTT stands for an RTT that was given before the capture.
+// Source: name, an RTT that is not known
 const unheardRTT = -2
 
 // askedMost bounds the heartbeats that wait for their answer: one is sent a second,
 // and a peer that has been silent for six is given up.
+// Source: bound, the heartbeats that wait
 const askedMost = 64
 
 // hears takes what reaches s and concerns the connection.
@@ -176,9 +183,9 @@ func (s *judged) hears(j *Judge, p *sight) {
 		if p.is == riptide.BeatAnswer && c.own.waiting && p.m.Ping == c.own.ping {
 			c.own.waiting, c.own.measured = false, true
 			c.own.low = int(p.at.Sub(c.own.at)/time.Millisecond) - 1
-			c.own.top = c.own.low + readMost
+			c.own.top = c.own.low + int(readMost.Milliseconds())
 			if s.stream {
-				c.own.top = int(p.at.Sub(c.own.soonest)/time.Millisecond) + readMost
+				c.own.top = int(p.at.Sub(c.own.soonest)/time.Millisecond) + int(readMost.Milliseconds())
 			}
 			s.sends.sampled(p.at, c.own.low, c.own.low+60)
 		}
@@ -296,7 +303,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}
 	switch rtt := int(m.RTT); {
 	case !c.own.pinged:
-	case c.own.measured && s.stream && rtt == c.own.told && s.since.Sub(c.heard.at) < readMost*time.Millisecond:
+	case c.own.measured && s.stream && rtt == c.own.told && s.since.Sub(c.heard.at) < readMost:
 		// TCP held it back: it was sent before the answer came, which then counts for nothing.
 	case c.own.measured && (rtt < c.own.low || rtt > c.own.top):
 		return s.diverge(p, difference{

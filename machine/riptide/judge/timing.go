@@ -14,19 +14,26 @@ import (
 const (
 	// earlySlack is by how much two sendings can show closer together than they
 	// are by the library's clock: it is asked once a tick.
+	// Source: measured, TestMarginsRiptide
 	earlySlack = 12 * time.Millisecond
 	// clearSlack is how long an Ack may lie in the socket before it is read.
+	// Source: measured, TestMarginsRiptide
 	clearSlack = 500 * time.Millisecond
 	// earlyLeast copies that come too early are no accident.
+	// Source: measured, TestMarginsRiptide
 	earlyLeast = 4
+	// Source: measured, TestMarginsRiptide
 	earlyApart = 200 * time.Millisecond
 	// lateSlack is how much later than due a message may be sent again: a tick of
 	// the application, and a frame that was long.
+	// Source: measured, TestMarginsRiptide
 	lateSlack = 400 * time.Millisecond
 	// lateLeast messages that are late are no accident either, where most are: the
 	// queue of timers of the later releases can hold one back (LooseTimers).
+	// Source: measured, TestMarginsRiptide
 	lateLeast = 3
 	// overdueReach bounds how many of those that wait are looked at for each packet.
+	// Source: bound, the messages that are looked at for each packet
 	overdueReach = 256
 )
 

@@ -54,6 +54,7 @@ func (s *side) stale(p *step, builds wire.BuildSet) {
 }
 
 // staleLeast is the least data, in bits, in which something can follow a text.
+// Source: measured, TestMarginsRiptide
 const staleLeast = 48
 
 // valueFaults checks the values of a message of s.

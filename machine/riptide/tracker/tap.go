@@ -20,6 +20,7 @@ import (
 //     another.
 
 // A capture can lack some of the Acks: these many, and one in so many.
+// Source: measured, TestMarginsRiptide
 const skippedFew, skippedShare = 3, 12
 
 // grade returns how sure it is that the tap sees the side's traffic. What passes towards the side

@@ -6,6 +6,7 @@ import (
 )
 
 // viewOpen bounds how many notify messages are drawn where no verdict comes.
+// Source: bound, the notify messages that are drawn
 const viewOpen = 4 * riptide.ViewIDs
 
 // notifySentWindow draws the newest notify messages of s, and those without a result. The library

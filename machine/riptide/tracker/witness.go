@@ -183,6 +183,7 @@ func (i *inbound) agree(m *wire.Message, newest int64) {
 }
 
 // waitingMost bounds the unanswered arrivals that are looked through.
+// Source: bound, the arrivals that are looked through
 const waitingMost = 256
 
 // mayTakeAgain reports whether the window would deliver a message once more. It would if another
@@ -234,6 +235,7 @@ type missed struct {
 }
 
 // unseenMost bounds the ids that are remembered of arrivals that the capture missed.
+// Source: bound, the ids that are kept
 const unseenMost = 64
 
 // miss remembers an arrival that the capture does not have.

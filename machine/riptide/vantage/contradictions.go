@@ -45,6 +45,7 @@ type passing struct {
 }
 
 // passingSpan is beyond what an Ack speaks of: its newest id and windowAcks more.
+// Source: bound, the ids that are kept: more than an Ack speaks of
 const passingSpan = 32
 
 // pass records an id. It returns how many ids it skips, or 0 for an old one.

@@ -56,6 +56,7 @@ func (e *Evidence) Shows(x machine.Side) bool { return e.of[x].shows() }
 
 // relayLeast is the least time to an answer that shows a side which has the address
 // of the other to be a relay: a way, not a tick.
+// Source: measured, TestMarginsRiptide
 const relayLeast = 36 * time.Millisecond
 
 // Away reports whether a side is away from the tap although it has the address of the other side,

@@ -44,13 +44,17 @@ type outgoing struct {
 const (
 	// reuseAfter is when an id that comes again is another packet: the counter has
 	// wrapped, or its sender began anew.
+	// Source: measured, TestMarginsSRDP
 	reuseAfter = 30 * time.Second
 	// timerSlack is how late a side that goes on sending may look at its timer, and
 	// copySlack by how much two copies can show closer together than they are.
+	// Source: measured, TestMarginsSRDP
 	timerSlack = 100 * time.Millisecond
-	copySlack  = 20 * time.Millisecond
+	// Source: measured, TestMarginsSRDP
+	copySlack = 20 * time.Millisecond
 	// restarted ids begin below this, and lie far behind those before.
-	restarted = 64
+	// Source: measured, TestMarginsSRDP
+	restarted uint16 = 64
 )
 
 // sends takes a data packet that s sent.
@@ -189,7 +193,7 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 		return nil
 	}
 	l := s.known(s.pairOf(pk))
-	if l == nil || l.high < wire.AckMark-markedNear || int(pk.ID)+wire.AckMark-int(l.high) > markedNear {
+	if l == nil || l.high < wire.AckMark-markedNear || int(pk.ID)+wire.AckMark-int(l.high) > int(markedNear) {
 		return nil
 	}
 	e := l.sent[l.high]
@@ -199,7 +203,8 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 }
 
 // markedNear is how near to the last id, before and behind, such a number is.
-const markedNear = 64
+// Source: measured, TestMarginsSRDP
+const markedNear uint16 = 64
 
 // newer reports whether id a is newer than b, modulo 32768.
 func newer(a, b uint16) bool { return (a-b)&0x7fff != 0 && (a-b)&0x7fff < 0x4000 }
