@@ -63,7 +63,9 @@ func (s Side) String() string {
 // Ref names no frame.
 type Ref uint64
 
-const refFrameBits = 40 // 10^12 frames a file, 2^24 files
+// refFrameBits: 10^12 frames a file, 2^24 files
+// Source: bound, the frames of a file (10^12) and the files of a run (2^24)
+const refFrameBits = 40
 
 // MakeRef returns the Ref of a frame.
 func MakeRef(file int, frame uint64) Ref { return Ref(uint64(file)<<refFrameBits | frame) }

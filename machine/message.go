@@ -37,6 +37,7 @@ var answerWords = [...]string{"unknown", "no", "yes"}
 func (a Answer) String() string { return answerWords[a] }
 
 // MessageFrames is the most frames that a Message lists.
+// Source: bound, the frames that a message lists
 const MessageFrames = 16
 
 // Message is the life of one message, from its first copy to its end. A tracker

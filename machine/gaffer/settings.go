@@ -9,6 +9,7 @@ import (
 
 // TapJitter is by how much frames of the two directions may be recorded in the
 // wrong order.
+// Source: measured, TestMarginsGaffer
 const TapJitter = time.Millisecond
 
 // RulesOf returns the rules that a profile states.

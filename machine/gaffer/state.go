@@ -124,7 +124,9 @@ type State struct {
 	PartialBuffer []Partial
 }
 
-const firstRing = 8 // entries of a buffer when it is first used
+// firstRing: entries of a buffer when it is first used
+// Source: bound, the first size of a buffer
+const firstRing = 8
 
 // NewState returns the state of an endpoint that has neither sent nor received. It
 // keeps r, which must not change afterwards.
@@ -161,6 +163,7 @@ func (s *State) Clone() State {
 
 // Size returns the memory of the buffers, in bytes.
 func (s *State) Size() int {
+	// Source: bound, the size of an entry
 	const sentBytes, partialBytes = int(unsafe.Sizeof(Sent{})), int(unsafe.Sizeof(Partial{}))
 	return cap(s.SentBuffer)*sentBytes + cap(s.ReceivedBuffer)*4 + cap(s.PartialBuffer)*partialBytes
 }

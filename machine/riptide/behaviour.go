@@ -87,12 +87,19 @@ type Behaviour struct {
 
 // Times that all versions share.
 const (
+	// Source: library, Riptide 2.0.0 to 2.2.1: Peer.HeartbeatInterval
 	HeartbeatInterval = time.Second
-	Timeout           = 5 * time.Second // since the last heartbeat, Welcome or Connect
-	ConnectAttempts   = 5
+	// Timeout counts from the last heartbeat, Welcome or Connect.
+	// Source: library, Riptide 2.0.0 to 2.2.1: Peer.TimeoutTime
+	Timeout = 5 * time.Second
+	// Source: library, Riptide 2.0.0 to 2.2.1: maxConnectionAttempts of Client.Connect
+	ConnectAttempts = 5
 
-	ResendUnknown = 50 * time.Millisecond // while no RTT is known
-	ResendLeast   = 10 * time.Millisecond
+	// ResendUnknown is the resend time while no RTT is known.
+	// Source: library, Riptide 2.0.0 to 2.2.1: the resend time of a message while no RTT is known
+	ResendUnknown = 50 * time.Millisecond
+	// Source: library, Riptide 2.0.0 to 2.2.1: the least resend time of a message
+	ResendLeast = 10 * time.Millisecond
 )
 
 // Behaviours lists all of them, the oldest first.

@@ -22,8 +22,9 @@ type bitList struct {
 }
 
 const (
+	// Source: library, Riptide 2.1.0: a segment of its Bitfield
 	wordBits = 32
-	// mostWords is more than any id can be away: 65536 bits.
+	// mostWords holds 65536 bits: no id can be further away.
 	mostWords = 1 << 16 / wordBits
 )
 

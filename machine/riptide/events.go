@@ -21,6 +21,7 @@ const (
 )
 
 // NoReason is the reason of an event about a Disconnect that carries none.
+// Source: name, no reason
 const NoReason = 1 << 16
 
 // ReasonTimedOut is the reason of an EventDisconnected caused by the side's own timeout.
@@ -38,11 +39,18 @@ var EventNames = map[machine.EventKind]string{
 // Reasons of Disconnect and EventDisconnected, in every dialect. NeverConnected is for a connection
 // that was never made.
 const (
+	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	NeverConnected = 0
+	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	TransportError = 2
+	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	TimedOutReason = 3
-	Kicked         = 4
-	ServerStopped  = 5
-	Disconnected   = 6
+	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
+	Kicked = 4
+	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
+	ServerStopped = 5
+	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
+	Disconnected = 6
+	// Source: library, Riptide 2.1.0 to 2.2.1: DisconnectReason
 	PoorConnection = 7
 )

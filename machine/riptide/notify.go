@@ -47,7 +47,8 @@ func (r *NotifyReceiver) Clone() NotifyReceiver {
 // the result is final.
 type NotifySender struct{ Last uint16 }
 
-// NotifySpan is how far behind the newest the bits of a header tell.
+// NotifySpan is how many ids a notify header covers: its newest and the 8 before it.
+// Source: library, Riptide 2.1.0: the newest id and the 8 bits of a notify header
 const NotifySpan = 9
 
 // Fate is what the library tells the application about a notify message.

@@ -4,11 +4,16 @@ import "time"
 
 // Bounds for findings. They decide what is reported, never a fact.
 const (
-	AttemptsMany  = 10
+	// Source: definition, riptide-attempts-high: ten copies of a message are many
+	AttemptsMany = 10
+	// Source: definition, riptide-heartbeat-late: a heartbeat is late after 1.5 s
 	HeartbeatSlow = 1500 * time.Millisecond
-	QualityRow    = 64
-	QualityLoss   = 0.05
-	QualitySends  = 5
+	// Source: library, Riptide 2.1.0: Connection.AvgSendAttemptsResilience and NotifyLossResilience
+	QualityRow = 64
+	// Source: library, Riptide 2.1.0: Connection.MaxNotifyLoss
+	QualityLoss = 0.05
+	// Source: library, Riptide 2.1.0: Connection.MaxAvgSendAttempts
+	QualitySends = 5
 )
 
 // Quality is the library's running measure of a connection: the last 64 outcomes, and how many

@@ -51,8 +51,10 @@ func (r *Receiver) Take(id uint16) bool {
 }
 
 const (
+	// Source: library, Riptide 2.0.0: the 16 bits of an Ack
 	WindowAcks = 16
-	windowAll  = 80
+	// Source: library, Riptide 2.0.0: the 16 bits of acks and 64 older ones
+	windowAll = 80
 )
 
 func (r *Receiver) takeWindow(id uint16) bool {
@@ -116,7 +118,8 @@ func (r *Receiver) Holds(m *wire.Message) bool {
 	return last == m.Last && bits == m.AckBits
 }
 
-// answersMost bounds how far an Ack that names no id is looked for.
+// answersMost bounds how many arrivals Answers tries.
+// Source: bound, the arrivals that are looked through
 const answersMost = 256
 
 // Answers finds the arrival that an Ack answers when the Ack does not name it. id returns the ids

@@ -37,6 +37,7 @@ type Version struct {
 }
 
 const (
+	// Source: name, no time
 	never = -1
 	// ConnectTimeout is how long a connection may wait for the application's
 	// decision.

@@ -9,6 +9,7 @@ type portList struct {
 	capacity int
 }
 
+// Source: library, Pytide 2.1.0-alpha: the capacity of its bit list
 const portCapacity = 128
 
 // set reports whether a bit, from 1, is set. Bits beyond the count are.

@@ -70,4 +70,5 @@ func (d *Delay) AckedAgain(now machine.Instant, o *DelayOptions) {
 	}
 }
 
+// Source: bound, the packets that are remembered after they are acknowledged
 const departures = 256

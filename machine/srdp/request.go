@@ -36,6 +36,7 @@ type Request struct {
 }
 
 // MaxTimeout is the longest Request.Timeout.
+// Source: bound, the 24 bits of a Submit's type that hold it
 const MaxTimeout = (1<<24 - 1) * time.Millisecond
 
 // Submit returns the input that makes the call. The channel holds the flags.

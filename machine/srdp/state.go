@@ -141,6 +141,7 @@ func (q *Queue) Find(id uint16) *Sent {
 	return nil
 }
 
+// Source: bound, the first size of an index
 const firstIndex = 8
 
 // Home returns the slot of the index at which the search for an id starts. It

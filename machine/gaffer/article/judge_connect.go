@@ -75,12 +75,18 @@ func (r connectRole) String() string {
 const (
 	// connectEvery is the sample's time between two packets of the handshake. connectAlive
 	// is its time between two keep-alives of a client. After connectSilence a side gives up.
-	connectEvery   = 100 * time.Millisecond
-	connectAlive   = time.Second
+	// Source: library, the article's sample 006 (networkprotocol, 2016): ConnectionRequestSendRate and its like
+	connectEvery = 100 * time.Millisecond
+	// Source: library, the article's sample 006 (networkprotocol, 2016): ConnectionKeepAliveSendRate
+	connectAlive = time.Second
+	// Source: library, the article's sample 006 (networkprotocol, 2016): KeepAliveTimeOut
 	connectSilence = 10 * time.Second
 	// unreadMostly is how long a socket may lie unread while its owner sends.
+	// Source: measured, TestMarginsGaffer
 	unreadMostly = time.Second
-	farewells    = 10 // the article's
+	// farewells is how often the article sends a disconnect.
+	// Source: law, the article "Client Server Connection": a disconnect is sent ten times
+	farewells = 10
 )
 
 func newConnectJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) *connectJudge {

@@ -7,6 +7,7 @@ import (
 )
 
 // attemptsKept is how many connections of a flow are kept.
+// Source: bound, the connection attempts that are remembered
 const attemptsKept = 4
 
 // attempt is one connection, or one attempt at one.

@@ -56,7 +56,9 @@ type keptCount struct {
 }
 
 const (
+	// Source: bound, the fragments whose bytes are remembered
 	piecesKept = 512
+	// Source: bound, the packets whose fragment count is remembered
 	countsKept = 128
 )
 

@@ -46,13 +46,17 @@ type sliceSide struct {
 const (
 	// clockSlack is how much sooner than due something may pass the tap. An endpoint reads its
 	// clock once a frame, and what it sends may be late by more than a frame.
+	// Source: measured, TestMarginsGaffer
 	clockSlack = 20 * time.Millisecond
 	// ackEvery is the article's least time between two acks of slices.
+	// Source: law, the article "Sending Large Blocks of Data": an ack at most every 0.1 s
 	ackEvery = 100 * time.Millisecond
 	// joinedBlocks is how many blocks behind the first captured one may have begun before the
 	// capture, where slices overtake each other.
-	joinedBlocks = 2
+	// Source: measured, TestMarginsGaffer
+	joinedBlocks int64 = 2
 	// unreadFor is how long packets from before the capture may lie in a socket.
+	// Source: measured, TestMarginsGaffer
 	unreadFor = 500 * time.Millisecond
 	// restartSilence is the silence after which a sender of blocks may have begun anew.
 	restartSilence = tracker.LongestTransit

@@ -40,6 +40,7 @@ type claimQueue struct {
 	lost bool // some were dropped: more came than are kept
 }
 
+// Source: bound, the claims that wait to be decided
 const claimsMost = 256
 
 func (q *claimQueue) push(c pendingClaim) {

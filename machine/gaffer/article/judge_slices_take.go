@@ -38,6 +38,7 @@ type sliceQueue struct {
 	lost bool // some were dropped: more came than are kept
 }
 
+// Source: bound, the slices that wait for an ack
 const slicesMost = 1024
 
 func (q *sliceQueue) push(p pendingSlice) {

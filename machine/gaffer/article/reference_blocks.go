@@ -13,6 +13,7 @@ import (
 
 // ChannelBlock is the channel of Blocks. Submit queues a block with any content. The
 // block is delivered whole, with its unwrapped chunk id as ID.
+// Source: name, a channel of the reference
 const ChannelBlock = 2
 
 // BlockOptions set up a Blocks endpoint.

@@ -20,8 +20,12 @@ const (
 
 // DenyFull and DenyConnected are the reasons in a denied packet.
 const (
-	DenyFull      = 0 // the server has no free slot
-	DenyConnected = 1 // this client is connected already
+	// DenyFull: the server has no free slot
+	// Source: library, the article's sample 006 (networkprotocol, 2016): CONNECTION_DENIED_SERVER_FULL
+	DenyFull = 0
+	// DenyConnected: this client is connected already
+	// Source: library, the article's sample 006 (networkprotocol, 2016): CONNECTION_DENIED_ALREADY_CONNECTED
+	DenyConnected = 1
 )
 
 // ConnectOptions set up a Connection endpoint.

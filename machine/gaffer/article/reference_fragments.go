@@ -14,6 +14,7 @@ import (
 // begins within the byte that ends with the packet type: the lowest bits of its first
 // byte are ignored, and are zero when delivered. ID is the packet's sequence as on the
 // wire.
+// Source: name, a channel of the reference
 const ChannelFragments = 3
 
 // FragmentOptions set up a Fragments endpoint.

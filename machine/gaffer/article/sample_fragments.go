@@ -25,10 +25,14 @@ type fragmentTiming struct {
 }
 
 const (
-	pairClose  = 300 * time.Microsecond
+	// Source: measured, TestMarginsGaffer
+	pairClose = 300 * time.Microsecond
+	// Source: measured, TestMarginsGaffer
 	pairSpread = time.Millisecond
-	pairsTell  = 8
-	oddTell    = 8
+	// Source: measured, TestMarginsGaffer
+	pairsTell = 8
+	// Source: measured, TestMarginsGaffer
+	oddTell = 8
 )
 
 func (h *fragmentTiming) take(at machine.Instant, p *wire.Packet, mask uint32) {

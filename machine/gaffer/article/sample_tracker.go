@@ -178,13 +178,20 @@ type lags struct {
 }
 
 const (
-	lagShort = 2 * time.Millisecond // a machine needs no more between reading and sending
-	lagLong  = 5 * time.Millisecond // and the network less only where it ends
+	// lagShort: a machine needs no more between reading and sending
+	// Source: measured, TestMarginsGaffer
+	lagShort = 2 * time.Millisecond
+	// lagLong: and the network less only where it ends
+	// Source: measured, TestMarginsGaffer
+	lagLong = 5 * time.Millisecond
+	// Source: measured, TestMarginsGaffer
 	lagsTell = 3
 
 	// promptly is the longest reaction of a side that is taken to stand at the tap.
+	// Source: measured, TestMarginsGaffer
 	promptly = 4 * time.Millisecond
 
+	// Source: measured, TestMarginsGaffer
 	lagsAcks = 8
 )
 

@@ -31,6 +31,7 @@ func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *mach
 			"has come", x.sequence, x.divergence.Ref.Frame()), x.arrived, x.divergence.Ref)
 }
 
+// Source: bound, the doubts that are kept
 const DoubtsMost = 64
 
 // refuse records that the application may have refused a packet. The doubt holds the

@@ -32,6 +32,7 @@ type farHeader struct {
 	live     bool
 }
 
+// Source: bound, the headers of a far side that are kept
 const farFirst, farHeaders = 8, 64
 
 // at returns the header of a packet; nil where it is not kept.

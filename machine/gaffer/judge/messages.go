@@ -159,6 +159,7 @@ func (y *yojimboJudge) Observe(d *machine.Datagram) {
 	y.inner.Observe(&y.plain)
 }
 
+// Source: library, netcode 1.4.3: NETCODE_REPLAY_PROTECTION_BUFFER_SIZE
 const replayWindow = 256
 
 // isCopy reports whether a datagram with this number came before. netcode lets no copy through,

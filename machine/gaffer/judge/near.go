@@ -278,6 +278,7 @@ func (n *NearSide) retrace(attempt *gaffer.State, c gaffer.Claims, until int) (r
 
 // unreadMost is how many packets may lie in the socket of a side that goes on sending. Beyond
 // that, the judge doubts that the side reads them.
+// Source: measured, TestMarginsGaffer
 const unreadMost = 64
 
 // finish counts, at the end of the flow, the packets that no header shows to have been read.

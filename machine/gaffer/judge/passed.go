@@ -12,6 +12,7 @@ type passed struct {
 	cut   []uint64 // of these, the packets that came in fragments
 }
 
+// Source: bound, the packets of which it is known whether they passed
 const passedSpan = 2048
 
 // Pass records a packet of the side that passed the tap.

@@ -19,6 +19,7 @@ type UnreadDatagram struct {
 }
 
 // UnreadSome is how many unread datagrams are kept since the last packet.
+// Source: bound, the messages that are kept unread
 const UnreadSome = 4
 
 // PassesOver keeps a datagram that a reference ignores.

@@ -11,7 +11,9 @@ type Assembler struct {
 
 // What is held at most: packets, as reliable's own table does, and bytes.
 const (
-	assembled     = 64
+	// Source: bound, the packets that are put together at one time
+	assembled = 64
+	// Source: bound, the bytes of those
 	assembledMost = 2 << 20
 )
 

@@ -7,8 +7,12 @@ import (
 )
 
 const (
-	TransferMost = 1 << 20     // bytes of one block that are kept
-	blockStall   = time.Second // without a fragment that is new to the receiver
+	// TransferMost: bytes of one block that are kept
+	// Source: bound, the bytes of a block that are kept
+	TransferMost = 1 << 20
+	// blockStall: without a fragment that is new to the receiver
+	// Source: definition, block-stalled: a block stalls after a second without a new fragment
+	blockStall = time.Second
 )
 
 // transfer is a block message on its way. Each fragment is sent again until a packet

@@ -22,7 +22,9 @@ type Direction struct {
 	fragmented uint64
 }
 
-const ContentsMost = 1024 // packets of which it is remembered what they carried: yojimbo's own sentPacketBuffer
+// ContentsMost: packets of which it is remembered what they carried: yojimbo's own sentPacketBuffer
+// Source: library, yojimbo 1.9.1: ChannelConfig sentPacketBufferSize
+const ContentsMost = 1024
 
 // Contents is what one packet carried.
 type Contents struct {

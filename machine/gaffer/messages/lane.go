@@ -10,14 +10,27 @@ import (
 
 // What is kept at most of one direction of a channel.
 const (
-	livesMost     = 4096     // messages that are not settled yet
-	livesBehind   = 64       // ids before the first one seen that may still come, where the start was not captured
-	bodyMost      = 16 << 10 // bytes of a body
-	reliableIDs   = 16       // bits of an id
-	stuckAfter    = time.Second
-	stuckPackets  = 10
+	// livesMost: messages that are not settled yet
+	// Source: bound, the messages that are not settled
+	livesMost = 4096
+	// livesBehind: ids before the first one seen that may still come, where the start was not captured
+	// Source: measured, TestMarginsGaffer
+	livesBehind int64 = 64
+	// bodyMost: bytes of a body
+	// Source: bound, the bytes of a body
+	bodyMost = 16 << 10
+	// reliableIDs: bits of an id
+	// Source: law, the article "Reliable Ordered Messages": message ids of 16 bits
+	reliableIDs = 16
+	// Source: definition, stuck-message: a message is stuck when it stays unsent for a second
+	stuckAfter = time.Second
+	// Source: definition, stuck-message: and for ten packets
+	stuckPackets = 10
+	// Source: name, no message waits
 	unsentNothing = -1
-	ackSlack      = 250 * time.Millisecond // the library takes acks to messages once a frame
+	// ackSlack: the library takes acks to messages once a frame
+	// Source: measured, TestMarginsGaffer
+	ackSlack = 250 * time.Millisecond
 )
 
 // life is one reliable message, from the first packet that carried it to its delivery

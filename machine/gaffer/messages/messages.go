@@ -36,6 +36,7 @@ func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
 				kind, m.Types-1)
 		}
 	}
+	// Source: law, the article "Reliable Ordered Messages": half the range of 16-bit ids
 	const half = 1 << (wire.MessageIDBits - 1)
 	for _, d := range []struct {
 		field          *int
@@ -271,9 +272,11 @@ const (
 	// ChannelPacket is a packet's own payload. Submit sends a packet at once, with the
 	// messages that are due. An empty payload sends just these and the acks. The ID of a
 	// Delivery is the packet's sequence as on the wire.
+	// Source: name, a channel of the reference
 	ChannelPacket = 0
 	// ChannelMessage is a reliable ordered message. Type is the message's type. Payload is
 	// its body, as the type's schema serialises it. The message travels with the packets
 	// that are sent after it. The ID of a Delivery is the message's, unwrapped.
+	// Source: name, a channel of the reference
 	ChannelMessage = 1
 )

@@ -8,6 +8,7 @@ import (
 )
 
 // ResendLeast is the article's resend time.
+// Source: law, the article "Reliable Ordered Messages": a message is sent again after 0.1 s
 const ResendLeast = 100 * time.Millisecond
 
 // Rules lists what tracker.Conversation may report, in addition to gaffer.FindingRules.

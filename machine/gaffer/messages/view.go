@@ -8,6 +8,7 @@ import (
 )
 
 // viewIDs bounds the ids that a message window draws.
+// Source: bound, the ids that a window draws
 const viewIDs = 256
 
 // name returns the channel's name as a prefix. It is empty if the protocol has no

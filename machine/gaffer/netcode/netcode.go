@@ -33,13 +33,26 @@ var netcodeEvents = [...]machine.EventKind{
 }
 
 const (
-	netcodeReplay     = 256     // entries of the library's replay window
-	netcodeGlobal     = 1 << 63 // challenges and refusals are numbered by the server, from here on
-	netcodeStepsMost  = 32      // steps of the handshake that are kept
-	netcodeIntervals  = 63      // between datagrams of a side, of which the middle one is its cadence
-	netcodeLateCopy   = time.Second
-	netcodeSilence    = 4 * time.Second // a side that says nothing for so long has gone: keep-alives come every 0.1 s
-	netcodeHeardLeast = 8               // datagrams of the other side in that time
+	// netcodeReplay: entries of the library's replay window
+	// Source: library, netcode 1.4.3: NETCODE_REPLAY_PROTECTION_BUFFER_SIZE
+	netcodeReplay = 256
+	// netcodeGlobal: challenges and refusals are numbered by the server, from here on
+	// Source: library, netcode 1.4.3: challenge and denied packets are numbered from 1<<63
+	netcodeGlobal = 1 << 63
+	// netcodeStepsMost: steps of the handshake that are kept
+	// Source: bound, the steps of a handshake that are kept
+	netcodeStepsMost = 32
+	// netcodeIntervals: between datagrams of a side, of which the middle one is its cadence
+	// Source: bound, the intervals of which the middle one is taken
+	netcodeIntervals = 63
+	// Source: measured, TestMarginsGaffer
+	netcodeLateCopy = time.Second
+	// netcodeSilence: a side that says nothing for so long has gone: keep-alives come every 0.1 s
+	// Source: definition, netcode-timeout: a side has gone after four seconds of silence
+	netcodeSilence = 4 * time.Second
+	// netcodeHeardLeast: datagrams of the other side in that time
+	// Source: definition, netcode-timeout: while the other side sent eight datagrams
+	netcodeHeardLeast = 8
 )
 
 // Flow is what the clear part of netcode's datagrams shows about a flow, with or

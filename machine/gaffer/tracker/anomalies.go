@@ -10,10 +10,17 @@ import (
 
 // Bounds of what is worth a word. They decide what is reported, never a fact.
 const (
-	burstLeast   = 8                      // packets lost in a row
-	stallLeast   = 200 * time.Millisecond // and 8 frames
+	// burstLeast: packets lost in a row
+	// Source: definition, loss-burst: a burst is eight packets lost in a row
+	burstLeast = 8
+	// stallLeast: and 8 frames
+	// Source: definition, stall: a stall is 200 ms, and eight frames
+	stallLeast = 200 * time.Millisecond
+	// Source: definition, one-way-silence: a silence is a second
 	silenceLeast = time.Second
-	spikeLeast   = 50 * time.Millisecond // and twice the smoothed RTT
+	// spikeLeast: and twice the smoothed RTT
+	// Source: definition, rtt-spike: a spike is 50 ms above twice the smoothed RTT
+	spikeLeast = 50 * time.Millisecond
 )
 
 // earlyClaim is a claim of a packet that has not passed the tap yet. It is checked when

@@ -12,9 +12,13 @@ import (
 // that fills and empties looks the same at first: then packets are early soon
 // after.)
 const (
-	haltLeast   = 20 * time.Millisecond
-	haltSpreads = 6
-	haltRecent  = 64 // packets
+	// Source: measured, TestMarginsGaffer
+	haltLeast = 20 * time.Millisecond
+	// Source: measured, TestMarginsGaffer
+	haltSpreads float64 = 6
+	// haltRecent: packets
+	// Source: measured, TestMarginsGaffer
+	haltRecent int64 = 64
 )
 
 // frameClock estimates the frames of a side from the times at which its packets pass

@@ -27,6 +27,7 @@ type packed struct {
 }
 
 // packedBytes is the size of a packed without its tracker and buffers.
+// Source: bound, the size of a packed tracker
 const packedBytes = 160
 
 // Pack returns the tracker in few bytes. scratch is a buffer that calls can share.
@@ -103,6 +104,7 @@ func (q *queue) compact() queue {
 
 // sentFields is the number of fields of a sent entry. Each is stored as its difference
 // from the prediction.
+// Source: bound, the fields of a packed entry
 const sentFields = 12
 
 // predict returns the fields expected of an entry after the one before it. ack is the
@@ -151,7 +153,9 @@ func packSent(to []byte, ring []gaffer.Sent, r *gaffer.Rules, unit machine.Insta
 }
 
 const (
-	sentAck     = 4
+	// Source: name, a field of a packed entry
+	sentAck = 4
+	// Source: name, a field of a packed entry
 	sentAckBits = 5
 )
 

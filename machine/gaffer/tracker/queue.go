@@ -30,6 +30,7 @@ const (
 
 // QueueMost bounds what waits to be settled: a side that is silent while this
 // many datagrams come is taken to have read the oldest.
+// Source: bound, the datagrams that wait to be settled
 const QueueMost = 4096
 
 // queue holds a near side's candidates in the order in which they passed the tap. The

@@ -7,6 +7,7 @@ import (
 )
 
 // LongestTransit is longer than any network holds a packet back.
+// Source: measured, TestMarginsGaffer
 const LongestTransit = 3 * time.Second
 
 // opensSession reports whether a datagram begins another connection on the same pair of
@@ -50,7 +51,8 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 }
 
 // restartMost bounds the sequence numbers with which a new connection is taken to begin.
-const restartMost = 1024
+// Source: measured, TestMarginsGaffer
+const restartMost uint32 = 1024
 
 // Disconnect ends a connection. A side at the tap most likely never read what it is not
 // proved to have read by then: it discards its socket's queue.

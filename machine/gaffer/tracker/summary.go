@@ -141,9 +141,13 @@ func (t *Tracker) Clone() machine.Tracker {
 
 // Approximate sizes of the types in memory; TestSizes checks them.
 const (
-	trackerBytes   = 128
-	sideBytes      = 760
-	sightingBytes  = 48
+	// Source: bound, the size of a tracker
+	trackerBytes = 128
+	// Source: bound, the size of a side
+	sideBytes = 760
+	// Source: bound, the size of a held datagram
+	sightingBytes = 48
+	// Source: bound, the size of a candidate
 	candidateBytes = 48
 )
 

@@ -12,9 +12,13 @@ import (
 // How many datagrams are held back while the vantage is open: judged at each
 // power of two from holdLeast on, for good at holdMost.
 const (
-	holdLeast  = 64
-	holdMost   = 1024
-	PlaceLeast = 16 // of fewer nothing is said
+	// Source: measured, TestMarginsGaffer
+	holdLeast = 64
+	// Source: measured, TestMarginsGaffer
+	holdMost = 1024
+	// PlaceLeast: of fewer nothing is said
+	// Source: measured, TestMarginsGaffer
+	PlaceLeast = 16
 )
 
 // reach is how far one side's headers show it to be from the tap. For example, packet
@@ -185,7 +189,13 @@ func (m *reach) worst() time.Duration {
 // soonest, to be shown to stand at the tap, or so close that nothing tells the
 // difference. One that reads its socket seldom, or is seldom sent to, may take
 // longer; so does one that stands a little way off.
+// Source: measured, TestMarginsGaffer
 const nearProof = 10 * time.Millisecond
+
+// turnaround is the longest time that a machine at the tap needs between reading
+// and sending.
+// Source: measured, TestMarginsGaffer
+const turnaround = 2 * time.Millisecond
 
 // reason formats why the tap is placed at a side, and how surely.
 func (m *reach) reason(x machine.Side, why string) string {
@@ -205,17 +215,16 @@ func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason strin
 		return machine.VantageUnknown, unknownReason, false
 	}
 	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
-	const floor = 2 * time.Millisecond // what a machine needs between reading and sending, generously
 	// A side that is at the tap shows all that it sends, once and in order.
 	var far [2]string
 	for i := range m {
 		s := &m[i]
 		switch {
-		case s.lower > floor:
+		case s.lower > turnaround:
 			far[i] = fmt.Sprintf("%v is a round trip of %v or more away", machine.Side(i), machine.Rounded(s.lower))
-		case s.behind > floor:
+		case s.behind > turnaround:
 			far[i] = fmt.Sprintf("%v is about %v behind what passes the tap", machine.Side(i), machine.Rounded(s.behind))
-		case s.interval > 0 && s.upper > 2*s.interval+floor:
+		case s.interval > 0 && s.upper > 2*s.interval+turnaround:
 			far[i] = fmt.Sprintf("%v sends every %v and names no packet before %v have passed", machine.Side(i),
 				machine.Rounded(s.interval), machine.Rounded(s.upper))
 		case s.overtaken > 1+s.packets/100:
@@ -233,12 +242,12 @@ func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason strin
 			return at, near.reason(side,
 				fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))), enough
 		}
-		if far[i] == "" && enough && other.lower > floor/10 && other.lower > 4*near.lower {
+		if far[i] == "" && enough && other.lower > turnaround/10 && other.lower > 4*near.lower {
 			return at, near.reason(side,
 				fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), machine.Rounded(other.lower), side,
 					machine.Rounded(near.lower))), false
 		}
-		if far[i] == "" && near.named > 0 && near.upper < floor/4 && (other.named == 0 || other.upper > 4*near.upper) {
+		if far[i] == "" && near.named > 0 && near.upper < turnaround/4 && (other.named == 0 || other.upper > 4*near.upper) {
 			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side,
 				machine.Rounded(near.upper), side.Other(), machine.Rounded(other.upper)), false
 		}
@@ -246,7 +255,7 @@ func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason strin
 	a, b := &m[0], &m[1]
 	for i := range m {
 		near, other := &m[i], &m[1-i]
-		if enough && far[0] == far[1] && near.interval > 0 && other.spread > floor/2 && other.spread > 4*near.spread {
+		if enough && far[0] == far[1] && near.interval > 0 && other.spread > turnaround/2 && other.spread > 4*near.spread {
 			return machine.VantageA + machine.Vantage(i),
 				near.reason(machine.Side(i),
 					fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", machine.Rounded(near.spread),
@@ -255,8 +264,9 @@ func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason strin
 	}
 	switch {
 	case far[0] != "" && far[1] != "":
-		return machine.VantageBetween, "between: " + far[0] + "; " + far[1], enough && a.lower > floor && b.lower > floor
-	case enough && max(a.upper, b.upper) < floor/8 && max(a.worst(), b.worst()) < floor/12:
+		return machine.VantageBetween, "between: " + far[0] + "; " + far[1],
+			enough && min(a.lower, b.lower) > turnaround
+	case enough && max(a.upper, b.upper) < turnaround/8 && max(a.worst(), b.worst()) < turnaround/12:
 		return machine.VantageBoth,
 			fmt.Sprintf("at both: each names packets within %v of their passing the tap",
 				machine.Rounded(max(a.upper, b.upper))), false

@@ -8,6 +8,7 @@ import (
 )
 
 // underWayMost bounds the table of datagrams that are not read yet.
+// Source: bound, the rows of a table
 const underWayMost = 64
 
 // Inspect draws what a side knew after the last observed datagram. While the vantage is

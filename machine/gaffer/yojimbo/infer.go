@@ -51,14 +51,28 @@ type InferredChannel struct {
 }
 
 const (
-	inferMost    = 1500 // packets that each try reads
-	inferLeast   = 24   // fewer say nothing
+	// inferMost: packets that each try reads
+	// Source: bound, the packets that a try reads
+	inferMost = 1500
+	// inferLeast: fewer say nothing
+	// Source: measured, TestMarginsGaffer
+	inferLeast = 24
+	// Source: bound, the channel counts that are tried
 	mostChannels = 16
-	mostCount    = 12 // bits of max_messages_per_packet
-	mostKinds    = 8  // bits of a message type
-	idGap        = 64 // ids that may have been lost with their packets
-	idBack       = 2048
-	mostTries    = 800 // configurations that are tried for one number of channels
+	// mostCount: bits of max_messages_per_packet
+	// Source: bound, the bits of max_messages_per_packet that are tried
+	mostCount = 12
+	// mostKinds: bits of a message type
+	// Source: bound, the bits of a message type that are tried
+	mostKinds = 8
+	// idGap: ids that may have been lost with their packets
+	// Source: measured, TestMarginsGaffer
+	idGap = 64
+	// Source: measured, TestMarginsGaffer
+	idBack = 2048
+	// mostTries: configurations that are tried for one number of channels
+	// Source: bound, the configurations that are tried
+	mostTries = 800
 )
 
 var errLearnedShort = &base.ParseError{Field: "body", Expected: "as much as such a body has", Err: base.ErrShort}

@@ -81,13 +81,27 @@ type single struct {
 
 // Bounds of learning.
 const (
-	learnLeast    = 4    // messages of a type, to learn its body
-	learnTypes    = 256  // types at most
-	longestBody   = 2048 // bits of a body of fixed width
-	standardCount = 8    // bits of max_messages_per_packet by the library's default
-	mostBlock     = 18   // bits of a block's size
-	mostForms     = 16   // layouts that are weighed against each other
-	countedHead   = 64   // bits that may stand before a count
+	// learnLeast: messages of a type, to learn its body
+	// Source: measured, TestMarginsGaffer
+	learnLeast = 4
+	// learnTypes: types at most
+	// Source: bound, the message types that are learned
+	learnTypes = 256
+	// longestBody: bits of a body of fixed width
+	// Source: bound, the bits of a body that are tried
+	longestBody = 2048
+	// standardCount: bits of max_messages_per_packet by the library's default
+	// Source: library, yojimbo 1.9.1: ChannelConfig maxMessagesPerPacket is 256
+	standardCount = 8
+	// mostBlock: bits of a block's size
+	// Source: bound, the bits of a block's size that are tried
+	mostBlock = 18
+	// mostForms: layouts that are weighed against each other
+	// Source: bound, the layouts that are compared
+	mostForms = 16
+	// countedHead: bits that may stand before a count
+	// Source: bound, the bits before a count that are tried
+	countedHead = 64
 )
 
 // withBodies tries every width of the type that fits the schema's types. For unreliable

@@ -20,8 +20,12 @@ type samplePacket struct {
 }
 
 const (
-	sampleMost  = 8192    // packets
-	sampleBytes = 4 << 20 // of payload
+	// sampleMost: packets
+	// Source: bound, the packets that are kept
+	sampleMost = 8192
+	// sampleBytes: of payload
+	// Source: bound, the bytes of those
+	sampleBytes = 4 << 20
 )
 
 // Add copies the next connection packet.

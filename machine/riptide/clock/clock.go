@@ -26,14 +26,21 @@ type sample struct {
 }
 
 const (
-	// keeps is how many RTTs are kept: those of the last 16 s.
+	// keeps is the number of RTTs that are kept: those of the last 16 s.
+	// Source: bound, the RTTs that are kept
 	keeps = 16
-	// least is how many must be known before they show a tick.
+	// least is how many RTTs must be known before they show a tick.
+	// Source: measured, TestMarginsRiptide
 	least = 4
 
+	// Source: bound, the ticks that are tried
 	tickLeast, tickMost, tickStep = 4 * time.Millisecond, 40 * time.Millisecond, time.Millisecond / 4
-	// UsualSlack is half a tick of an application that runs at 100 a second: what an
-	// RTT is longer by than at the tap, where no sample tells.
+	// fitsWithin is how far an RTT may lie from a whole number of ticks.
+	// Source: measured, TestMarginsRiptide
+	fitsWithin = 1500 * time.Microsecond
+	// UsualSlack is half a tick of an application with 100 ticks a second. Without samples, an RTT is
+	// assumed to exceed its time at the tap by that much.
+	// Source: measured, TestMarginsRiptide
 	UsualSlack = 5 * time.Millisecond
 )
 
@@ -57,7 +64,7 @@ func (c *Clock) Tick() (best time.Duration) {
 	for tick := tickMost; tick >= tickLeast; tick -= tickStep {
 		fits := 0
 		for _, s := range known {
-			if off := s.reported - ceil(s.atTap, tick); off.Abs() <= 3*time.Millisecond/2 {
+			if off := s.reported - ceil(s.atTap, tick); off.Abs() <= fitsWithin {
 				fits++
 			}
 		}

@@ -122,6 +122,7 @@ func (s *judged) flagged(j *Judge, p *observed) *machine.Divergence {
 }
 
 // farAhead bounds what counts as newer: an id that is half the range away does not.
+// Source: law, ids of 16 bits: a quarter of their range, and half is the most that can be ahead
 const farAhead = 1 << 14
 
 // consistent checks an Ack by itself: the id that it answers was received.
@@ -325,6 +326,7 @@ func (a *judgedAcks) adopt(last, bits uint16) {
 
 // answerSlack is how long an answer may wait for its side's frame while the side sends other
 // things.
+// Source: measured, TestMarginsRiptide
 const answerSlack = time.Second
 
 // unanswered looks for a message that s should have answered long ago.

@@ -18,6 +18,7 @@ type passedIDs struct {
 	bits  [passedSpan / 64]uint64
 }
 
+// Source: bound, the ids of which it is known whether they passed
 const passedSpan = 256
 
 // pass records an id. If the beginning of the sequence is in the capture, first is its first
@@ -171,6 +172,7 @@ type farNote struct {
 	live     bool
 }
 
+// Source: bound, the notify headers of a far side that are kept
 const farNoteRing = 32
 
 // notesSnapshot compares a notify header of a far side with its neighbours.
@@ -258,6 +260,7 @@ type farBeat struct {
 }
 
 // pingAround is less time than the ids of heartbeats take to come round.
+// Source: law, heartbeats have 256 ids and come once a second
 const pingAround = 200 * time.Second
 
 // beatRepeats compares a heartbeat of a far client with those before it.

@@ -30,8 +30,11 @@ type messageHead struct {
 }
 
 const (
+	// Source: bound, the heads of messages that are kept
 	headsFirst, headsMost = 4, 64
-	headBytes             = 12 // no header is longer
+	// headBytes: no header is longer
+	// Source: bound, the bytes of such a head
+	headBytes = 12
 )
 
 // headOf returns a digest of the head of a message without the bits of its type. The bits

@@ -170,6 +170,7 @@ func (j *Judge) settling(at machine.Instant) bool {
 	return !j.connection.begun && at.Sub(j.connection.first) < settlingTime
 }
 
+// Source: measured, TestMarginsRiptide
 const settlingTime = 2 * time.Second
 
 // begins finds out which side is the client, and whether the capture has the beginning.
@@ -307,6 +308,7 @@ func (s *judged) keep(d *machine.Datagram, kind wire.Type, known, undecided bool
 
 // endedSlack is how long a message may take to leave the process after the connection has
 // ended.
+// Source: measured, TestMarginsRiptide
 const endedSlack = time.Second
 
 // arrive records a message that passed the tap towards s.

@@ -51,18 +51,25 @@ type pending struct {
 }
 
 const (
+	// Source: bound, the messages that are not acked
 	pendingFirst, pendingMost = 16, 4096
 	// joinedSpan and joinedTime bound the messages that may have been sent first before the
 	// capture: 15 copies of a message take no longer.
+	// Source: measured, TestMarginsRiptide
 	joinedSpan = 1024
+	// Source: measured, TestMarginsRiptide
 	joinedTime = 10 * time.Second
 	// pendingKept is how long an acked message is kept, to tell it from another one of its
 	// number.
+	// Source: measured, TestMarginsRiptide
 	pendingKept = 2 * time.Second
 	// likeSpan and likeTime bound the messages of which one may be a copy.
-	likeSpan = 64
+	// Source: measured, TestMarginsRiptide
+	likeSpan uint16 = 64
+	// Source: measured, TestMarginsRiptide
 	likeTime = 2 * time.Second
 	// mergedMost bounds the kept messages to several clients, whose ids do not count up.
+	// Source: bound, the messages to several that are kept
 	mergedMost = 256
 )
 

@@ -68,12 +68,17 @@ type askedPing struct {
 const (
 	// beatSlack is how much closer together heartbeats and Connects can pass the tap than they
 	// were sent.
+	// Source: measured, TestMarginsRiptide
 	beatSlack = 60 * time.Millisecond
+	// timeoutSlack is how much later than due the library may look.
+	// Source: measured, TestMarginsRiptide
+	timeoutSlack = 500 * time.Millisecond
 	// timeoutMost is the longest time after which a silent peer is given up. The library looks
 	// once in each heartbeat interval.
-	timeoutMost = riptide.Timeout + riptide.HeartbeatInterval + 500*time.Millisecond
+	timeoutMost = riptide.Timeout + riptide.HeartbeatInterval + timeoutSlack
 	// readMost is how many ms an answer may wait for the client's frame.
-	readMost = 250
+	// Source: measured, TestMarginsRiptide
+	readMost = 250 * time.Millisecond
 )
 
 // alive checks what depends on time alone: whether the side should have given up its peer, and
@@ -137,10 +142,12 @@ func (s *judged) welcomes(j *Judge, p *observed) {
 }
 
 // unheardRTT stands for an RTT that was given before the capture.
+// Source: name, an RTT that is not known
 const unheardRTT = -2
 
 // askedMost bounds the heartbeats that wait for their answer. One is sent each second, and a
 // peer is given up that has been silent for six.
+// Source: bound, the heartbeats that wait
 const askedMost = 64
 
 // hears records what reaches s and concerns the connection.
@@ -175,9 +182,9 @@ func (s *judged) hears(j *Judge, p *observed) {
 		if p.is == riptide.BeatAnswer && c.own.waiting && p.m.Ping == c.own.ping {
 			c.own.waiting, c.own.measured = false, true
 			c.own.low = int(p.at.Sub(c.own.at)/time.Millisecond) - 1
-			c.own.top = c.own.low + readMost
+			c.own.top = c.own.low + int(readMost.Milliseconds())
 			if s.stream {
-				c.own.top = int(p.at.Sub(c.own.soonest)/time.Millisecond) + readMost
+				c.own.top = int(p.at.Sub(c.own.soonest)/time.Millisecond) + int(readMost.Milliseconds())
 			}
 			s.sends.sampled(p.at, c.own.low, c.own.low+60)
 		}
@@ -296,7 +303,7 @@ func (s *judged) beats(j *Judge, p *observed) *machine.Divergence {
 	}
 	switch rtt := int(m.RTT); {
 	case !c.own.pinged:
-	case c.own.measured && s.stream && rtt == c.own.told && s.since.Sub(c.heard.at) < readMost*time.Millisecond:
+	case c.own.measured && s.stream && rtt == c.own.told && s.since.Sub(c.heard.at) < readMost:
 		// TCP held it back: it was sent before the answer came, so the answer does not count.
 	case c.own.measured && (rtt < c.own.low || rtt > c.own.top):
 		return s.diverge(p, difference{

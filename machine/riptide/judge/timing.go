@@ -14,19 +14,26 @@ import (
 const (
 	// earlySlack is how much closer together two sendings can pass the tap than they are by
 	// the library's clock, which is read once a tick.
+	// Source: measured, TestMarginsRiptide
 	earlySlack = 12 * time.Millisecond
 	// clearSlack is how long an Ack may lie in the socket before it is read.
+	// Source: measured, TestMarginsRiptide
 	clearSlack = 500 * time.Millisecond
 	// earlyLeast is how many copies that come too early are no accident.
+	// Source: measured, TestMarginsRiptide
 	earlyLeast = 4
+	// Source: measured, TestMarginsRiptide
 	earlyApart = 200 * time.Millisecond
 	// lateSlack is how much later than due a message may be sent again: a tick of the
 	// application, and a long frame.
+	// Source: measured, TestMarginsRiptide
 	lateSlack = 400 * time.Millisecond
 	// lateLeast is how many late messages are no accident either, where most are late. The
 	// queue of timers of the later releases can hold a message back (LooseTimers).
+	// Source: measured, TestMarginsRiptide
 	lateLeast = 3
 	// overdueMost bounds how many waiting messages are looked at for each packet.
+	// Source: bound, the messages that are looked at for each packet
 	overdueMost = 256
 )
 

@@ -25,6 +25,7 @@ type connection struct {
 }
 
 // clientsMost bounds the other clients that are remembered.
+// Source: bound, the other clients that are remembered
 const clientsMost = 1 << 10
 
 // attempt is a client's request for a connection. at and ref belong to its last Connect, and are

@@ -149,6 +149,7 @@ func (t *follower) timedOut(s *side, now machine.Instant) bool {
 }
 
 // noConnection is the reject reason of a client that had no answer.
+// Source: library, Riptide 2.0.0 to 2.2.1: RejectReason.NoConnection
 const noConnection = 0
 
 // ends emits, when the capture ends, how the connection ended without a message.

@@ -53,7 +53,8 @@ func (s *side) stale(p *step, builds wire.BuildSet) {
 	}
 }
 
-// staleLeast is the least data, in bits, in which something can follow a text.
+// staleLeast is the least size of data, in bits, in which a value can follow a text.
+// Source: measured, TestMarginsRiptide
 const staleLeast = 48
 
 // valueFaults checks the values of a message of s.

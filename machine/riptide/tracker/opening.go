@@ -32,15 +32,19 @@ type heldMessage struct {
 }
 
 const (
-	heldFromB  = 1 << 31
+	// Source: name, a bit of a held message
+	heldFromB = 1 << 31
+	// Source: name, a bit of a held message
 	heldBehind = 1 << 30
 )
 
 // Numbers of held messages at which the tap is placed: each power of two from holdLeast on. At
 // holdMost the result is final.
 const (
+	// Source: measured, TestMarginsRiptide
 	holdLeast = 16
-	holdMost  = 512
+	// Source: measured, TestMarginsRiptide
+	holdMost = 512
 )
 
 // reopens reports whether a message opens another connection, after one that ended.

@@ -24,8 +24,9 @@ import (
 //
 // With too little traffic for either, it stays open which of the two was lost.
 
-// stallLeast is the least silence that is called a stall, beyond the usual way
-// there and back: several ticks of a slow application.
+// stallLeast is the least silence beyond the usual round trip that counts as a stall: several ticks
+// of a slow application.
+// Source: measured, TestMarginsRiptide
 const stallLeast = 60 * time.Millisecond
 
 // resent reports why a message of s was sent again.

@@ -234,10 +234,14 @@ func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	return machine.Likely
 }
 
+// usualRoundTrip stands for an RTT that is not known.
+// Source: measured, TestMarginsRiptide
+const usualRoundTrip = 100 * time.Millisecond
+
 // roundTrip returns the side's RTT for waiting, or a usual one where it is unknown.
 func (s *side) roundTrip() time.Duration {
 	if s.smoothed < 0 {
-		return 100 * time.Millisecond
+		return usualRoundTrip
 	}
 	return time.Duration(s.smoothed) * time.Millisecond
 }

@@ -5,7 +5,8 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// viewOpen bounds how many notify messages are drawn where no verdict comes.
+// viewOpen bounds the notify messages that are drawn when no result comes.
+// Source: bound, the notify messages that are drawn
 const viewOpen = 4 * riptide.ViewIDs
 
 // notifySentWindow draws the newest notify messages of s, and those without a result. The library

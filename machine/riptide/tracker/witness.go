@@ -182,7 +182,8 @@ func (i *inbound) agree(m *wire.Message, newest int64) {
 	i.unsure = max(i.unsure, newest)
 }
 
-// waitingMost bounds the unanswered arrivals that are looked through.
+// waitingMost bounds how many unanswered arrivals are checked.
+// Source: bound, the arrivals that are looked through
 const waitingMost = 256
 
 // mayTakeAgain reports whether the window would deliver a message once more. It would if another
@@ -233,7 +234,8 @@ type missed struct {
 	ref machine.Ref
 }
 
-// unseenMost bounds the ids that are remembered of arrivals that the capture missed.
+// unseenMost bounds the remembered arrivals that the capture missed.
+// Source: bound, the ids that are kept
 const unseenMost = 64
 
 // miss remembers an arrival that the capture does not have.

@@ -54,8 +54,9 @@ func (e *Evidence) Weigh(at machine.Instant, from machine.Side, speaker *riptide
 // that is away could.
 func (e *Evidence) Shows(x machine.Side) bool { return e.of[x].shows() }
 
-// relayLeast is the least time to an answer that shows a side which has the address
-// of the other to be a relay: a way, not a tick.
+// relayLeast is the least time to an answer that shows a relay: a network path, not a tick. It
+// applies to a side that has the other side's address.
+// Source: measured, TestMarginsRiptide
 const relayLeast = 36 * time.Millisecond
 
 // Away reports whether a side is away from the tap although it has the address of the other side,

@@ -30,8 +30,9 @@ func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wai
 	return wait, ok
 }
 
-// nearProof is how soon a side must answer what passes the tap, at the soonest,
-// to be shown to stand at the tap, or so close that nothing tells the difference.
+// nearProof is how soon a side must answer to be shown at the tap, or so close to it that nothing
+// shows the difference.
+// Source: measured, TestMarginsRiptide
 const nearProof = 4 * time.Millisecond
 
 // shows reports whether the side is shown to be at the tap. The very least of its answers to
@@ -80,6 +81,7 @@ type question struct {
 	live     bool
 }
 
+// Source: bound, the messages that wait for an answer
 const askedMost, askedLeast = 128, 4
 
 // add records a message that the side must answer. A message that is not newer than all before may
@@ -168,10 +170,14 @@ type rtts struct {
 	news    int // RTTs that were new
 }
 
+// roundedShort is by how much an RTT can be shorter than its ping took at the tap.
+// Source: measured, TestMarginsRiptide
+const roundedShort = 2 * time.Millisecond
+
 // take records a ping and the RTT that it reports.
 func (r *rtts) take(m *wire.Message) {
 	if reported := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && r.lastPing > 0 &&
-		reported > r.lastPing-2*time.Millisecond {
+		reported > r.lastPing-roundedShort {
 		r.pings++
 		r.atTap += r.lastPing
 		r.own += reported
@@ -224,5 +230,6 @@ func (p *pace) wait() time.Duration {
 	return min(max(p.frame, riptide.UsualTick/2), slowFrame)
 }
 
-// slowFrame bounds what is taken for a frame: a side that says little shows none.
+// slowFrame bounds what counts as a frame: a side that sends little shows none.
+// Source: measured, TestMarginsRiptide
 const slowFrame = 100 * time.Millisecond

@@ -15,12 +15,24 @@ type Verdict struct {
 }
 
 const (
-	quick = 1500 * time.Microsecond // an answer of a machine that is there
-	tick  = 12 * time.Millisecond
-	// enoughAnswers is how many answers of a side its least time to one rests on.
+	// quick is the longest answer of a side with no network in between.
+	// Source: measured, TestMarginsRiptide
+	quick = 1500 * time.Microsecond
+	// Source: measured, TestMarginsRiptide
+	tick = 12 * time.Millisecond
+	// wholeShare is the least share of a client's RTT that its pings spend beyond a tap at the client.
+	// Beyond a tap at the server they spend at most the rest. Past plainShare more messages could
+	// hardly change the verdict.
+	// Source: measured, TestMarginsRiptide
+	wholeShare = 0.7
+	// Source: measured, TestMarginsRiptide
+	plainShare = 0.8
+	// enoughAnswers is how many answers make a side's least time to one reliable.
+	// Source: measured, TestMarginsRiptide
 	enoughAnswers = 8
-	// Overruled is how much must speak against a side for the tap to be taken away
-	// from it, whatever the times say: one or two can be packets that the capture lost.
+	// Overruled is how many contradictions take the tap away from a side, whatever the times show. One
+	// or two can be packets that the capture lost.
+	// Source: measured, TestMarginsRiptide
 	Overruled = 3
 )
 
@@ -76,13 +88,13 @@ func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
 		return Verdict{machine.VantageBetween,
 			fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side,
 				machine.Rounded(beyond)), pings > 8}, true
-	case share > 0.7 && own > tick:
+	case share > wholeShare && own > tick:
 		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side,
-			machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > 0.8}, true
-	case share < 0.3 && own > tick:
+			machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > plainShare}, true
+	case share < 1-wholeShare && own > tick:
 		return Verdict{at(side.Other()),
 			fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(),
-				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < 0.2}, true
+				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < 1-plainShare}, true
 	}
 	return v, false
 }

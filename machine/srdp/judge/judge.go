@@ -68,13 +68,18 @@ type arrival struct {
 }
 
 const (
-	keptMost = 4096 // of the ids of one lane, and of the arrivals of one side
+	// keptMost: ids of one lane, and arrivals of one side
+	// Source: bound, the ids of a lane, and the arrivals of a side
+	keptMost = 4096
 	// laneMost bounds the pairs of addresses that are judged.
+	// Source: bound, the pairs of addresses that are judged
 	laneMost = 1 << 10
 	// answerSlack is how long an acknowledgement may wait for its side's frame while the side
 	// sends other things.
+	// Source: measured, TestMarginsSRDP
 	answerSlack = time.Second
 	// readSlack is how long an acknowledgement may lie in the socket.
+	// Source: measured, TestMarginsSRDP
 	readSlack = 500 * time.Millisecond
 )
 

@@ -44,13 +44,17 @@ type outgoing struct {
 const (
 	// reuseAfter is the time after which the same id is another packet: the counter has come
 	// round, or its sender began anew.
+	// Source: measured, TestMarginsSRDP
 	reuseAfter = 30 * time.Second
 	// timerSlack is how late a side that goes on sending may look at its timer. copySlack is
 	// how much closer together two copies can pass the tap than they were sent.
+	// Source: measured, TestMarginsSRDP
 	timerSlack = 100 * time.Millisecond
-	copySlack  = 20 * time.Millisecond
+	// Source: measured, TestMarginsSRDP
+	copySlack = 20 * time.Millisecond
 	// restarted bounds the ids of a sender that began anew: they lie far behind those before.
-	restarted = 64
+	// Source: measured, TestMarginsSRDP
+	restarted uint16 = 64
 )
 
 // sends judges a data packet that s sent.
@@ -190,7 +194,7 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 		return nil
 	}
 	l := s.known(s.pairOf(pk))
-	if l == nil || l.high < wire.AckMark-markedNear || int(pk.ID)+wire.AckMark-int(l.high) > markedNear {
+	if l == nil || l.high < wire.AckMark-markedNear || int(pk.ID)+wire.AckMark-int(l.high) > int(markedNear) {
 		return nil
 	}
 	e := l.sent[l.high]
@@ -200,7 +204,8 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 }
 
 // markedNear is how near to the last id, before and behind, such a number is.
-const markedNear = 64
+// Source: measured, TestMarginsSRDP
+const markedNear uint16 = 64
 
 // newer reports whether id a is newer than b, modulo 32768.
 func newer(a, b uint16) bool { return (a-b)&0x7fff != 0 && (a-b)&0x7fff < 0x4000 }

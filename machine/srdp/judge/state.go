@@ -10,6 +10,7 @@ import (
 )
 
 // stateMost bounds how many ids a drawn state lists.
+// Source: bound, the ids that a drawn state lists
 const stateMost = 6
 
 // draw writes both states into a divergence.

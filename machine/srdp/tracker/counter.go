@@ -50,15 +50,22 @@ type row struct {
 }
 
 const (
+	// Source: bound, the first size of a row
 	firstRow = 64
+	// Source: law, ids of 15 bits
 	wholeRow = 1 << 15
 	// lateness is how many ids behind the newest one may still come for the first
 	// time; nearness how far they step at once unless they do so again and again.
+	// Source: measured, TestMarginsSRDP
 	lateness = 1024
+	// Source: measured, TestMarginsSRDP
 	nearness = 1024
-	farness  = 1 << 14
+	// Source: law, ids of 15 bits: half their range
+	farness = 1 << 14
 	// believed is after how many ids far off, one ahead of the other, they are.
+	// Source: measured, TestMarginsSRDP
 	believed = 3
+	// Source: bound, the rows of a counter
 	mostRows = 1 << 12
 )
 
@@ -99,6 +106,7 @@ func (c *Counter) meets(flow int) {
 }
 
 // lately is of how many flows it is known without a look that they were met.
+// Source: bound, the flows that are known without a look
 const lately = 64
 
 // row returns the counter of a source. In the direct form an endpoint has one.
@@ -231,7 +239,7 @@ func (r *row) late(id64 int64, sum uint32) {
 // counted.
 func (r *row) settle() uint32 {
 	before := r.missing
-	r.settleTo(r.newest - lateness)
+	r.settleTo(r.newest - int64(lateness))
 	return uint32(r.missing - min(before, r.missing))
 }
 

@@ -74,8 +74,10 @@ type tally struct {
 type copyFrames [machine.MessageFrames - 1]machine.Ref
 
 const (
+	// Source: bound, the first size of a ring
 	livesFirst = 2
-	livesMost  = 4096
+	// Source: bound, the packets that are not settled
+	livesMost = 4096
 )
 
 func (l *lives) at(n int64) *life { return &l.slots[n&int64(len(l.slots)-1)] }

@@ -113,6 +113,7 @@ type lane struct {
 }
 
 // mostLanes bounds the pairs of addresses of one direction of a flow.
+// Source: bound, the pairs of addresses of a direction
 const mostLanes = 1 << 14
 
 // of returns the lane of a data packet. It makes a new lane when begin is set,

@@ -33,13 +33,21 @@ func (r *reach) answersLate() bool {
 
 // Times by which the tap is placed.
 const (
-	quick = 1500 * time.Microsecond // an answer of a machine that is there
-	tick  = 12 * time.Millisecond   // of an application
-	frame = 34 * time.Millisecond   // of a slow one: who answers later is away
+	// quick: an answer of a machine that is there
+	// Source: measured, TestMarginsSRDP
+	quick = 1500 * time.Microsecond
+	// tick: of an application
+	// Source: measured, TestMarginsSRDP
+	tick = 12 * time.Millisecond
+	// frame: of a slow one: who answers later is away
+	// Source: measured, TestMarginsSRDP
+	frame = 34 * time.Millisecond
 	// unread is how long an acknowledgement can lie in the socket of a sender at
 	// the tap while its timers still run: a frame of the application, generously.
+	// Source: measured, TestMarginsSRDP
 	unread = 60 * time.Millisecond
 	// burst is the longest time between packets that are sent together.
+	// Source: measured, TestMarginsSRDP
 	burst = 4 * time.Millisecond
 )
 

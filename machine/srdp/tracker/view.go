@@ -9,8 +9,11 @@ import (
 
 // Bounds of what a view draws.
 const (
-	viewIDs   = 64
-	viewRows  = 64
+	// Source: bound, the ids that a view draws
+	viewIDs = 64
+	// Source: bound, the rows that a view draws
+	viewRows = 64
+	// Source: bound, the lanes that a view draws
 	viewLanes = 8
 )
 
