@@ -18,8 +18,8 @@ import (
 // the schema.
 //
 //   - Its messages describe Unreliable and Reliable messages by their id.
-//   - Its packets describe what has no id, by the number of its type: Notify (6), and the data of
-//     Connect (2), of a Reject (3) and of a kick (5).
+//   - Its packets describe what has no id, by the number of its type. These are Notify (6), and the
+//     data of Connect (2), of a Reject (3) and of a kick (5).
 type bodies struct {
 	byCoding map[wire.Coding]*schema.Schema
 	specs    map[int]*dissect.FieldSpec // by schema.Field.Index, which all copies of a field share

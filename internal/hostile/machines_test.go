@@ -223,8 +223,8 @@ func judge(t *testing.T, p *dissect.Protocol, c *dissect.Config, flow []machine.
 			if d == nil {
 				continue
 			}
-			if n := d.Ref.Frame(); n == 0 || n > uint64(len(flow)) || !slices.Contains(p.DivergenceRules, d.Rule) || d.RestsOn == 0 ||
-				d.Expected == d.Got {
+			if n := d.Ref.Frame(); n == 0 || n > uint64(len(flow)) || !slices.Contains(p.DivergenceRules, d.Rule) ||
+				d.RestsOn == 0 || d.Expected == d.Got {
 				t.Fatalf("%v %s: frame %d of %d: %s expected %q, got %q", pair, s, n, len(flow), d.Rule, d.Expected, d.Got)
 			}
 			for _, ref := range d.Frames {

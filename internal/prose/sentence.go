@@ -66,9 +66,9 @@ func (p *paragraphs) end() {
 	}
 }
 
-// sentence returns the length of the first sentence. One ends at a full stop, a
-// question mark or an exclamation mark before a space and a capital, a digit, a
-// quote or a bracket; "e.g." and "i.e." end none.
+// sentence returns the length of the first sentence. A full stop, a question mark
+// or an exclamation mark ends it, where a space and no small letter follow. "e.g."
+// and "i.e." end none.
 func sentence(text string) int {
 	for i, c := range text {
 		if c != '.' && c != '!' && c != '?' {

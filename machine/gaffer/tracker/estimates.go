@@ -8,10 +8,10 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// The library's own estimates (reliable 1.4.0; facts in its source): a sample is
-// its frame time at the reading of the first ack of a packet, less its frame
-// time at the sending; the first positive one is taken as it is, of each later
-// one a part.
+// The library's own estimate of the RTT, by the source of reliable 1.4.0. A sample is
+// the frame time at which the side reads the first ack of a packet, less the frame
+// time at which it sent the packet. The first positive sample is the estimate. Each
+// later sample changes the estimate by a part of the difference.
 const (
 	// Source: library, reliable 1.4.0: rtt_smoothing_factor
 	rttSmoothing = 0.0025

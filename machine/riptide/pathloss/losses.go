@@ -17,8 +17,8 @@ import "github.com/ackscope/ackscope/machine"
 
 // Losses is what was lost of a side's numbered messages. The zero value has counted none.
 //
-//   - Lost ≤ Judged in each of them
-//   - beyond.Judged ≤ both.Judged but for notify messages, which both leaves out
+//   - Lost ≤ Settled in each of them
+//   - beyond.Settled ≤ both.Settled, but for notify messages, which both leaves out
 type Losses struct {
 	toTap  machine.PathLoss // on the way to the tap; of a far side only
 	beyond machine.PathLoss // of those that passed the tap, on the way to its peer

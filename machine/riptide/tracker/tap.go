@@ -14,8 +14,8 @@ import (
 // The assumption is certain only where all of these hold:
 //
 //   - The times show it.
-//   - No message of the side contradicts it, as those of a relay on its address do, or those of a
-//     side with the tap half way.
+//   - No message of the side contradicts it. Messages of a relay on its address do, and those of
+//     a side with the tap half way.
 //   - The capture lacks no message. Any missing message can be the one that made the side refuse
 //     another.
 
