@@ -22,7 +22,7 @@ var generated = []string{
 // A term is a word that the glossary forbids, or allows in some folders only.
 type term struct {
 	word   *regexp.Regexp
-	within []string // folders that may use it; none for nobody
+	within []string // folders that may use it; empty for none
 	say    string   // what to say instead
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// The library's own estimate of the RTT, by the source of reliable 1.4.0. A sample is
-// the frame time at which the side reads the first ack of a packet, less the frame
-// time at which it sent the packet. The first positive sample is the estimate. Each
+// The library's own estimate of the RTT, by the source of reliable 1.4.0. A sample
+// runs from the frame time at which the side sends a packet to that at which it reads
+// the first ack of it. The first positive sample is the estimate. Each
 // later sample changes the estimate by a part of the difference.
 const (
 	// Source: library, reliable 1.4.0: rtt_smoothing_factor
