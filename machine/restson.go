@@ -24,7 +24,7 @@ const (
 	RestsOnBoth = RestsOnPeer | RestsOnAbsence
 )
 
-// restsOnWords are those of the contract, by bit.
+// restsOnWords are the words of `rests_on` in JSON, by bit.
 var restsOnWords = [...]string{"own", "peer", "absence"}
 
 // Peer reports whether a peer that is wrong explains the divergence.
@@ -33,7 +33,7 @@ func (r RestsOn) Peer() bool { return r&RestsOnPeer != 0 }
 // Absence reports whether a capture that lacks a packet shows the same.
 func (r RestsOn) Absence() bool { return r&RestsOnAbsence != 0 }
 
-// Words returns the contract's word for each member of the set: own, peer, absence.
+// Words returns the word that JSON has for each member of the set: own, peer, absence.
 func (r RestsOn) Words() (words []string) {
 	for i, word := range restsOnWords {
 		if r>>i&1 == 1 {
