@@ -38,14 +38,21 @@ type Result struct {
 	counted bool // the file says how many packets the tap dropped
 }
 
+// Supposed reports whether the divergence rests on more than what the side itself sent, while
+// nothing but a comparison of times shows that the tap stands at the side.
+func (r *Result) Supposed() bool {
+	return r.Divergence != nil && r.Divergence.RestsOn != machine.RestsOnOwn && r.Flow.Facts().Supposed[r.Side]
+}
+
 // Certainty grades the divergence. A capture that lacks a packet shows the same as a divergence
 // that rests on an absence. So such a one is certain only where the file counts what the tap
-// dropped.
+// dropped. Where the tap is only supposed to stand at the side, what was lost between shows
+// the same too.
 func (r *Result) Certainty() machine.Certainty {
 	switch {
 	case r.Divergence == nil:
 		return machine.Unknown
-	case r.Divergence.RestsOn.Absence() && !r.counted:
+	case r.Divergence.RestsOn.Absence() && !r.counted, r.Supposed():
 		return machine.Likely
 	}
 	return machine.Certain
