@@ -38,10 +38,11 @@ type Result struct {
 	counted bool // the file says how many packets the tap dropped
 }
 
-// Supposed reports whether the divergence rests on more than what the side itself sent, while
-// nothing but a comparison of times shows that the tap stands at the side.
+// Supposed reports whether the divergence needs the tap to stand at the side, and nothing but a
+// comparison of times shows that it does.
 func (r *Result) Supposed() bool {
-	return r.Divergence != nil && r.Divergence.RestsOn != machine.RestsOnOwn && r.Flow.Facts().Supposed[r.Side]
+	d := r.Divergence
+	return d != nil && d.RestsOn != machine.RestsOnOwn && !d.Rule.Anywhere && r.Flow.Facts().Supposed[r.Side]
 }
 
 // Certainty grades the divergence. A capture that lacks a packet shows the same as a divergence
