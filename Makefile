@@ -94,6 +94,10 @@ notes: ## the form of the Riptide notes over networks, endings and taps: compare
 same: ## after a change that must not change output: compare every command over every capture with committed hashes
 	go run ./internal/same
 
+.PHONY: thresholds
+thresholds: ## how far each measured constant of the machines may be off; writes internal/thresholds/margins.txt and docs/thresholds.md
+	go run ./internal/thresholds -measure
+
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME each (30s)
 	scripts/fuzz $(FUZZTIME) $(FUZZCAP)

@@ -40,3 +40,32 @@ func TestHonestRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestSupposedTap: a tap that stands 2.5 ms off an endpoint looks like one at it. What was lost
+// between the two makes the endpoint seem to diverge. replay says likely, and certain only where
+// somebody says that the tap is there.
+func TestSupposedTap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.pcapng")
+	simulate := "simulate -q --protocol gaffer:reliable --rate 128 --delay 5ms --loss 3%/15% --outage 2s,600ms,3s " +
+		"--tap between --seed 22 --duration 9s --first 65300/65500 -w"
+	run := func(args ...string) string {
+		var out, trouble bytes.Buffer
+		if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code > 1 {
+			t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
+		}
+		return out.String()
+	}
+	run(append(strings.Fields(simulate), path)...)
+	for flags, certainty := range map[string]string{
+		"replay --json -q": "likely", "replay --json -q --vantage b": "certain",
+	} {
+		out := run(append(strings.Fields(flags), path)...)
+		want := fmt.Sprintf(`"certainty":%q`, certainty)
+		if !strings.Contains(out, `"verdict":"diverges"`) || !strings.Contains(out, want) {
+			t.Errorf("%s: expected a divergence with %s, found %s", flags, want, out)
+		}
+	}
+	if text := run("replay", "-q", path); !strings.Contains(text, "likely: the tap may stand some way off this side") {
+		t.Errorf("no sentence about the tap in %s", text)
+	}
+}

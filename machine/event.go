@@ -66,6 +66,9 @@ type Rule struct {
 	// Absence is set by rules of findings that conclude from what did not pass the tap.
 	// Where the capture is known to lack packets, such a finding is possible at most.
 	Absence bool
+	// Anywhere is set by rules of divergences that are broken wherever the tap stands: a
+	// divergence is no less certain where the tap is only supposed to stand at the side.
+	Anywhere bool
 	// Resend is set by rules that tell why something was sent again: the cause, in
 	// a word or two with hyphens. Each occurrence is one packet or message.
 	Resend string

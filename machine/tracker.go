@@ -80,6 +80,7 @@ func Sent(t Tracker, s Side) uint64 {
 type Facts struct {
 	Vantage       Vantage
 	VantageReason string
+	Supposed      [2]bool          // the tap stands at the side by comparison alone: a way off it would look the same
 	Liar          [2]bool          // the side's headers name packets that never came: its peer's likely do so too
 	Suspect       [2]bool          // its headers name packets that are missing, perhaps from the capture only
 	Refuses       [2]bool          // the side's application refuses packets that arrived

@@ -38,14 +38,22 @@ type Result struct {
 	counted bool // the file says how many packets the tap dropped
 }
 
+// Supposed reports whether the divergence needs the tap to stand at the side, and nothing but a
+// comparison of times shows that it does.
+func (r *Result) Supposed() bool {
+	d := r.Divergence
+	return d != nil && d.RestsOn != machine.RestsOnOwn && !d.Rule.Anywhere && r.Flow.Facts().Supposed[r.Side]
+}
+
 // Certainty grades the divergence. A capture that lacks a packet shows the same as a divergence
 // that rests on an absence. So such a one is certain only where the file counts what the tap
-// dropped.
+// dropped. Where the tap is only supposed to stand at the side, what was lost between shows
+// the same too.
 func (r *Result) Certainty() machine.Certainty {
 	switch {
 	case r.Divergence == nil:
 		return machine.Unknown
-	case r.Divergence.RestsOn.Absence() && !r.counted:
+	case r.Divergence.RestsOn.Absence() && !r.counted, r.Supposed():
 		return machine.Likely
 	}
 	return machine.Certain

@@ -248,7 +248,10 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	text := show.Wrap(printable.String(d.Because), "    ", p.width) + "\n"
 	text += "    reference: " + printable.String(d.Reference) + "\n    captured:  " + printable.String(d.Captured) + "\n"
 	text += followsFrom(d.Frames)
-	if x.Certainty() != machine.Certain {
+	switch {
+	case x.Supposed():
+		text += "    likely: the tap may stand some way off this side, and what was lost between would show the same\n"
+	case x.Certainty() != machine.Certain:
 		text += "    likely: a capture that lacks a packet would show the same\n"
 	}
 	_, err := fmt.Fprint(w, text)

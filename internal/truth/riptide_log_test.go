@@ -66,9 +66,15 @@ type ripRun struct {
 
 func readRipRun(t *testing.T, name string) *ripRun {
 	t.Helper()
+	return parseRipRun(t, name, unzip(t, testenv.Capture(t, name+".truth.jsonl.gz")))
+}
+
+// parseRipRun reads the log of a run.
+func parseRipRun(t *testing.T, name string, text []byte) *ripRun {
+	t.Helper()
 	r := &ripRun{version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]netip.AddrPort{},
 		ids: map[int][]ripLine{}, partial: map[string]bool{}}
-	scan := bufio.NewScanner(bytes.NewReader(unzip(t, testenv.Capture(t, name+".truth.jsonl.gz"))))
+	scan := bufio.NewScanner(bytes.NewReader(text))
 	scan.Buffer(nil, 16<<20)
 	for scan.Scan() {
 		var l ripLine
@@ -171,6 +177,7 @@ type ripCapture struct {
 	name, tap   string
 	first, last float64
 	run         *ripRun
+	survey      *analyze.Survey // of the first run
 	session     *analyze.Session
 	events      map[int][]machine.Event // events by flow number
 	messages    map[int][]machine.Message
@@ -215,13 +222,23 @@ var analyzed = map[string]*ripCapture{}
 
 func analyzeRiptide(t *testing.T, path, name, tap string) *ripCapture {
 	t.Helper()
-	c := &ripCapture{name: name, tap: tap, run: readRipRun(t, name), events: map[int][]machine.Event{},
-		messages: map[int][]machine.Message{}, anomalies: map[int][]machine.Anomaly{}}
+	c := &ripCapture{name: name, tap: tap, run: readRipRun(t, name)}
 	in, err := capture.Open([]string{path}, capture.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
+	if err := c.analyze(in, dissect.NewRegistry(riptide.Protocol)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// analyze fills in all that the analysis says of a capture. One that is cut short is
+// analyzed up to there.
+func (c *ripCapture) analyze(in *capture.Input, registry *dissect.Registry) (err error) {
+	c.events, c.messages = map[int][]machine.Event{}, map[int][]machine.Message{}
+	c.anomalies = map[int][]machine.Anomaly{}
 	sink := func(r *analyze.Record) {
 		if r.Flow == nil {
 			return
@@ -233,14 +250,20 @@ func analyzeRiptide(t *testing.T, path, name, tap string) *ripCapture {
 			c.messages[r.Flow.ID] = append(c.messages[r.Flow.ID], m)
 		}
 	}
-	c.session, err = analyze.RunTwice(in, analyze.Options{Registry: dissect.NewRegistry(riptide.Protocol), Sink: sink})
+	o := analyze.Options{Registry: registry}
+	learned, err := analyze.Learn(in, o)
+	if err != nil {
+		return err
+	}
+	c.survey = learned.Survey()
+	o.Survey, o.Sink = c.survey, sink
 	var cut *capture.CutError
-	if err != nil && !errors.As(err, &cut) {
-		t.Fatal(err)
+	if c.session, err = analyze.Run(in, o); err != nil && !errors.As(err, &cut) {
+		return err
 	}
 	first, last := c.session.Span()
 	c.first, c.last = float64(first)/1e9, float64(last)/1e9
-	return c
+	return nil
 }
 
 // connection is one flow of a capture with the log lines of both its ends.
@@ -277,7 +300,7 @@ func (c *ripCapture) connections(t *testing.T) (out []connection) {
 
 // near reports whether a side of the connection is at the tap.
 func (c *ripCapture) near(x *connection, s machine.Side) bool {
-	return (x.sides[s] == "server") == (c.tap == "server")
+	return c.tap == "server" && x.sides[s] == "server" || c.tap == "client" && x.sides[s] != "server"
 }
 
 // joined reports whether the capture begins in the middle of the run.
@@ -300,32 +323,38 @@ func TestRiptideConnections(t *testing.T) {
 				if !c.near(&x, s) {
 					continue
 				}
-				var want, got []string
-				for i := range x.lines[s] {
-					l := &x.lines[s][i]
-					// Ends are logged up to 6 s after the last datagram.
-					if l.T < c.first || l.T > c.last+6.5 || l.T > c.last && l.Event != "disconnected" &&
-						l.Event != "connection_failed" {
-						continue
-					}
-					if word, ok := c.connectionEvent(l); ok {
-						want = append(want, word)
-					}
-				}
-				for _, e := range c.events[x.flow.ID] {
-					if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(connectionEvents, name) &&
-						e.Certainty >= machine.Likely {
-						got = append(got, fmt.Sprintf("%s %d", name, e.Sequence))
-					}
-				}
-				slices.Sort(want)
-				slices.Sort(got)
-				if want, got = c.unlogged(want, got); !slices.Equal(want, got) {
+				want, got := c.life(&x, s, machine.Likely)
+				if !slices.Equal(want, got) {
 					t.Errorf("%s: found %v, its log has %v", x.sides[s], got, want)
 				}
 			}
 		}
 	})
+}
+
+// life lists what the log of a side has of its connection's life, and what is found
+// of it with a least certainty, both in the same words and sorted.
+func (c *ripCapture) life(x *connection, s machine.Side, least machine.Certainty) (want, got []string) {
+	for i := range x.lines[s] {
+		l := &x.lines[s][i]
+		// Ends are logged up to 6 s after the last datagram.
+		if l.T < c.first || l.T > c.last+6.5 || l.T > c.last && l.Event != "disconnected" &&
+			l.Event != "connection_failed" {
+			continue
+		}
+		if word, ok := c.connectionEvent(l); ok {
+			want = append(want, word)
+		}
+	}
+	for _, e := range c.events[x.flow.ID] {
+		if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(connectionEvents, name) &&
+			e.Certainty >= least {
+			got = append(got, fmt.Sprintf("%s %d", name, e.Sequence))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	return c.unlogged(want, got)
 }
 
 // connectionEvent returns an event of the log in the words that the test compares. It

@@ -71,9 +71,15 @@ var captureName = regexp.MustCompile(`^((?:reliable|oldreliable|plain|crc32)-.*)
 
 func readRun(t *testing.T, name string) *run {
 	t.Helper()
+	return parseRun(t, name, unzip(t, testenv.Capture(t, name+".truth.jsonl.gz")))
+}
+
+// parseRun reads the logs of a run.
+func parseRun(t *testing.T, name string, text []byte) *run {
+	t.Helper()
 	r := &run{name: name, params: map[string]string{}, by: map[who][]line{}, joined: map[who]int{},
 		peers: map[netip.AddrPort]int{}}
-	scan := bufio.NewScanner(bytes.NewReader(unzip(t, testenv.Capture(t, name+".truth.jsonl.gz"))))
+	scan := bufio.NewScanner(bytes.NewReader(text))
 	scan.Buffer(nil, 1<<20)
 	for scan.Scan() {
 		var l line
@@ -83,11 +89,11 @@ func readRun(t *testing.T, name string) *run {
 		switch l.Event {
 		case "scenario":
 			var head struct {
-				ClientAddr  netip.Addr        `json:"client_addr"`
-				ClientPorts []uint16          `json:"client_ports"`
-				ServerAddr  netip.Addr        `json:"server_addr"`
-				ServerPort  uint16            `json:"server_port"`
-				Params      map[string]string `json:"params"`
+				ClientAddr  netip.Addr     `json:"client_addr"`
+				ClientPorts []uint16       `json:"client_ports"`
+				ServerAddr  netip.Addr     `json:"server_addr"`
+				ServerPort  uint16         `json:"server_port"`
+				Params      map[string]any `json:"params"` // text of recorded runs, numbers of simulated ones
 			}
 			if err := json.Unmarshal(scan.Bytes(), &head); err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -96,7 +102,9 @@ func readRun(t *testing.T, name string) *run {
 				r.clients = append(r.clients, netip.AddrPortFrom(head.ClientAddr, port))
 			}
 			r.server = netip.AddrPortFrom(head.ServerAddr, head.ServerPort)
-			r.params = head.Params
+			for name, value := range head.Params {
+				r.params[name] = fmt.Sprint(value)
+			}
 		case "peer":
 			addr, err := netip.ParseAddr(l.Addr)
 			if err != nil {
@@ -290,4 +298,11 @@ func decode[T any](data []byte) (out []T, err error) {
 		}
 		out = append(out, v)
 	}
+}
+
+// fresh returns the run with nothing worked out yet, to be read beside other readers.
+func (r *run) fresh() *run {
+	c := *r
+	c.joined = map[who]int{}
+	return &c
 }

@@ -82,7 +82,7 @@ const (
 	// Source: library, the article's sample 006 (networkprotocol, 2016): KeepAliveTimeOut
 	connectSilence = 10 * time.Second
 	// unreadMostly is how long a socket may lie unread while its owner sends.
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, its tap is supposed, so divergences are likely at most
 	unreadMostly = time.Second
 	// farewells is how often the article sends a disconnect.
 	// Source: law, the article "Client Server Connection": a disconnect is sent ten times

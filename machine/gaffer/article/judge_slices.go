@@ -53,10 +53,10 @@ const (
 	ackEvery = 100 * time.Millisecond
 	// joinedBlocks is how many blocks behind the first captured one may have begun before the
 	// capture, where slices overtake each other.
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, its tap is supposed, so divergences are likely at most
 	joinedBlocks int64 = 2
 	// unreadFor is how long packets from before the capture may lie in a socket.
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, its tap is supposed, so divergences are likely at most
 	unreadFor = 500 * time.Millisecond
 	// restartSilence is the silence after which a sender of blocks may have begun anew.
 	restartSilence = tracker.LongestTransit

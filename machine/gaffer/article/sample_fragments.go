@@ -31,7 +31,7 @@ const (
 	pairSpread = time.Millisecond
 	// Source: measured, TestMarginsGaffer
 	pairsTell = 8
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, the vantage that rests on it is likely at most
 	oddTell = 8
 )
 

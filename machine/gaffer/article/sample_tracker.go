@@ -104,6 +104,9 @@ func (t *Tracker) Learned() machine.Facts {
 	if f.Vantage == machine.VantageUnknown {
 		return t.undecided(f)
 	}
+	for i := range f.Supposed {
+		f.Supposed[i] = f.Vantage.Near(machine.Side(i)) // as both reasons say
+	}
 	return f
 }
 
@@ -179,7 +182,7 @@ type lags struct {
 
 const (
 	// lagShort: a machine needs no more between reading and sending
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, the vantage that rests on it is likely at most
 	lagShort = 2 * time.Millisecond
 	// lagLong: and the network less only where it ends
 	// Source: measured, TestMarginsGaffer

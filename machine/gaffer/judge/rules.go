@@ -12,7 +12,7 @@ var Rules = []*machine.Rule{
 
 // AckNeverArrived is the rule "ack-never-arrived".
 var AckNeverArrived = &machine.Rule{
-	ID: "ack-never-arrived", Severity: machine.Error,
+	ID: "ack-never-arrived", Severity: machine.Error, Anywhere: true,
 	Summary: "a header acks a packet that had not arrived",
 	Explain: `A header names a packet that its sender cannot have received by then. For example, ack is 556 and bit 14 names packet 542, but no packet 542 passed the tap. The peer takes packet 542 for delivered. What it carried is never sent again, and is lost for good.
 

@@ -108,5 +108,5 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 
 // joinedHeaders is for how many headers a side may still read what had reached it before the
 // capture began.
-// Source: measured, TestMarginsGaffer
+// Source: unmeasured, no scene reaches it
 const joinedHeaders = 3

@@ -29,7 +29,7 @@ const (
 	// Source: name, no message waits
 	unsentNothing = -1
 	// ackSlack: the library takes acks to messages once a frame
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, message-resent-after-ack is likely at most
 	ackSlack = 250 * time.Millisecond
 )
 
@@ -207,7 +207,7 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 		if l.ack.shown && k.Near && k.At.Sub(l.ack.at) > ackSlack {
 			// The sender's own header proves that it had read the ack, more than some frames
 			// before.
-			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Certain, l.ack.by,
+			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Likely, l.ack.by,
 				machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
 		}
 	}

@@ -38,7 +38,7 @@ type messageAck struct {
 // StartWithin is how far from zero the first numbers seen of a flow may lie for
 // its message ids to have begun at zero within the capture.
 // Source: measured, TestMarginsGaffer
-const StartWithin uint32 = 64
+const StartWithin uint32 = 32
 
 // NewConversation returns the tracker of a flow whose profile has a message section.
 func NewConversation(p *wire.Profile, facts machine.Facts) *Conversation {

@@ -51,15 +51,15 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 }
 
 // restartMost bounds the sequence numbers with which a new connection is taken to begin.
-// Source: measured, TestMarginsGaffer
+// Source: unmeasured, no scene reaches it
 const restartMost uint32 = 1024
 
 // Disconnect ends a connection. A side at the tap most likely never read what it is not
 // proved to have read by then: it discards its socket's queue.
 func (t *Tracker) Disconnect(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _ := placeTap(t.rules, t.Held)
-		t.release(v, reason, out)
+		v, reason, _, supposed := placeTap(t.rules, t.Held)
+		t.release(v, reason, supposed, out)
 	}
 	for i := range t.Sides {
 		t.Sides[i].queue = queue{}

@@ -22,7 +22,7 @@ func (t *Tracker) Learned() machine.Facts {
 		f.Tick[i] = time.Duration(s.estimate.clock.tick)
 		if n := s.reads.restored; n > 8 && n > s.reads.count/50 {
 			// They looked refused and were named later: these packets were still on their way.
-			f.Vantage = machine.VantageBetween
+			f.Vantage, f.Supposed[i] = machine.VantageBetween, false
 			if t.Sides[1-i].Near && t.Sides[1-i].reads.restored == 0 {
 				f.Vantage = machine.VantageA + machine.Vantage(1-i)
 			}

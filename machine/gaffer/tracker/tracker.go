@@ -84,16 +84,19 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 	}
 	t.Held = append(t.Held, *p)
 	if n := len(t.Held); n >= holdLeast && n&(n-1) == 0 {
-		v, reason, sure := placeTap(t.rules, t.Held)
+		v, reason, sure, supposed := placeTap(t.rules, t.Held)
 		if sure || n >= holdMost {
-			t.release(v, reason, out)
+			t.release(v, reason, supposed, out)
 		}
 	}
 }
 
 // release decides the vantage and processes the datagrams that were held back.
-func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects) {
+func (t *Tracker) release(v machine.Vantage, reason string, supposed bool, out *machine.Effects) {
 	t.setVantage(v, reason)
+	for i := range t.facts.Supposed {
+		t.facts.Supposed[i] = supposed && v.Near(machine.Side(i))
+	}
 	held := t.Held
 	t.Held = nil
 	for i := range held {
@@ -111,8 +114,8 @@ func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _ := placeTap(t.rules, t.Held)
-		t.release(v, reason, out)
+		v, reason, _, supposed := placeTap(t.rules, t.Held)
+		t.release(v, reason, supposed, out)
 	}
 	t.drainAll(out)
 }

@@ -185,21 +185,17 @@ func (m *reach) worst() time.Duration {
 	return m.late[len(m.late)-3]
 }
 
-// nearProof is how soon a side must name a packet that passes the tap, at the
-// soonest, to be shown to stand at the tap, or so close that nothing tells the
-// difference. One that reads its socket seldom, or is seldom sent to, may take
-// longer; so does one that stands a little way off.
-// Source: measured, TestMarginsGaffer
-const nearProof = 10 * time.Millisecond
-
 // turnaround is the longest time that a machine at the tap needs between reading
 // and sending.
 // Source: measured, TestMarginsGaffer
 const turnaround = 2 * time.Millisecond
 
+// shows reports whether the side names a packet soon enough to stand at the tap.
+func (m *reach) shows() bool { return m.upper > 0 && m.upper <= machine.NearProof }
+
 // reason formats why the tap is placed at a side, and how surely.
 func (m *reach) reason(x machine.Side, why string) string {
-	if m.upper > 0 && m.upper <= nearProof {
+	if m.shows() {
 		return fmt.Sprintf("at %v: %s", x, why)
 	}
 	return fmt.Sprintf("likely at %v, though it may stand some way off: %s", x, why)
@@ -209,10 +205,11 @@ func (m *reach) reason(x machine.Side, why string) string {
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
 // placeTap returns where the held datagrams place the tap, and why. sure reports
-// whether more datagrams would hardly change that.
-func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
+// whether more datagrams would hardly change that, and supposed whether the side named
+// may as well stand some way off.
+func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure, supposed bool) {
 	if len(held) < PlaceLeast {
-		return machine.VantageUnknown, unknownReason, false
+		return machine.VantageUnknown, unknownReason, false, false
 	}
 	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
 	// A side that is at the tap shows all that it sends, once and in order.
@@ -240,16 +237,17 @@ func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason strin
 		at := machine.VantageA + machine.Vantage(i)
 		if far[i] == "" && far[1-i] != "" {
 			return at, near.reason(side,
-				fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))), enough
+					fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))),
+				enough, !near.shows()
 		}
 		if far[i] == "" && enough && other.lower > turnaround/10 && other.lower > 4*near.lower {
 			return at, near.reason(side,
 				fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), machine.Rounded(other.lower), side,
-					machine.Rounded(near.lower))), false
+					machine.Rounded(near.lower))), false, !near.shows()
 		}
 		if far[i] == "" && near.named > 0 && near.upper < turnaround/4 && (other.named == 0 || other.upper > 4*near.upper) {
 			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side,
-				machine.Rounded(near.upper), side.Other(), machine.Rounded(other.upper)), false
+				machine.Rounded(near.upper), side.Other(), machine.Rounded(other.upper)), false, false
 		}
 	}
 	a, b := &m[0], &m[1]
@@ -259,17 +257,17 @@ func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason strin
 			return machine.VantageA + machine.Vantage(i),
 				near.reason(machine.Side(i),
 					fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", machine.Rounded(near.spread),
-						machine.Side(1-i), machine.Rounded(other.spread))), false
+						machine.Side(1-i), machine.Rounded(other.spread))), false, !near.shows()
 		}
 	}
 	switch {
 	case far[0] != "" && far[1] != "":
 		return machine.VantageBetween, "between: " + far[0] + "; " + far[1],
-			enough && min(a.lower, b.lower) > turnaround
+			enough && min(a.lower, b.lower) > turnaround, false
 	case enough && max(a.upper, b.upper) < turnaround/8 && max(a.worst(), b.worst()) < turnaround/12:
 		return machine.VantageBoth,
 			fmt.Sprintf("at both: each names packets within %v of their passing the tap",
-				machine.Rounded(max(a.upper, b.upper))), false
+				machine.Rounded(max(a.upper, b.upper))), false, false
 	}
-	return machine.VantageUnknown, unknownReason, false
+	return machine.VantageUnknown, unknownReason, false, false
 }

@@ -55,7 +55,7 @@ const (
 	// Source: bound, the packets that a try reads
 	inferMost = 1500
 	// inferLeast: fewer say nothing
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, no scene reaches it
 	inferLeast = 24
 	// Source: bound, the channel counts that are tried
 	mostChannels = 16
@@ -66,9 +66,9 @@ const (
 	// Source: bound, the bits of a message type that are tried
 	mostKinds = 8
 	// idGap: ids that may have been lost with their packets
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, no scene reaches it
 	idGap = 64
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, no scene reaches it
 	idBack = 2048
 	// mostTries: configurations that are tried for one number of channels
 	// Source: bound, the configurations that are tried

@@ -82,7 +82,7 @@ type single struct {
 // Bounds of learning.
 const (
 	// learnLeast: messages of a type, to learn its body
-	// Source: measured, TestMarginsGaffer
+	// Source: unmeasured, no scene reaches it
 	learnLeast = 4
 	// learnTypes: types at most
 	// Source: bound, the message types that are learned

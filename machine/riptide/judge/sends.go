@@ -64,9 +64,9 @@ const (
 	// Source: measured, TestMarginsRiptide
 	pendingKept = 2 * time.Second
 	// likeSpan and likeTime bound the messages of which one may be a copy.
-	// Source: measured, TestMarginsRiptide
+	// Source: unmeasured, no scene reaches it
 	likeSpan uint16 = 64
-	// Source: measured, TestMarginsRiptide
+	// Source: unmeasured, no scene reaches it
 	likeTime = 2 * time.Second
 	// mergedMost bounds the kept messages to several clients, whose ids do not count up.
 	// Source: bound, the messages to several that are kept

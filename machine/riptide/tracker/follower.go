@@ -183,6 +183,7 @@ func (t *follower) learned() machine.Facts {
 	for i := range t.sides {
 		s := &t.sides[i]
 		p.read[i], p.shown[i] = s.read.shown, s.tap.near && s.tap.grade() == machine.Certain
+		f.Supposed[i] = f.Vantage.Near(s.side) && !s.tap.shown
 	}
 	f.Settings = p
 	return f

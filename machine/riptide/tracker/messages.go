@@ -151,7 +151,7 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 
 // relayBits is the least size at which two equal messages count as the same message.
 // Source: measured, TestMarginsRiptide
-const relayBits = 32
+const relayBits = 24
 
 // content returns a hash that identifies a user message wherever it is relayed: its id, its mode
 // and its values. The first hashed byte can also hold bits of the id.

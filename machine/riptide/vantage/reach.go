@@ -30,18 +30,13 @@ func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wai
 	return wait, ok
 }
 
-// nearProof is how soon a side must answer to be shown at the tap, or so close to it that nothing
-// shows the difference.
-// Source: measured, TestMarginsRiptide
-const nearProof = 4 * time.Millisecond
-
 // shows reports whether the side is shown to be at the tap. The very least of its answers to
 // reliable messages does not count. It may answer a copy whose first copy the capture missed. An
 // RTT is reported in whole milliseconds.
 func (r *reach) shows() bool {
 	w := &r.waits
-	return w.Count() > 1 && w.Second() < nearProof ||
-		w.once > 0 && w.soonest < nearProof || r.rtts.news > 0 && r.rtts.nearest < nearProof-time.Millisecond
+	return w.Count() > 1 && w.Second() < machine.NearProof ||
+		w.once > 0 && w.soonest < machine.NearProof || r.rtts.news > 0 && r.rtts.nearest < machine.NearProof-time.Millisecond
 }
 
 // waits is how long messages waited at the tap for their answers.
@@ -214,12 +209,12 @@ func (r *rtts) means() (own, beyond time.Duration) {
 // pace is how often a side sends. A side sends once per frame of its application.
 type pace struct {
 	sends machine.Instant // when it last sent; 0 for never
-	frame time.Duration   // the least time between sends of two frames; 0 if unknown, else over nearProof
+	frame time.Duration   // the least time between sends of two frames; 0 if unknown, else over machine.NearProof
 }
 
 // spoke records the time of a message of the side. Messages of one frame go out together.
 func (p *pace) spoke(at machine.Instant) {
-	if gap := at.Sub(p.sends); p.sends != 0 && gap > nearProof && (p.frame == 0 || gap < p.frame) {
+	if gap := at.Sub(p.sends); p.sends != 0 && gap > machine.NearProof && (p.frame == 0 || gap < p.frame) {
 		p.frame = gap
 	}
 	p.sends = at

@@ -72,7 +72,7 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%v, sure %v (%s); expected %v, %v (…%s…)", v.Vantage, v.Sure, v.Reason, c.vantage, c.sure, c.reason)
 			}
 			for x, away := range c.away {
-				if shown := talk.e.Shows(machine.Side(x)); shown != (c.rounds > 0 && away < nearProof) {
+				if shown := talk.e.Shows(machine.Side(x)); shown != (c.rounds > 0 && away < machine.NearProof) {
 					t.Errorf("side %v, %v away: it is shown to stand at the tap: %v", machine.Side(x), away, shown)
 				}
 				after, is := talk.e.Away(machine.Side(x))

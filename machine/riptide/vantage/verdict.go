@@ -20,13 +20,13 @@ const (
 	quick = 1500 * time.Microsecond
 	// Source: measured, TestMarginsRiptide
 	tick = 12 * time.Millisecond
-	// wholeShare is the least share of a client's RTT that its pings spend beyond a tap at the client.
-	// Beyond a tap at the server they spend at most the rest. Past plainShare more messages could
-	// hardly change the verdict.
+	// restShare is how much of a client's RTT its pings take at most before the tap,
+	// where the tap is at the client; and beyond the tap, where it is at the server.
+	// With less than plainRest more messages could hardly change it.
 	// Source: measured, TestMarginsRiptide
-	wholeShare = 0.7
-	// Source: measured, TestMarginsRiptide
-	plainShare = 0.8
+	restShare = 0.3
+	// Source: unmeasured, no scene reaches it
+	plainRest = 0.2
 	// enoughAnswers is how many answers make a side's least time to one reliable.
 	// Source: measured, TestMarginsRiptide
 	enoughAnswers = 8
@@ -88,13 +88,13 @@ func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
 		return Verdict{machine.VantageBetween,
 			fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side,
 				machine.Rounded(beyond)), pings > 8}, true
-	case share > wholeShare && own > tick:
+	case share > 1-restShare && own > tick:
 		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side,
-			machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > plainShare}, true
-	case share < 1-wholeShare && own > tick:
+			machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > 1-plainRest}, true
+	case share < restShare && own > tick:
 		return Verdict{at(side.Other()),
 			fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(),
-				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < 1-plainShare}, true
+				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < plainRest}, true
 	}
 	return v, false
 }
@@ -105,7 +105,7 @@ func oneAnswers(w *waits, side machine.Side) Verdict {
 	switch {
 	case w.Least() < quick:
 		return Verdict{at(side), fmt.Sprintf("at %v: it answers within %v", side, least), false}
-	case w.Least() > tick || w.Count() >= enoughAnswers && w.Least() > nearProof:
+	case w.Least() > tick || w.Count() >= enoughAnswers && w.Least() > machine.NearProof:
 		return Verdict{at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, least),
 			false}
 	}
@@ -139,7 +139,7 @@ func (e *Evidence) byAnswers() Verdict {
 func (e *Evidence) close() bool {
 	a, b := &e.of[machine.A], &e.of[machine.B]
 	return a.waits.Count() == 0 || b.waits.Count() == 0 ||
-		(a.waits.Least()-b.waits.Least()).Abs() < max(a.pace.wait(), b.pace.wait(), tick)+nearProof
+		(a.waits.Least()-b.waits.Least()).Abs() < max(a.pace.wait(), b.pace.wait(), tick)+machine.NearProof
 }
 
 // overrule weighs the contradictions against the times. Where both sides answer within a frame of

@@ -174,6 +174,7 @@ func (t *Tracker) Learned() machine.Facts {
 			k.proved[i] = s.seen.at.Add(-tickSlack)
 		}
 		k.timeout[i], _ = s.timing.timeout()
+		f.Supposed[i] = f.Vantage.Near(machine.Side(i)) && !k.proven
 	}
 	f.Settings = k
 	return f

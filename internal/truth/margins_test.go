@@ -1,0 +1,302 @@
+package truth
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ackscope/ackscope/internal/thresholds/dial"
+)
+
+// TestMarginsGaffer measures by which factor each measured constant of the Gaffer
+// family may be off. See margins.
+func TestMarginsGaffer(t *testing.T) { margins(t, "gaffer", gafferScenes) }
+
+// TestMarginsRiptide is TestMarginsGaffer of Riptide.
+func TestMarginsRiptide(t *testing.T) { margins(t, "riptide", riptideScenes) }
+
+// TestMarginsSRDP is TestMarginsGaffer of SRDP.
+func TestMarginsSRDP(t *testing.T) { margins(t, "srdp", srdpScenes) }
+
+// result is what is measured of one constant, as internal/thresholds reads it.
+type result struct {
+	Key, Why string
+	Down, Up float64
+	Moved    int
+}
+
+// kept is the share of what is told with the constant as it is, of certain facts and of
+// divergences, that has to be told with the constant scaled. Fewer would make the
+// constant hold by silence. The tenth is room for facts that rest on their neighbours:
+// one datagram more or less that is read in time, one flow of ten that is placed later.
+const kept = 0.9
+
+// margins scales each constant of a protocol by 5, and by less until all holds, up and
+// down. It has a factor hold where
+//
+//   - nothing is told of any scene that its logs deny, and that was not told before;
+//   - no divergence is found of an endpoint that is right;
+//   - next to all that was certain is certain still (kept).
+//
+// A normal build has nothing to scale: the test is skipped, and internal/thresholds
+// checks the margins that are committed. `make thresholds` measures them.
+func margins(t *testing.T, protocol string, scenes func(*testing.T) []*scene) {
+	to := os.Getenv("ACKSCOPE_MARGINS")
+	if to == "" || len(dial.Names()) == 0 {
+		t.Skip("make thresholds runs it: it scales constants that a normal build has as they are")
+	}
+	only := regexp.MustCompile(os.Getenv("ACKSCOPE_MARGINS_OF"))
+	m := &measurement{t: t, scenes: scenes(t)}
+	m.base = m.look(false)
+	for i, s := range m.scenes {
+		for _, fault := range m.base[i].faults() {
+			t.Logf("%s: as it is: %s", s.name, fault)
+		}
+	}
+	t.Logf("%s: %d scenes, %d facts certain, %d divergences", protocol, len(m.scenes), m.base.certain(),
+		m.base.divergences())
+	out, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	for _, name := range dial.Names() {
+		of, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, "machine"), "/"), ".")
+		of, _, _ = strings.Cut(of, "/") // empty for a constant that all protocols share
+		if of != "" && of != protocol || !only.MatchString(name) {
+			continue
+		}
+		r := m.measure(name)
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(out, "%s\n", line)
+		t.Logf("%s: ÷ %g, × %g, moves %d scenes; %s", name, r.Down, r.Up, r.Moved, r.Why)
+	}
+}
+
+// measurement is the scenes, and what is told of them with all constants as they are.
+type measurement struct {
+	t      *testing.T
+	scenes []*scene
+	base   outcomes
+}
+
+// outcomes are by scene.
+type outcomes []outcome
+
+func (o outcomes) certain() (n int) {
+	for i := range o {
+		n += o[i].certain
+	}
+	return n
+}
+
+func (o outcomes) divergences() (n int) {
+	for i := range o {
+		n += o[i].found
+	}
+	return n
+}
+
+// look analyzes all scenes, some side by side; of the constants of a judge only what it
+// finds. Once something is wrong that was not before, no more scenes are looked at.
+func (m *measurement) look(judging bool) outcomes {
+	all := make(outcomes, len(m.scenes))
+	next := make(chan int)
+	var wrong atomic.Bool
+	var busy sync.WaitGroup
+	for range runtime.NumCPU() {
+		busy.Go(func() {
+			for i := range next {
+				if all[i].skipped = wrong.Load(); all[i].skipped {
+					continue
+				}
+				var was *outcome
+				if judging {
+					was = &m.base[i]
+				}
+				all[i] = m.scenes[i].look(m.t, was)
+				if m.base != nil && m.newFault(i, &all[i]) != "" {
+					wrong.Store(true)
+				}
+			}
+		})
+	}
+	for i := range m.scenes {
+		next <- i
+	}
+	close(next)
+	busy.Wait()
+	return all
+}
+
+// measure scales one constant.
+func (m *measurement) measure(name string) result {
+	r := result{Key: name}
+	judging := strings.Contains(name, "/judge.")
+	var why [2]string
+	for i, factors := range m.factors() {
+		holds := 1.0
+		for _, factor := range factors {
+			if err := dial.Scale(name, factor); err != nil {
+				m.t.Fatal(err)
+			}
+			now := m.look(judging)
+			r.Moved = max(r.Moved, m.moved(now))
+			fault := m.fault(now)
+			if fault == "" {
+				if holds = factor; i == 0 {
+					holds = 1 / factor
+				}
+				break
+			}
+			why[i] = fmt.Sprintf("%s: %s", word(factor), fault)
+		}
+		if err := dial.Scale(name, 1); err != nil {
+			m.t.Fatal(err)
+		}
+		if i == 0 {
+			r.Down = holds
+		} else {
+			r.Up = holds
+		}
+	}
+	for _, factor := range []float64{1. / 1000, 1000} {
+		if r.Moved == 0 {
+			if err := dial.Scale(name, factor); err != nil {
+				m.t.Fatal(err)
+			}
+			r.Moved = -m.moved(m.look(judging))
+		}
+	}
+	if err := dial.Scale(name, 1); err != nil {
+		m.t.Fatal(err)
+	}
+	switch {
+	case r.Down <= r.Up && why[0] != "":
+		r.Why = why[0]
+	default:
+		r.Why = why[1]
+	}
+	return r
+}
+
+// factors are those that are tried, down and up, until one holds.
+func (m *measurement) factors() [2][]float64 {
+	if text := os.Getenv("ACKSCOPE_MARGINS_FACTORS"); text != "" { // to find where one fails
+		var both [2][]float64
+		for word := range strings.SplitSeq(text, ",") {
+			f, err := strconv.ParseFloat(word, 64)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			both[0], both[1] = append(both[0], 1/f), append(both[1], f)
+		}
+		return both
+	}
+	return [2][]float64{{1. / 5, 1. / 3, 1. / 2, 1. / 1.5}, {5, 3, 2, 1.5}}
+}
+
+// word words a factor: "÷ 2", "× 1.5".
+func word(factor float64) string {
+	if factor < 1 {
+		return fmt.Sprintf("÷ %.3g", 1/factor)
+	}
+	return fmt.Sprintf("× %.3g", factor)
+}
+
+// moved counts the scenes of which something else is told.
+func (m *measurement) moved(now outcomes) (n int) {
+	for i := range now {
+		was, is := &m.base[i], &now[i]
+		if !is.skipped && (is.told.digest != was.told.digest || is.judged.digest != was.judged.digest) {
+			n++
+		}
+	}
+	return n
+}
+
+// newFault returns what is wrong of a scene that was not before; empty for nothing. Of a
+// side that diverged before it may be another packet that does.
+func (m *measurement) newFault(i int, now *outcome) string {
+	of := func(fault string) string {
+		side, _, _ := strings.Cut(fault, divergesAs)
+		return side
+	}
+	known := map[string]bool{}
+	for _, f := range m.base[i].faults() {
+		known[of(f)] = true
+	}
+	for _, f := range now.faults() {
+		if !known[of(f)] {
+			return m.scenes[i].name + ": " + f
+		}
+	}
+	return ""
+}
+
+// fault tells what does not hold, of the first scene; empty where all does.
+func (m *measurement) fault(now outcomes) string {
+	for i := range now {
+		if f := m.newFault(i, &now[i]); f != "" {
+			return f
+		}
+	}
+	if was, is := m.base.certain(), now.certain(); float64(is) < kept*float64(was) {
+		return fmt.Sprintf("%d facts are certain, %d were", is, was)
+	}
+	if was, is := m.base.divergences(), now.divergences(); float64(is) < kept*float64(was) {
+		return fmt.Sprintf("%d divergences of faulty endpoints are found, %d were", is, was)
+	}
+	return ""
+}
+
+// TestMarginsCatch: a constant that is grossly wrong is caught, by the kind of fault
+// that it leads to: a measurement that lets them through is none.
+func TestMarginsCatch(t *testing.T) {
+	if len(dial.Names()) == 0 {
+		t.Skip("make thresholds runs it: it scales constants that a normal build has as they are")
+	}
+	all := map[string][]*scene{"gaffer": gafferScenes(t), "riptide": riptideScenes(t), "srdp": srdpScenes(t)}
+	for _, x := range []struct {
+		of     string
+		name   string
+		factor float64
+		only   string // scenes
+		fault  string
+	}{
+		{"gaffer", "machine.NearProof", 5, `--delay 5ms .*--tap between`, "the tap is said to stand at"},
+		{"gaffer", "machine/gaffer/tracker.PlaceLeast", 1000, `^reliable-loss10\.`, "missing"},
+		{"riptide", "machine/riptide.TickSlack", 1. / 1000, `^u21d_gap\.`, "than its log has it"},
+		{"riptide", "machine/riptide/judge.clearSlack", 1. / 1000, `^u210_lobby2\.`, "resend-after-ack"},
+		{"srdp", "machine/srdp/tracker.quietAcked", 1. / 1000, `--loss`, "did not happen"},
+		{"srdp", "machine/srdp/judge.timerSlack", 1000, `^fault`, "divergences of faulty endpoints"},
+	} {
+		m := &measurement{t: t}
+		only := regexp.MustCompile(x.only)
+		for _, s := range all[x.of] {
+			if only.MatchString(s.name) {
+				m.scenes = append(m.scenes, s)
+			}
+		}
+		m.base = m.look(false)
+		if err := dial.Scale(x.name, x.factor); err != nil {
+			t.Fatal(err)
+		}
+		if fault := m.fault(m.look(false)); !strings.Contains(fault, x.fault) {
+			t.Errorf("%s %s over %d scenes: %q, expected a fault with %q", x.name, word(x.factor), len(m.scenes), fault, x.fault)
+		}
+		if err := dial.Scale(x.name, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
