@@ -10,6 +10,7 @@ import (
 // with the same chance. Digest is not cryptographic: an attacker can construct
 // two contents with the same digest.
 func Digest(seed uint64, b []byte) uint64 {
+	// p and q are the constants that Digest mixes into every step.
 	// Source: library, wyhash final version 3: the first two of its secrets
 	const p, q = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB
 	fold := func(x, y uint64) uint64 {

@@ -9,16 +9,16 @@ type Fastest struct {
 	rising [4]time.Duration // the shortest times, in rising order
 }
 
-// strayShare is how many times there are for each that is passed over: one in
-// so many can be too short, as where the capture missed the first copy of what
-// was answered.
+// strayShare is how many measured times there are for each of the shortest that
+// Least skips. One time in so many can be too short. For example, the capture
+// may have missed the first copy of what was answered.
 // Source: measured, TestMarginsRiptide
 const strayShare = 256
 
-// NearProof is how soon a side must answer what passes the tap, at the soonest, to be
-// shown to stand at the tap, or so close that nothing tells the difference. A side that
-// reads its socket seldom, or is seldom sent to, may take longer; so does one that
-// stands a little way off.
+// NearProof is the time within which the fastest answer of a side shows that it
+// stands at the tap. The side may also be so close that nothing tells the
+// difference. A side at the tap may take longer if it reads its socket seldom
+// or is seldom sent to. So may a side that stands a little way off.
 // Source: measured, TestMarginsGaffer
 const NearProof = 4 * time.Millisecond
 

@@ -63,7 +63,8 @@ func (s Side) String() string {
 // Ref names no frame.
 type Ref uint64
 
-// refFrameBits: 10^12 frames a file, 2^24 files
+// refFrameBits is how many bits of a Ref hold the frame. They suffice for 10^12
+// frames in each file. The other 24 bits hold the file.
 // Source: bound, the frames of a file (10^12) and the files of a run (2^24)
 const refFrameBits = 40
 

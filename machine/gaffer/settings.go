@@ -7,8 +7,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// TapJitter is by how much frames of the two directions may be recorded in the
-// wrong order.
+// TapJitter is the time within which a capture may record frames of the two directions
+// in the wrong order.
 // Source: measured, TestMarginsGaffer
 const TapJitter = time.Millisecond
 

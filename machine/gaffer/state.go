@@ -124,7 +124,7 @@ type State struct {
 	PartialBuffer []Partial
 }
 
-// firstRing: entries of a buffer when it is first used
+// firstRing is how many entries a buffer has room for when it is first used.
 // Source: bound, the first size of a buffer
 const firstRing = 8
 
@@ -163,6 +163,8 @@ func (s *State) Clone() State {
 
 // Size returns the memory of the buffers, in bytes.
 func (s *State) Size() int {
+	// sentBytes and partialBytes are the sizes of a Sent and a Partial in memory, in
+	// bytes.
 	// Source: bound, the size of an entry
 	const sentBytes, partialBytes = int(unsafe.Sizeof(Sent{})), int(unsafe.Sizeof(Partial{}))
 	return cap(s.SentBuffer)*sentBytes + cap(s.ReceivedBuffer)*4 + cap(s.PartialBuffer)*partialBytes

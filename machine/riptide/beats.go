@@ -35,7 +35,7 @@ const (
 	// answer, counts against the true roles. But each second the ping and its answer count for them.
 	// Source: measured, TestMarginsRiptide
 	handshakeVotes int8 = 2
-	// mostVotes bounds the sum of votes, so that new evidence soon outweighs wrong evidence.
+	// mostVotes is the largest sum of votes. It lets new evidence soon outweigh wrong evidence.
 	// Source: measured, TestMarginsRiptide
 	mostVotes int8 = 8
 )

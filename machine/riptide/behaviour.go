@@ -87,17 +87,21 @@ type Behaviour struct {
 
 // Times that all versions share.
 const (
+	// HeartbeatInterval is the time between two heartbeats of a side.
 	// Source: library, Riptide 2.0.0 to 2.2.1: Peer.HeartbeatInterval
 	HeartbeatInterval = time.Second
-	// Timeout counts from the last heartbeat, Welcome or Connect.
+	// Timeout is how long a peer may stay silent. It counts from the last heartbeat, Welcome or
+	// Connect.
 	// Source: library, Riptide 2.0.0 to 2.2.1: Peer.TimeoutTime
 	Timeout = 5 * time.Second
+	// ConnectAttempts is how many times a client sends Connect.
 	// Source: library, Riptide 2.0.0 to 2.2.1: maxConnectionAttempts of Client.Connect
 	ConnectAttempts = 5
 
 	// ResendUnknown is the resend time while no RTT is known.
 	// Source: library, Riptide 2.0.0 to 2.2.1: the resend time of a message while no RTT is known
 	ResendUnknown = 50 * time.Millisecond
+	// ResendLeast is the shortest resend time of a message.
 	// Source: library, Riptide 2.0.0 to 2.2.1: the least resend time of a message
 	ResendLeast = 10 * time.Millisecond
 )

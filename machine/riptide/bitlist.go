@@ -22,6 +22,7 @@ type bitList struct {
 }
 
 const (
+	// wordBits is the size of a word of a bitList, in bits.
 	// Source: library, Riptide 2.1.0: a segment of its Bitfield
 	wordBits = 32
 	// mostWords holds 65536 bits: no id can be further away.

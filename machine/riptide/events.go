@@ -39,18 +39,25 @@ var EventNames = map[machine.EventKind]string{
 // Reasons of Disconnect and EventDisconnected, in every dialect. NeverConnected is for a connection
 // that was never made.
 const (
+	// NeverConnected is the reason where no connection was ever made.
 	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	NeverConnected = 0
+	// TransportError is the reason where the transport met an error.
 	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	TransportError = 2
+	// TimedOutReason is the reason where the connection timed out.
 	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	TimedOutReason = 3
+	// Kicked is the reason where the server disconnected the client.
 	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	Kicked = 4
+	// ServerStopped is the reason where the server shut down.
 	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	ServerStopped = 5
+	// Disconnected is the reason where the client disconnected by itself.
 	// Source: library, Riptide 2.0.0 to 2.2.1: DisconnectReason
 	Disconnected = 6
+	// PoorConnection is the reason where the quality of the connection was too low.
 	// Source: library, Riptide 2.1.0 to 2.2.1: DisconnectReason
 	PoorConnection = 7
 )

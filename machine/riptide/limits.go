@@ -6,14 +6,16 @@ import "time"
 // Source: measured, TestMarginsRiptide
 const UsualTick = time.Second / 60
 
-// QueueMost bounds a side's arrivals that wait for an Ack to prove that they were read.
+// QueueMost is how many arrivals of a side can wait for an Ack that proves that they were read.
 // Source: bound, the arrivals that wait
 const QueueMost = 1 << 14
 
 // Bounds of what a view draws.
 const (
+	// ViewIDs is how many ids a window of a view draws.
 	// Source: bound, the ids that a view draws
 	ViewIDs = 64
+	// ViewRows is how many rows a table of a view draws.
 	// Source: bound, the rows that a view draws
 	ViewRows = 64
 )
@@ -28,11 +30,11 @@ const (
 )
 
 const (
-	// TickSlack bounds the time from a side's last read to its next send: a generous tick of the
-	// application.
+	// TickSlack is the longest time from a side's last read to its next send. It allows for a generous
+	// tick of the application.
 	// Source: measured, TestMarginsRiptide
 	TickSlack = 40 * time.Millisecond
-	// silenceSlack is how much later than due a heartbeat, or its answer, may come.
+	// silenceSlack is how much later than due a heartbeat or its answer may come.
 	// Source: measured, TestMarginsRiptide
 	silenceSlack = 200 * time.Millisecond
 	// Silence is how long a side can read on after its last message. Its next heartbeat or answer is

@@ -51,8 +51,10 @@ func (r *Receiver) Take(id uint16) bool {
 }
 
 const (
+	// WindowAcks is how many ids behind the newest one the bits of an Ack cover.
 	// Source: library, Riptide 2.0.0: the 16 bits of an Ack
 	WindowAcks = 16
+	// windowAll is how many ids behind the newest one the receiver's window covers.
 	// Source: library, Riptide 2.0.0: the 16 bits of acks and 64 older ones
 	windowAll = 80
 )
@@ -118,7 +120,7 @@ func (r *Receiver) Holds(m *wire.Message) bool {
 	return last == m.Last && bits == m.AckBits
 }
 
-// answersMost bounds how many arrivals Answers tries.
+// answersMost is how many arrivals Answers tries at most.
 // Source: bound, the arrivals that are looked through
 const answersMost = 256
 

@@ -37,6 +37,7 @@ type Version struct {
 }
 
 const (
+	// never is the value of Version.Forgets for a server that never forgets a rejected address.
 	// Source: name, no time
 	never = -1
 	// ConnectTimeout is how long a connection may wait for the application's

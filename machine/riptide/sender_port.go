@@ -9,6 +9,7 @@ type portList struct {
 	capacity int
 }
 
+// portCapacity is the first capacity of a portList, in bits.
 // Source: library, Pytide 2.1.0-alpha: the capacity of its bit list
 const portCapacity = 128
 

@@ -70,5 +70,6 @@ func (d *Delay) AckedAgain(now machine.Instant, o *DelayOptions) {
 	}
 }
 
+// departures is how many packets are remembered after they are acknowledged.
 // Source: bound, the packets that are remembered after they are acknowledged
 const departures = 256

@@ -141,6 +141,7 @@ func (q *Queue) Find(id uint16) *Sent {
 	return nil
 }
 
+// firstIndex is how many slots an index has when it is first used.
 // Source: bound, the first size of an index
 const firstIndex = 8
 

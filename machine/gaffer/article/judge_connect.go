@@ -73,18 +73,19 @@ func (r connectRole) String() string {
 }
 
 const (
-	// connectEvery is the sample's time between two packets of the handshake. connectAlive
-	// is its time between two keep-alives of a client. After connectSilence a side gives up.
+	// connectEvery is the sample's time between two packets of the handshake.
 	// Source: library, the article's sample 006 (networkprotocol, 2016): ConnectionRequestSendRate and its like
 	connectEvery = 100 * time.Millisecond
+	// connectAlive is the sample's time between two keep-alives of a client.
 	// Source: library, the article's sample 006 (networkprotocol, 2016): ConnectionKeepAliveSendRate
 	connectAlive = time.Second
+	// connectSilence is how long a peer must be silent before a side gives it up.
 	// Source: library, the article's sample 006 (networkprotocol, 2016): KeepAliveTimeOut
 	connectSilence = 10 * time.Second
-	// unreadMostly is how long a socket may lie unread while its owner sends.
+	// unreadMostly is how long a side may leave its socket unread while it sends.
 	// Source: unmeasured, its tap is supposed, so divergences are likely at most
 	unreadMostly = time.Second
-	// farewells is how often the article sends a disconnect.
+	// farewells is how many times the article sends a disconnect.
 	// Source: law, the article "Client Server Connection": a disconnect is sent ten times
 	farewells = 10
 )

@@ -6,7 +6,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// attemptsKept is how many connections of a flow are kept.
+// attemptsKept is how many connection attempts of a flow the judge keeps.
 // Source: bound, the connection attempts that are remembered
 const attemptsKept = 4
 

@@ -56,8 +56,12 @@ type keptCount struct {
 }
 
 const (
+	// piecesKept is how many fragments of a side the judge remembers, each with a digest
+	// of its bytes.
 	// Source: bound, the fragments whose bytes are remembered
 	piecesKept = 512
+	// countsKept is how many packets of a side the judge remembers, each with its fragment
+	// count.
 	// Source: bound, the packets whose fragment count is remembered
 	countsKept = 128
 )

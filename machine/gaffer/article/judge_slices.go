@@ -44,15 +44,15 @@ type sliceSide struct {
 }
 
 const (
-	// clockSlack is how much sooner than due something may pass the tap. An endpoint reads its
-	// clock once a frame, and what it sends may be late by more than a frame.
+	// clockSlack is how much sooner than due something may pass the tap. An endpoint reads
+	// its clock once a frame. What it sends may be late by more than a frame.
 	// Source: measured, TestMarginsGaffer
 	clockSlack = 20 * time.Millisecond
 	// ackEvery is the article's least time between two acks of slices.
 	// Source: law, the article "Sending Large Blocks of Data": an ack at most every 0.1 s
 	ackEvery = 100 * time.Millisecond
-	// joinedBlocks is how many blocks behind the first captured one may have begun before the
-	// capture, where slices overtake each other.
+	// joinedBlocks is how many blocks after the first captured one may also have begun
+	// before the capture. This happens where slices overtake each other.
 	// Source: unmeasured, its tap is supposed, so divergences are likely at most
 	joinedBlocks int64 = 2
 	// unreadFor is how long packets from before the capture may lie in a socket.

@@ -40,6 +40,8 @@ type claimQueue struct {
 	lost bool // some were dropped: more came than are kept
 }
 
+// claimsMost is how many acks a claimQueue holds. A full queue drops its oldest
+// quarter.
 // Source: bound, the claims that wait to be decided
 const claimsMost = 256
 

@@ -38,6 +38,8 @@ type sliceQueue struct {
 	lost bool // some were dropped: more came than are kept
 }
 
+// slicesMost is how many slices a sliceQueue holds. A full queue drops its oldest
+// quarter.
 // Source: bound, the slices that wait for an ack
 const slicesMost = 1024
 

@@ -20,10 +20,10 @@ const (
 
 // DenyFull and DenyConnected are the reasons in a denied packet.
 const (
-	// DenyFull: the server has no free slot
+	// DenyFull is the reason of a denial by a server that has no free slot.
 	// Source: library, the article's sample 006 (networkprotocol, 2016): CONNECTION_DENIED_SERVER_FULL
 	DenyFull = 0
-	// DenyConnected: this client is connected already
+	// DenyConnected is the reason of a denial to a client that is connected already.
 	// Source: library, the article's sample 006 (networkprotocol, 2016): CONNECTION_DENIED_ALREADY_CONNECTED
 	DenyConnected = 1
 )

@@ -25,12 +25,19 @@ type fragmentTiming struct {
 }
 
 const (
+	// pairClose is the longest gap between two fragments of a packet that count as close
+	// together.
 	// Source: measured, TestMarginsGaffer
 	pairClose = 300 * time.Microsecond
+	// pairSpread is the gap above which two fragments of a packet count as apart.
 	// Source: measured, TestMarginsGaffer
 	pairSpread = time.Millisecond
+	// pairsTell is how many pairs of fragments must pass before their gaps help to place
+	// the tap.
 	// Source: measured, TestMarginsGaffer
 	pairsTell = 8
+	// oddTell is how many odd packet numbers show that the tap is not at a side. An odd
+	// number was skipped, came late or came again.
 	// Source: unmeasured, the vantage that rests on it is likely at most
 	oddTell = 8
 )

@@ -181,19 +181,23 @@ type lags struct {
 }
 
 const (
-	// lagShort: a machine needs no more between reading and sending
+	// lagShort is the longest time that a machine needs between reading and sending.
 	// Source: unmeasured, the vantage that rests on it is likely at most
 	lagShort = 2 * time.Millisecond
-	// lagLong: and the network less only where it ends
+	// lagLong is the delay above which a side seems to be away from the tap. A network
+	// path adds less only where it ends.
 	// Source: measured, TestMarginsGaffer
 	lagLong = 5 * time.Millisecond
+	// lagsTell is how many delays above lagLong show that the tap is not at the side.
 	// Source: measured, TestMarginsGaffer
 	lagsTell = 3
 
-	// promptly is the longest reaction of a side that is taken to stand at the tap.
+	// promptly is the longest reaction of a side that counts as being at the tap.
 	// Source: measured, TestMarginsGaffer
 	promptly = 4 * time.Millisecond
 
+	// lagsAcks is how many chances of a long delay there must be. Only then do few long
+	// delays show that the side is at the tap.
 	// Source: measured, TestMarginsGaffer
 	lagsAcks = 8
 )

@@ -67,10 +67,11 @@ type articleMessage struct {
 }
 
 const (
-	// articlePackets is how many packets of each side are kept: as many as a sender keeps.
+	// articlePackets is how many packets of each side the judge keeps. A sender keeps as
+	// many.
 	// Source: law, the article "Reliable Ordered Messages": sequence buffers of 1024 entries
 	articlePackets = 1024
-	// ResendSlack is how much later than due a message may leave: an endpoint reads its
+	// ResendSlack is how much later than due a message may leave. An endpoint reads its
 	// clock once a frame, and a frame can be long.
 	// Source: measured, TestMarginsGaffer
 	ResendSlack = 50 * time.Millisecond

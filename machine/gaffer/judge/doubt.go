@@ -31,6 +31,7 @@ func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *mach
 			"has come", x.sequence, x.divergence.Ref.Frame()), x.arrived, x.divergence.Ref)
 }
 
+// DoubtsMost is how many doubts about a side its judge keeps.
 // Source: bound, the doubts that are kept
 const DoubtsMost = 64
 

@@ -32,6 +32,8 @@ type farHeader struct {
 	live     bool
 }
 
+// farFirst and farHeaders are how many headers of a far side the judge has room for, at
+// first and at most.
 // Source: bound, the headers of a far side that are kept
 const farFirst, farHeaders = 8, 64
 

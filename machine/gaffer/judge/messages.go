@@ -159,6 +159,7 @@ func (y *yojimboJudge) Observe(d *machine.Datagram) {
 	y.inner.Observe(&y.plain)
 }
 
+// replayWindow is how many entries netcode's replay window has.
 // Source: library, netcode 1.4.3: NETCODE_REPLAY_PROTECTION_BUFFER_SIZE
 const replayWindow = 256
 

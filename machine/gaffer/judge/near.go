@@ -276,8 +276,8 @@ func (n *NearSide) retrace(attempt *gaffer.State, c gaffer.Claims, until int) (r
 	return refused
 }
 
-// unreadMost is how many packets may lie in the socket of a side that goes on sending. Beyond
-// that, the judge doubts that the side reads them.
+// unreadMost is how many packets may lie in the socket of a side that goes on sending.
+// Beyond that, the judge doubts that the side reads them.
 // Source: measured, TestMarginsGaffer
 const unreadMost = 64
 

@@ -12,6 +12,8 @@ type passed struct {
 	cut   []uint64 // of these, the packets that came in fragments
 }
 
+// passedSpan is how many of a side's newest packet numbers the judge remembers as
+// passed or not.
 // Source: bound, the packets of which it is known whether they passed
 const passedSpan = 2048
 

@@ -106,7 +106,7 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 	return peer.Sent.met && r.Distance(q, peer.Sent.first) <= 0 && n.headers <= joinedHeaders
 }
 
-// joinedHeaders is for how many headers a side may still read what had reached it before the
-// capture began.
+// joinedHeaders is how many of a side's first headers may name packets that arrived
+// before the capture began.
 // Source: unmeasured, no scene reaches it
 const joinedHeaders = 3

@@ -18,8 +18,8 @@ type UnreadDatagram struct {
 	B   []byte
 }
 
-// UnreadSome is how many unread datagrams are kept since the last packet.
-// Source: bound, the messages that are kept unread
+// UnreadSome is how many unread datagrams the judge keeps since a side's last packet.
+// Source: bound, the unread datagrams of a side that are kept
 const UnreadSome = 4
 
 // PassesOver keeps a datagram that a reference ignores.

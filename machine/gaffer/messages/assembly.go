@@ -9,11 +9,14 @@ type Assembler struct {
 	bytes   int // held by all entries
 }
 
-// What is held at most: packets, as reliable's own table does, and bytes.
+// Bounds of what an Assembler holds.
 const (
+	// assembled is how many packets an Assembler puts together at one time. reliable's own
+	// table holds as many.
 	// Source: bound, the packets that are put together at one time
 	assembled = 64
-	// Source: bound, the bytes of those
+	// assembledMost is how many bytes of fragments an Assembler holds at most.
+	// Source: bound, the bytes of the fragments that are held
 	assembledMost = 2 << 20
 )
 

@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	// TransferMost: bytes of one block that are kept
+	// TransferMost is how many bytes of one block are kept.
 	// Source: bound, the bytes of a block that are kept
 	TransferMost = 1 << 20
-	// blockStall: without a fragment that is new to the receiver
+	// blockStall is how long a transfer must go without a fragment that is new to its
+	// receiver to count as stalled.
 	// Source: definition, block-stalled: a block stalls after a second without a new fragment
 	blockStall = time.Second
 )

@@ -22,7 +22,8 @@ type Direction struct {
 	fragmented uint64
 }
 
-// ContentsMost: packets of which it is remembered what they carried: yojimbo's own sentPacketBuffer
+// ContentsMost is how many packets a Direction remembers, each with the messages it
+// carried. yojimbo's own sentPacketBuffer holds as many.
 // Source: library, yojimbo 1.9.1: ChannelConfig sentPacketBufferSize
 const ContentsMost = 1024
 

@@ -10,25 +10,31 @@ import (
 
 // What is kept at most of one direction of a channel.
 const (
-	// livesMost: messages that are not settled yet
+	// livesMost is how many ids of messages that are not settled a Lane keeps.
 	// Source: bound, the messages that are not settled
 	livesMost = 4096
-	// livesBehind: ids before the first one seen that may still come, where the start was not captured
+	// livesBehind is how many ids before the first captured one may still come if the
+	// capture lacks the start.
 	// Source: measured, TestMarginsGaffer
 	livesBehind int64 = 64
-	// bodyMost: bytes of a body
-	// Source: bound, the bytes of a body
+	// bodyMost is the longest message body that a Lane keeps, in bytes.
+	// Source: bound, the bytes of a body that is kept
 	bodyMost = 16 << 10
-	// reliableIDs: bits of an id
+	// reliableIDs is the size of a message id, in bits.
 	// Source: law, the article "Reliable Ordered Messages": message ids of 16 bits
 	reliableIDs = 16
+	// stuckAfter is how long a message must stay unsent to count as stuck.
 	// Source: definition, stuck-message: a message is stuck when it stays unsent for a second
 	stuckAfter = time.Second
-	// Source: definition, stuck-message: and for ten packets
+	// stuckPackets is how many packets its side must send without a message for the
+	// message to count as stuck.
+	// Source: definition, stuck-message: a message is stuck when it stays out of ten packets
 	stuckPackets = 10
+	// unsentNothing is the value of Lane.oldestUnsent while no message waits.
 	// Source: name, no message waits
 	unsentNothing = -1
-	// ackSlack: the library takes acks to messages once a frame
+	// ackSlack is how long after its ack a message may be sent again without a finding.
+	// The library takes acks to messages once a frame.
 	// Source: unmeasured, message-resent-after-ack is likely at most
 	ackSlack = 250 * time.Millisecond
 )

@@ -36,6 +36,7 @@ func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
 				kind, m.Types-1)
 		}
 	}
+	// half is half the range of message ids. No buffer may have more entries.
 	// Source: law, the article "Reliable Ordered Messages": half the range of 16-bit ids
 	const half = 1 << (wire.MessageIDBits - 1)
 	for _, d := range []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// ResendLeast is the article's resend time.
+// ResendLeast is the article's least time between two sends of a message.
 // Source: law, the article "Reliable Ordered Messages": a message is sent again after 0.1 s
 const ResendLeast = 100 * time.Millisecond
 

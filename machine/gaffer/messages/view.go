@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// viewIDs bounds the ids that a message window draws.
+// viewIDs is how many ids a message window draws at most.
 // Source: bound, the ids that a window draws
 const viewIDs = 256
 

@@ -33,25 +33,31 @@ var netcodeEvents = [...]machine.EventKind{
 }
 
 const (
-	// netcodeReplay: entries of the library's replay window
+	// netcodeReplay is how many entries the library's replay window has.
 	// Source: library, netcode 1.4.3: NETCODE_REPLAY_PROTECTION_BUFFER_SIZE
 	netcodeReplay = 256
-	// netcodeGlobal: challenges and refusals are numbered by the server, from here on
+	// netcodeGlobal is the first number that the server gives to challenges and refusals.
+	// The packets of a connection have lower numbers.
 	// Source: library, netcode 1.4.3: challenge and denied packets are numbered from 1<<63
 	netcodeGlobal = 1 << 63
-	// netcodeStepsMost: steps of the handshake that are kept
+	// netcodeStepsMost is how many steps of a handshake are kept.
 	// Source: bound, the steps of a handshake that are kept
 	netcodeStepsMost = 32
-	// netcodeIntervals: between datagrams of a side, of which the middle one is its cadence
+	// netcodeIntervals is how many intervals between a side's last datagrams are kept.
+	// Their median is the side's cadence.
 	// Source: bound, the intervals of which the middle one is taken
 	netcodeIntervals = 63
+	// netcodeLateCopy is how late a copy must come to count as replayed. An earlier one
+	// counts as a duplicate. A request so long after the client's first numbered packet
+	// uses its token again.
 	// Source: measured, TestMarginsGaffer
 	netcodeLateCopy = time.Second
-	// netcodeSilence: a side that says nothing for so long has gone: keep-alives come every 0.1 s
+	// netcodeSilence is how long a side must be silent to count as gone. Its keep-alives
+	// come every 0.1 s.
 	// Source: definition, netcode-timeout: a side has gone after four seconds of silence
 	netcodeSilence = 4 * time.Second
-	// netcodeHeardLeast: datagrams of the other side in that time
-	// Source: definition, netcode-timeout: while the other side sent eight datagrams
+	// netcodeHeardLeast is how many datagrams the other side must send during the silence.
+	// Source: definition, netcode-timeout: a side has gone when the other side sent eight datagrams meanwhile
 	netcodeHeardLeast = 8
 )
 

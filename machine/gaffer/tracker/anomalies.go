@@ -10,15 +10,19 @@ import (
 
 // Bounds of what is worth a word. They decide what is reported, never a fact.
 const (
-	// burstLeast: packets lost in a row
+	// burstLeast is how many packets must be lost in a row to count as a burst.
 	// Source: definition, loss-burst: a burst is eight packets lost in a row
 	burstLeast = 8
-	// stallLeast: and 8 frames
+	// stallLeast is the shortest gap between two packets of a side that counts as a stall.
+	// The gap must also be longer than eight frames.
 	// Source: definition, stall: a stall is 200 ms, and eight frames
 	stallLeast = 200 * time.Millisecond
+	// silenceLeast is the shortest gap that counts as a one-way silence. The other side
+	// must have been heard during it.
 	// Source: definition, one-way-silence: a silence is a second
 	silenceLeast = time.Second
-	// spikeLeast: and twice the smoothed RTT
+	// spikeLeast is how far above twice the smoothed RTT a sample must lie to count as a
+	// spike.
 	// Source: definition, rtt-spike: a spike is 50 ms above twice the smoothed RTT
 	spikeLeast = 50 * time.Millisecond
 )

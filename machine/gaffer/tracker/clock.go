@@ -7,16 +7,19 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// A side has halted where a frame comes later than due by at least haltLeast,
-// and by haltSpreads times of what its packets usually stray. (A queue on the way
-// that fills and empties looks the same at first: then packets are early soon
-// after.)
+// A side has halted if a frame comes later than due by more than both haltLeast and
+// haltSpreads. A queue on the way that fills and empties looks the same at first. But
+// then packets are early soon after.
 const (
+	// haltLeast is how much later than due a frame must come to show a halt.
 	// Source: measured, TestMarginsGaffer
 	haltLeast = 20 * time.Millisecond
+	// haltSpreads is how many times the usual deviation of its packets a side must be late
+	// to have halted.
 	// Source: measured, TestMarginsGaffer
 	haltSpreads float64 = 6
-	// haltRecent: packets
+	// haltRecent is for how many packets after a halt an early packet can show that it was
+	// none.
 	// Source: measured, TestMarginsGaffer
 	haltRecent int64 = 64
 )

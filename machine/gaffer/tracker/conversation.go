@@ -35,8 +35,9 @@ type messageAck struct {
 	live     bool
 }
 
-// StartWithin is how far from zero the first numbers seen of a flow may lie for
-// its message ids to have begun at zero within the capture.
+// StartWithin is the number below which the first sequence and ack of a flow must lie
+// to show its start. Only then can its message ids have begun at zero within the
+// capture.
 // Source: measured, TestMarginsGaffer
 const StartWithin uint32 = 32
 

@@ -13,9 +13,12 @@ import (
 // the first ack of it. The first positive sample is the estimate. Each
 // later sample changes the estimate by a part of the difference.
 const (
+	// rttSmoothing is the part of its difference by which a sample changes the smoothed
+	// RTT.
 	// Source: library, reliable 1.4.0: rtt_smoothing_factor
 	rttSmoothing = 0.0025
-	// rttSame: ns
+	// rttSame is how close to the smoothed RTT a sample must be to replace it unchanged,
+	// in ns.
 	// Source: library, reliable 1.4.0: samples within 0.00001 ms are the same
 	rttSame = 10
 )
@@ -59,11 +62,14 @@ type farSample struct {
 }
 
 const (
+	// earlyMost is how many early samples can wait for the transits to be known.
 	// Source: bound, the samples that wait
 	earlyMost = 64
+	// transitsLeast is how many exact samples must come before the transits count as
+	// known.
 	// Source: measured, TestMarginsGaffer
 	transitsLeast = 12
-	// transitsKept: a power of two
+	// transitsKept is how many transits an estimate keeps. It is a power of two.
 	// Source: bound, the transits that are kept
 	transitsKept = 64
 )

@@ -26,7 +26,7 @@ type packed struct {
 	unit     machine.Instant // of all instants, in ns: 1000 if the capture has whole microseconds, otherwise 1
 }
 
-// packedBytes is the size of a packed without its tracker and buffers.
+// packedBytes is the size of a packed in bytes, without its tracker and buffers.
 // Source: bound, the size of a packed tracker
 const packedBytes = 160
 
@@ -153,8 +153,10 @@ func packSent(to []byte, ring []gaffer.Sent, r *gaffer.Rules, unit machine.Insta
 }
 
 const (
+	// sentAck is the number of the field Ack of a sent entry.
 	// Source: name, a field of a packed entry
 	sentAck = 4
+	// sentAckBits is the number of the field AckBits of a sent entry.
 	// Source: name, a field of a packed entry
 	sentAckBits = 5
 )

@@ -28,8 +28,8 @@ const (
 	candidateRival                             // the side may have accepted this copy and refused the one before
 )
 
-// QueueMost bounds what waits to be settled: a side that is silent while this
-// many datagrams come is taken to have read the oldest.
+// QueueMost is how many datagrams can wait to be settled. When so many have come to a
+// silent side, it counts as having read the oldest.
 // Source: bound, the datagrams that wait to be settled
 const QueueMost = 4096
 

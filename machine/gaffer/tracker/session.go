@@ -50,7 +50,7 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 	return opened >= 0 && p.at.Sub(max(first, opened)) > LongestTransit
 }
 
-// restartMost bounds the sequence numbers with which a new connection is taken to begin.
+// restartMost is the sequence number below which a new connection must begin.
 // Source: unmeasured, no scene reaches it
 const restartMost uint32 = 1024
 

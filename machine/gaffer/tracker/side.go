@@ -129,10 +129,10 @@ type application struct {
 	refuses bool   // it is known to refuse packets
 }
 
-// takenEnough packets that a side read, that its headers speak of, and of which
-// it refused none, show an application that takes whatever comes: one that
-// refused one in twenty would look like that twice in a million times. Of fewer
-// nothing is concluded.
+// takenEnough is how many packets in a row a side must accept before ackscope concludes
+// that its application accepts every packet. Only packets that the side read and that
+// its headers cover count. An application that refuses one packet in twenty would
+// accept so many twice in a million times.
 // Source: measured, TestMarginsGaffer
 const takenEnough uint16 = 256
 

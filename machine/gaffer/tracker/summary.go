@@ -141,12 +141,16 @@ func (t *Tracker) Clone() machine.Tracker {
 
 // Approximate sizes of the types in memory; TestSizes checks them.
 const (
+	// trackerBytes is the approximate size of a Tracker, in bytes.
 	// Source: bound, the size of a tracker
 	trackerBytes = 128
+	// sideBytes is the approximate size of a side, in bytes.
 	// Source: bound, the size of a side
 	sideBytes = 760
-	// Source: bound, the size of a held datagram
+	// sightingBytes is the approximate size of a datagram that is held back, in bytes.
+	// Source: bound, the size of a datagram that is held back
 	sightingBytes = 48
+	// candidateBytes is the approximate size of a candidate in a side's queue, in bytes.
 	// Source: bound, the size of a candidate
 	candidateBytes = 48
 )

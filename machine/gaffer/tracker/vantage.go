@@ -9,14 +9,18 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// How many datagrams are held back while the vantage is open: judged at each
-// power of two from holdLeast on, for good at holdMost.
+// How many datagrams are held back while the vantage is open. The tap is placed at each
+// power of two from holdLeast on, and for good at holdMost.
 const (
+	// holdLeast is how many datagrams are held back before the tap is first placed.
 	// Source: measured, TestMarginsGaffer
 	holdLeast = 64
+	// holdMost is how many datagrams are held back at most. Then the tap is placed for
+	// good.
 	// Source: measured, TestMarginsGaffer
 	holdMost = 1024
-	// PlaceLeast: of fewer nothing is said
+	// PlaceLeast is how many datagrams it takes to place the tap. With fewer the vantage
+	// is unknown.
 	// Source: measured, TestMarginsGaffer
 	PlaceLeast = 16
 )
@@ -185,8 +189,8 @@ func (m *reach) worst() time.Duration {
 	return m.late[len(m.late)-3]
 }
 
-// turnaround is the longest time that a machine at the tap needs between reading
-// and sending.
+// turnaround is the longest time that a machine at the tap needs between reading and
+// sending.
 // Source: measured, TestMarginsGaffer
 const turnaround = 2 * time.Millisecond
 
@@ -204,9 +208,9 @@ func (m *reach) reason(x machine.Side, why string) string {
 // unknownReason is shared by the many flows that end early.
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
-// placeTap returns where the held datagrams place the tap, and why. sure reports
-// whether more datagrams would hardly change that, and supposed whether the side named
-// may as well stand some way off.
+// placeTap returns where the held datagrams place the tap, and why. The result sure
+// reports whether more datagrams would hardly change that. The result supposed reports
+// whether the named side may as well stand some way off.
 func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure, supposed bool) {
 	if len(held) < PlaceLeast {
 		return machine.VantageUnknown, unknownReason, false, false

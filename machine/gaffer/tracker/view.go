@@ -7,7 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// underWayMost bounds the table of datagrams that are not read yet.
+// underWayMost is how many rows the table of datagrams that are not read yet has at
+// most.
 // Source: bound, the rows of a table
 const underWayMost = 64
 

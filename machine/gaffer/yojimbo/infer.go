@@ -51,26 +51,30 @@ type InferredChannel struct {
 }
 
 const (
-	// inferMost: packets that each try reads
+	// inferMost is how many packets each try reads at most.
 	// Source: bound, the packets that a try reads
 	inferMost = 1500
-	// inferLeast: fewer say nothing
+	// inferLeast is how many packets it takes to infer a configuration.
 	// Source: unmeasured, no scene reaches it
 	inferLeast = 24
+	// mostChannels is the largest number of channels that is tried.
 	// Source: bound, the channel counts that are tried
 	mostChannels = 16
-	// mostCount: bits of max_messages_per_packet
+	// mostCount is the largest width of max_messages_per_packet that is tried, in bits.
 	// Source: bound, the bits of max_messages_per_packet that are tried
 	mostCount = 12
-	// mostKinds: bits of a message type
+	// mostKinds is the largest width of a message type that is tried, in bits.
 	// Source: bound, the bits of a message type that are tried
 	mostKinds = 8
-	// idGap: ids that may have been lost with their packets
+	// idGap is how far ahead of the newest id a packet's first id may lie, in ids. The ids
+	// between may have been lost with their packets.
 	// Source: unmeasured, no scene reaches it
 	idGap = 64
+	// idBack is how far behind the newest id a packet's first id may lie, in ids. It is
+	// also the largest step between two ids of one packet.
 	// Source: unmeasured, no scene reaches it
 	idBack = 2048
-	// mostTries: configurations that are tried for one number of channels
+	// mostTries is how many configurations are tried for one number of channels.
 	// Source: bound, the configurations that are tried
 	mostTries = 800
 )

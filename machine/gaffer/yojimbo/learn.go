@@ -81,25 +81,26 @@ type single struct {
 
 // Bounds of learning.
 const (
-	// learnLeast: messages of a type, to learn its body
+	// learnLeast is how many messages of a type it takes to learn their body.
 	// Source: unmeasured, no scene reaches it
 	learnLeast = 4
-	// learnTypes: types at most
+	// learnTypes is how many message types are learned at most.
 	// Source: bound, the message types that are learned
 	learnTypes = 256
-	// longestBody: bits of a body of fixed width
+	// longestBody is the longest body of fixed width that is tried, in bits.
 	// Source: bound, the bits of a body that are tried
 	longestBody = 2048
-	// standardCount: bits of max_messages_per_packet by the library's default
+	// standardCount is the width of max_messages_per_packet by the library's default, in
+	// bits.
 	// Source: library, yojimbo 1.9.1: ChannelConfig maxMessagesPerPacket is 256
 	standardCount = 8
-	// mostBlock: bits of a block's size
+	// mostBlock is the largest width of a block's size that is tried, in bits.
 	// Source: bound, the bits of a block's size that are tried
 	mostBlock = 18
-	// mostForms: layouts that are weighed against each other
+	// mostForms is how many layouts of a message type are compared at most.
 	// Source: bound, the layouts that are compared
 	mostForms = 16
-	// countedHead: bits that may stand before a count
+	// countedHead is how many bits may stand before a count in a body.
 	// Source: bound, the bits before a count that are tried
 	countedHead = 64
 )

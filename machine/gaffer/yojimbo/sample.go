@@ -20,11 +20,11 @@ type samplePacket struct {
 }
 
 const (
-	// sampleMost: packets
+	// sampleMost is how many packets a Sample keeps.
 	// Source: bound, the packets that are kept
 	sampleMost = 8192
-	// sampleBytes: of payload
-	// Source: bound, the bytes of those
+	// sampleBytes is how many bytes of payload a Sample keeps.
+	// Source: bound, the bytes of payload that are kept
 	sampleBytes = 4 << 20
 )
 

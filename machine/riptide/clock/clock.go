@@ -26,13 +26,15 @@ type sample struct {
 }
 
 const (
-	// keeps is the number of RTTs that are kept: those of the last 16 s.
+	// keeps is how many RTTs a Clock keeps: those of the last 16 s.
 	// Source: bound, the RTTs that are kept
 	keeps = 16
 	// least is how many RTTs must be known before they show a tick.
 	// Source: measured, TestMarginsRiptide
 	least = 4
 
+	// tickLeast, tickMost and tickStep are the shortest and the longest tick that is tried, and the
+	// step between two tries.
 	// Source: bound, the ticks that are tried
 	tickLeast, tickMost, tickStep = 4 * time.Millisecond, 40 * time.Millisecond, time.Millisecond / 4
 	// fitsWithin is how far an RTT may lie from a whole number of ticks.

@@ -121,7 +121,8 @@ func (s *judged) flagged(j *Judge, p *observed) *machine.Divergence {
 	}, s.acks.last)
 }
 
-// farAhead bounds what counts as newer: an id that is half the range away does not.
+// farAhead is the gap below which an acked id counts as newer than the newest one sent, in ids. An
+// id that is half the range away does not count as newer.
 // Source: law, ids of 16 bits: a quarter of their range, and half is the most that can be ahead
 const farAhead = 1 << 14
 

@@ -18,6 +18,7 @@ type passedIDs struct {
 	bits  [passedSpan / 64]uint64
 }
 
+// passedSpan is how many of the newest ids a passedIDs covers.
 // Source: bound, the ids of which it is known whether they passed
 const passedSpan = 256
 
@@ -172,6 +173,7 @@ type farNote struct {
 	live     bool
 }
 
+// farNoteRing is how many notify headers of a far side the judge keeps.
 // Source: bound, the notify headers of a far side that are kept
 const farNoteRing = 32
 
@@ -259,7 +261,7 @@ type farBeat struct {
 	ping uint8
 }
 
-// pingAround is less time than the ids of heartbeats take to come round.
+// pingAround is less time than it takes for the ids of heartbeats to repeat.
 // Source: law, heartbeats have 256 ids and come once a second
 const pingAround = 200 * time.Second
 

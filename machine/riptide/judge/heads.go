@@ -30,10 +30,12 @@ type messageHead struct {
 }
 
 const (
+	// headsFirst and headsMost are how many heads of messages a recentHeads has room for, at first and
+	// at most.
 	// Source: bound, the heads of messages that are kept
 	headsFirst, headsMost = 4, 64
-	// headBytes: no header is longer
-	// Source: bound, the bytes of such a head
+	// headBytes is how many bytes of a message its head holds. No header is longer.
+	// Source: bound, the bytes of the head of a message
 	headBytes = 12
 )
 

@@ -170,6 +170,7 @@ func (j *Judge) settling(at machine.Instant) bool {
 	return !j.connection.begun && at.Sub(j.connection.first) < settlingTime
 }
 
+// settlingTime is how long messages from before the capture may still be under way.
 // Source: measured, TestMarginsRiptide
 const settlingTime = 2 * time.Second
 

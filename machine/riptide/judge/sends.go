@@ -51,25 +51,30 @@ type pending struct {
 }
 
 const (
+	// pendingFirst and pendingMost are how many unacked messages of a side the judge has room for, at
+	// first and at most.
 	// Source: bound, the messages that are not acked
 	pendingFirst, pendingMost = 16, 4096
-	// joinedSpan and joinedTime bound the messages that may have been sent first before the
-	// capture: 15 copies of a message take no longer.
+	// joinedSpan is how many ids below the first captured one the judge accepts. Such messages were
+	// first sent before the capture.
 	// Source: measured, TestMarginsRiptide
 	joinedSpan = 1024
+	// joinedTime is how long into the capture a message from before it may be sent again. 15 copies of
+	// a message take no longer.
 	// Source: measured, TestMarginsRiptide
 	joinedTime = 10 * time.Second
-	// pendingKept is how long an acked message is kept, to tell it from another one of its
-	// number.
+	// pendingKept is how long the judge keeps an acked message. It then can tell the message from
+	// another one with the same id.
 	// Source: measured, TestMarginsRiptide
 	pendingKept = 2 * time.Second
-	// likeSpan and likeTime bound the messages of which one may be a copy.
+	// likeSpan is how many ids before a message the judge looks for its possible original.
 	// Source: unmeasured, no scene reaches it
 	likeSpan uint16 = 64
+	// likeTime is how long before a message its possible original can have been sent.
 	// Source: unmeasured, no scene reaches it
 	likeTime = 2 * time.Second
-	// mergedMost bounds the kept messages to several clients, whose ids do not count up.
-	// Source: bound, the messages to several that are kept
+	// mergedMost is how many messages to several clients the judge keeps. Their ids do not count up.
+	// Source: bound, the messages to several clients that are kept
 	mergedMost = 256
 )
 

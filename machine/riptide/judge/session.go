@@ -66,17 +66,17 @@ type askedPing struct {
 }
 
 const (
-	// beatSlack is how much closer together heartbeats and Connects can pass the tap than they
-	// were sent.
+	// beatSlack is how much closer together heartbeats or Connects can pass the tap than they were
+	// sent.
 	// Source: measured, TestMarginsRiptide
 	beatSlack = 60 * time.Millisecond
-	// timeoutSlack is how much later than due the library may look.
+	// timeoutSlack is how much later than due the library may check for a timeout.
 	// Source: measured, TestMarginsRiptide
 	timeoutSlack = 500 * time.Millisecond
 	// timeoutMost is the longest time after which a silent peer is given up. The library looks
 	// once in each heartbeat interval.
 	timeoutMost = riptide.Timeout + riptide.HeartbeatInterval + timeoutSlack
-	// readMost is how many ms an answer may wait for the client's frame.
+	// readMost is how long an answer may wait for the client's frame.
 	// Source: measured, TestMarginsRiptide
 	readMost = 250 * time.Millisecond
 )
@@ -145,8 +145,8 @@ func (s *judged) welcomes(j *Judge, p *observed) {
 // Source: name, an RTT that is not known
 const unheardRTT = -2
 
-// askedMost bounds the heartbeats that wait for their answer. One is sent each second, and a
-// peer is given up that has been silent for six.
+// askedMost is how many heartbeats can wait for their answer. One is sent each second. A peer that
+// has been silent for six seconds is given up.
 // Source: bound, the heartbeats that wait
 const askedMost = 64
 

@@ -12,28 +12,30 @@ import (
 // knows that RTT only between two bounds.
 
 const (
-	// earlySlack is how much closer together two sendings can pass the tap than they are by
-	// the library's clock, which is read once a tick.
+	// earlySlack is how much closer together two sendings can pass the tap than they are by the
+	// library's clock. The library reads that clock once a tick.
 	// Source: measured, TestMarginsRiptide
 	earlySlack = 12 * time.Millisecond
-	// clearSlack is how long an Ack may lie in the socket before it is read.
+	// clearSlack is how long an Ack may lie in the socket before its side reads it.
 	// Source: measured, TestMarginsRiptide
 	clearSlack = 500 * time.Millisecond
-	// earlyLeast is how many copies that come too early are no accident.
+	// earlyLeast is how many times copies must come too early before that is no accident.
 	// Source: measured, TestMarginsRiptide
 	earlyLeast = 4
+	// earlyApart is how far apart two early copies must be to count twice. Copies of one tick have one
+	// cause.
 	// Source: measured, TestMarginsRiptide
 	earlyApart = 200 * time.Millisecond
-	// lateSlack is how much later than due a message may be sent again: a tick of the
-	// application, and a long frame.
+	// lateSlack is how much later than due a message may be sent again. It covers a tick of the
+	// application and a long frame.
 	// Source: measured, TestMarginsRiptide
 	lateSlack = 400 * time.Millisecond
-	// lateLeast is how many late messages are no accident either, where most are late. The
-	// queue of timers of the later releases can hold a message back (LooseTimers).
+	// lateLeast is how many late messages are no accident where most are late. The timer queue of the
+	// later releases can hold a message back (LooseTimers).
 	// Source: measured, TestMarginsRiptide
 	lateLeast = 3
-	// overdueMost bounds how many waiting messages are looked at for each packet.
-	// Source: bound, the messages that are looked at for each packet
+	// overdueMost is how many waiting messages the judge checks for each packet.
+	// Source: bound, the messages that are checked for each packet
 	overdueMost = 256
 )
 

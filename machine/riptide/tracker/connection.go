@@ -24,7 +24,7 @@ type connection struct {
 	clients    []uint16           // other clients that the client heard of, clientsMost at most
 }
 
-// clientsMost bounds the other clients that are remembered.
+// clientsMost is how many other clients of the server the tracker remembers.
 // Source: bound, the other clients that are remembered
 const clientsMost = 1 << 10
 

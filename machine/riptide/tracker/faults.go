@@ -53,7 +53,7 @@ func (s *side) stale(p *step, builds wire.BuildSet) {
 	}
 }
 
-// staleLeast is the least size of data, in bits, in which a value can follow a text.
+// staleLeast is the least size of data in which a value can follow a text, in bits.
 // Source: measured, TestMarginsRiptide
 const staleLeast = 48
 

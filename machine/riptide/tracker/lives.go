@@ -23,14 +23,17 @@ type lives struct {
 }
 
 const (
+	// livesFirst is how many messages a ring of lives has room for when it is first used.
 	// Source: bound, the first size of a ring
 	livesFirst = 2
+	// livesMost is how many messages a ring of lives holds before the oldest one's life must end.
 	// Source: bound, the messages that are not settled
 	livesMost = 4096
 
-	// lifeReliable is how long after its last copy a message's life ends.
+	// lifeReliable is how long after its last copy the life of a reliable or Notify message ends.
 	// Source: measured, TestMarginsRiptide
 	lifeReliable = 10 * time.Second
+	// lifeOnce is how long after its last copy the life of an unreliable message ends.
 	// Source: measured, TestMarginsRiptide
 	lifeOnce = 2 * time.Second
 )

@@ -149,7 +149,7 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 	return e
 }
 
-// relayBits is the least size at which two equal messages count as the same message.
+// relayBits is the least size at which two equal messages count as the same message, in bits.
 // Source: measured, TestMarginsRiptide
 const relayBits = 24
 

@@ -32,8 +32,10 @@ type heldMessage struct {
 }
 
 const (
+	// heldFromB is the bit of heldMessage.length that marks a message of side B.
 	// Source: name, a bit of a held message
 	heldFromB = 1 << 31
+	// heldBehind is the bit of heldMessage.length that marks a message behind a hole.
 	// Source: name, a bit of a held message
 	heldBehind = 1 << 30
 )
@@ -41,8 +43,10 @@ const (
 // Numbers of held messages at which the tap is placed: each power of two from holdLeast on. At
 // holdMost the result is final.
 const (
+	// holdLeast is how many messages are held before the tap is first placed.
 	// Source: measured, TestMarginsRiptide
 	holdLeast = 16
+	// holdMost is how many held messages place the tap for good.
 	// Source: measured, TestMarginsRiptide
 	holdMost = 512
 )

@@ -24,8 +24,8 @@ import (
 //
 // With too little traffic for either, it stays open which of the two was lost.
 
-// stallLeast is the least silence beyond the usual round trip that counts as a stall: several ticks
-// of a slow application.
+// stallLeast is how far beyond the usual round trip a silence must last to count as a stall. It is
+// several ticks of a slow application.
 // Source: measured, TestMarginsRiptide
 const stallLeast = 60 * time.Millisecond
 

@@ -19,7 +19,8 @@ import (
 //   - The capture lacks no message. Any missing message can be the one that made the side refuse
 //     another.
 
-// A capture can lack some Acks: skippedFew, and one in skippedShare.
+// skippedFew and skippedShare are how many Acks a capture can lack: skippedFew, and one for each
+// skippedShare answers.
 // Source: measured, TestMarginsRiptide
 const skippedFew, skippedShare = 3, 12
 

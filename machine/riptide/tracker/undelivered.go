@@ -37,8 +37,10 @@ type jump struct {
 }
 
 const (
+	// absentMost is how many absent ids of a side are kept.
 	// Source: bound, the absent ids that are kept
 	absentMost = 1 << 10
+	// leapsMost is how many jumps of the newest id are kept.
 	// Source: bound, the jumps that are kept
 	leapsMost = 64
 	// leapReach is how many ids around a jump the windows of both ends get wrong.

@@ -5,7 +5,7 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// viewOpen bounds the notify messages that are drawn when no result comes.
+// viewOpen is how many Notify messages are drawn when no result comes.
 // Source: bound, the notify messages that are drawn
 const viewOpen = 4 * riptide.ViewIDs
 

@@ -182,8 +182,8 @@ func (i *inbound) agree(m *wire.Message, newest int64) {
 	i.unsure = max(i.unsure, newest)
 }
 
-// waitingMost bounds how many unanswered arrivals are checked.
-// Source: bound, the arrivals that are looked through
+// waitingMost is how many unanswered arrivals mayTakeAgain checks.
+// Source: bound, the arrivals that are checked
 const waitingMost = 256
 
 // mayTakeAgain reports whether the window would deliver a message once more. It would if another
@@ -234,8 +234,8 @@ type missed struct {
 	ref machine.Ref
 }
 
-// unseenMost bounds the remembered arrivals that the capture missed.
-// Source: bound, the ids that are kept
+// unseenMost is how many arrivals that the capture missed are remembered.
+// Source: bound, the missed arrivals that are remembered
 const unseenMost = 64
 
 // miss remembers an arrival that the capture does not have.

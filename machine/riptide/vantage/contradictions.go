@@ -44,8 +44,8 @@ type passing struct {
 	n      int32
 }
 
-// passingSpan is more than the ids that an Ack covers: its newest and windowAcks more.
-// Source: bound, the ids that are kept: more than an Ack speaks of
+// passingSpan is how many ids a passing holds. An Ack covers fewer: its newest and WindowAcks more.
+// Source: bound, the ids that are kept: more than an Ack covers
 const passingSpan = 32
 
 // pass records an id. It returns how many ids it skips, or 0 for an old one.

@@ -54,8 +54,8 @@ func (e *Evidence) Weigh(at machine.Instant, from machine.Side, speaker *riptide
 // that is away could.
 func (e *Evidence) Shows(x machine.Side) bool { return e.of[x].shows() }
 
-// relayLeast is the least time to an answer that shows a relay: a network path, not a tick. It
-// applies to a side that has the other side's address.
+// relayLeast is the least answer time that shows a relay. A network path takes so long, and a tick
+// does not. It applies to a side that has the other side's address.
 // Source: measured, TestMarginsRiptide
 const relayLeast = 36 * time.Millisecond
 

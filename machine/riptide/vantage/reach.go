@@ -76,6 +76,7 @@ type question struct {
 	live     bool
 }
 
+// askedMost and askedLeast are how many open questions a ring has room for, at most and at first.
 // Source: bound, the messages that wait for an answer
 const askedMost, askedLeast = 128, 4
 
@@ -165,7 +166,7 @@ type rtts struct {
 	news    int // RTTs that were new
 }
 
-// roundedShort is by how much an RTT can be shorter than its ping took at the tap.
+// roundedShort is how much shorter an RTT can be than the time that its ping took at the tap.
 // Source: measured, TestMarginsRiptide
 const roundedShort = 2 * time.Millisecond
 
@@ -225,6 +226,6 @@ func (p *pace) wait() time.Duration {
 	return min(max(p.frame, riptide.UsualTick/2), slowFrame)
 }
 
-// slowFrame bounds what counts as a frame: a side that sends little shows none.
+// slowFrame is the longest time that counts as a frame. A side that sends little shows no frame.
 // Source: measured, TestMarginsRiptide
 const slowFrame = 100 * time.Millisecond

@@ -15,19 +15,22 @@ type Verdict struct {
 }
 
 const (
-	// quick is the longest answer of a side with no network in between.
+	// quick is the longest answer time of a side with no network in between.
 	// Source: measured, TestMarginsRiptide
 	quick = 1500 * time.Microsecond
+	// tick is how much one tick of an application can add to an answer.
 	// Source: measured, TestMarginsRiptide
 	tick = 12 * time.Millisecond
-	// restShare is how much of a client's RTT its pings take at most before the tap,
-	// where the tap is at the client; and beyond the tap, where it is at the server.
-	// With less than plainRest more messages could hardly change it.
+	// restShare decides whether the tap stands at one end of the connection. At the client, pings
+	// spend at most this share of the client's RTT before the tap. At the server, they spend at most
+	// this share beyond it.
 	// Source: measured, TestMarginsRiptide
 	restShare = 0.3
+	// plainRest is the share, like restShare, below which more messages could hardly change the
+	// result.
 	// Source: unmeasured, no scene reaches it
 	plainRest = 0.2
-	// enoughAnswers is how many answers make a side's least time to one reliable.
+	// enoughAnswers is how many answers make a side's least answer time reliable.
 	// Source: measured, TestMarginsRiptide
 	enoughAnswers = 8
 	// Overruled is how many contradictions take the tap away from a side, whatever the times show. One

@@ -68,17 +68,19 @@ type arrival struct {
 }
 
 const (
-	// keptMost: ids of one lane, and arrivals of one side
+	// keptMost is how many ids of a lane, and how many arrivals of a side, the
+	// judge keeps.
 	// Source: bound, the ids of a lane, and the arrivals of a side
 	keptMost = 4096
-	// laneMost bounds the pairs of addresses that are judged.
+	// laneMost is how many pairs of addresses of a side the judge follows.
 	// Source: bound, the pairs of addresses that are judged
 	laneMost = 1 << 10
-	// answerSlack is how long an acknowledgement may wait for its side's frame while the side
-	// sends other things.
+	// answerSlack is how long an acknowledgement may wait for its side's frame
+	// while the side sends other things.
 	// Source: measured, TestMarginsSRDP
 	answerSlack = time.Second
-	// readSlack is how long an acknowledgement may lie in the socket.
+	// readSlack is how long an acknowledgement may lie in the socket before its
+	// side reads it.
 	// Source: measured, TestMarginsSRDP
 	readSlack = 500 * time.Millisecond
 )

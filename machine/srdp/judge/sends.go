@@ -42,17 +42,20 @@ type outgoing struct {
 }
 
 const (
-	// reuseAfter is the time after which the same id is another packet: the counter has come
-	// round, or its sender began anew.
+	// reuseAfter is how long after its last copy a packet's id can belong to
+	// another packet. By then the counter may have come round, or the sender may
+	// have begun anew.
 	// Source: measured, TestMarginsSRDP
 	reuseAfter = 30 * time.Second
-	// timerSlack is how late a side that goes on sending may look at its timer. copySlack is
-	// how much closer together two copies can pass the tap than they were sent.
+	// timerSlack is how late a side that goes on sending may look at its timer.
 	// Source: measured, TestMarginsSRDP
 	timerSlack = 100 * time.Millisecond
+	// copySlack is how much closer together two copies can pass the tap than they
+	// were sent.
 	// Source: measured, TestMarginsSRDP
 	copySlack = 20 * time.Millisecond
-	// restarted bounds the ids of a sender that began anew: they lie far behind those before.
+	// restarted is the id below which a sender that begins anew must start. Its
+	// old ids must lie more than four times that many ids ahead.
 	// Source: measured, TestMarginsSRDP
 	restarted uint16 = 64
 )
@@ -203,7 +206,8 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 			uint32(pk.ID)|wire.AckMark), "the top bit of the id is the mark of acknowledgements, and this is data", e.ref)
 }
 
-// markedNear is how near to the last id, before and behind, such a number is.
+// markedNear is how many ids the newest id may lie before the end of the 15-bit
+// range. A marked number may follow the newest id by as many.
 // Source: measured, TestMarginsSRDP
 const markedNear uint16 = 64
 

@@ -9,7 +9,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// stateMost bounds how many ids a drawn state lists.
+// stateMost is how many ids a drawn state lists.
 // Source: bound, the ids that a drawn state lists
 const stateMost = 6
 

@@ -133,8 +133,8 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	}
 }
 
-// missingAfter is how long after the last copy of a packet its acknowledgement is
-// missing, where the receiver goes on sending.
+// missingAfter is how long after a packet's last copy its acknowledgement
+// counts as missing. The receiver must have gone on sending.
 // Source: measured, TestMarginsSRDP
 const missingAfter = time.Second
 

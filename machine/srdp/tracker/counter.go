@@ -50,21 +50,28 @@ type row struct {
 }
 
 const (
+	// firstRow is how many ids a row has room for when it is first used.
 	// Source: bound, the first size of a row
 	firstRow = 64
+	// wholeRow is the number of different ids.
 	// Source: law, ids of 15 bits
 	wholeRow = 1 << 15
-	// lateness is how many ids behind the newest one may still come for the first
-	// time; nearness how far they step at once unless they do so again and again.
+	// lateness is how many ids behind the newest one an id may still come for the
+	// first time.
 	// Source: measured, TestMarginsSRDP
 	lateness = 1024
+	// nearness is how many ids a sender may step at once without doubt. Some
+	// senders step further again and again.
 	// Source: measured, TestMarginsSRDP
 	nearness = 1024
+	// farness is how many ids such a sender may step at once.
 	// Source: law, ids of 15 bits: half their range
 	farness = 1 << 14
-	// believed is after how many ids far off, one ahead of the other, they are.
+	// believed is how many ids far off it takes, each ahead of the one before, to
+	// accept their steps.
 	// Source: measured, TestMarginsSRDP
 	believed = 3
+	// mostRows is how many rows a Counter has at most.
 	// Source: bound, the rows of a counter
 	mostRows = 1 << 12
 )
@@ -105,8 +112,9 @@ func (c *Counter) meets(flow int) {
 	}
 }
 
-// lately is of how many flows it is known without a look that they were met.
-// Source: bound, the flows that are known without a look
+// lately is the size of a Counter's cache of flows. The cache spares most
+// packets a look into the map.
+// Source: bound, the flows in the cache
 const lately = 64
 
 // row returns the counter of a source. In the direct form an endpoint has one.

@@ -7,15 +7,18 @@ import (
 	"github.com/ackscope/ackscope/machine/srdp"
 )
 
-// How long after the last word of or about it a packet's life stays open.
+// How long a packet's life stays open after its last copy or acknowledgement.
 const (
-	// quietAcked: every copy was acknowledged
+	// quietAcked is how long a packet's life stays open once every copy was
+	// acknowledged.
 	// Source: measured, TestMarginsSRDP
 	quietAcked = 2 * time.Second
-	// quietOpen: nothing tells that its sender gave it up
+	// quietOpen is how long a packet's life stays open where nothing shows that
+	// its sender gave it up.
 	// Source: measured, TestMarginsSRDP
 	quietOpen = 20 * time.Second
-	// quietDoubt: it may be foreign
+	// quietDoubt is how long a packet's life stays open if the packet may be
+	// foreign.
 	// Source: measured, TestMarginsSRDP
 	quietDoubt = 3 * time.Second
 )

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// patience is how much later than its retry time a copy may still come before
-	// its sender is taken to have given up.
+	// patience is the least time that a sender has after a packet's retry time.
+	// Later it counts as having given the packet up.
 	// Source: measured, TestMarginsSRDP
 	patience = 250 * time.Millisecond
-	// guessed is the time between copies where no copy has shown it yet.
+	// guessed is the assumed time between copies until copies have shown it.
 	// Source: measured, TestMarginsSRDP
 	guessed = 1500 * time.Millisecond
-	// copyHorizon is how long after its newest copy a packet can come again; an id
-	// that comes later is another packet's.
+	// copyHorizon is how long after its newest copy a packet can come again. An id
+	// that comes later belongs to another packet.
 	// Source: measured, TestMarginsSRDP
 	copyHorizon = 64 * time.Second
-	// plausible is how far the ids of a lane may step at once without being
-	// doubted, where nothing has shown that they step further.
+	// plausible is how many ids a lane may step at once without doubt, unless it
+	// has shown larger steps.
 	// Source: measured, TestMarginsSRDP
 	plausible int64 = 1024
-	// copyGap is how soon after a copy another one is taken for the network's doing,
-	// where the tap is not at the sender.
+	// copyGap is how soon after a copy the next one counts as made by the network.
+	// It applies where the tap is not at the sender.
 	// Source: measured, TestMarginsSRDP
 	copyGap = 8 * time.Millisecond
 )

@@ -74,8 +74,12 @@ type tally struct {
 type copyFrames [machine.MessageFrames - 1]machine.Ref
 
 const (
+	// livesFirst is how many packets a ring of lives has room for when it is first
+	// used.
 	// Source: bound, the first size of a ring
 	livesFirst = 2
+	// livesMost is how many packets a ring of lives holds before the oldest one's
+	// life must end.
 	// Source: bound, the packets that are not settled
 	livesMost = 4096
 )

@@ -112,7 +112,7 @@ type lane struct {
 	inOrder  bool            // arrived is known
 }
 
-// mostLanes bounds the pairs of addresses of one direction of a flow.
+// mostLanes is how many pairs of addresses one direction of a flow has at most.
 // Source: bound, the pairs of addresses of a direction
 const mostLanes = 1 << 14
 

@@ -50,8 +50,8 @@ func (t *timing) timeout() (usual time.Duration, known machine.Certainty) {
 	return t.usual, t.known
 }
 
-// timerStray is how far intervals by one setting lie apart: an application looks at
-// its timers once a frame.
+// timerStray is how far apart intervals with one setting can lie. An
+// application looks at its timers once a frame.
 // Source: measured, TestMarginsSRDP
 const timerStray = 34 * time.Millisecond
 

@@ -84,8 +84,8 @@ func (t *Tracker) setVantage(v machine.Vantage, reason string, proven bool) {
 	}
 }
 
-// tickSlack is how long before something that a side sends it can have read for
-// the last time: a frame of the application, generously.
+// tickSlack is how long before it sends something a side can have read for the
+// last time. It allows for a generous frame of the application.
 // Source: measured, TestMarginsSRDP
 const tickSlack = 40 * time.Millisecond
 

@@ -33,17 +33,19 @@ func (r *reach) answersLate() bool {
 
 // Times by which the tap is placed.
 const (
-	// quick: an answer of a machine that is there
+	// quick is the longest answer time of a machine at the tap.
 	// Source: measured, TestMarginsSRDP
 	quick = 1500 * time.Microsecond
-	// tick: of an application
+	// tick is how much one tick of an application can add to an answer.
 	// Source: measured, TestMarginsSRDP
 	tick = 12 * time.Millisecond
-	// frame: of a slow one: who answers later is away
+	// frame is the frame time of a slow application. A side that always answers
+	// later is away from the tap.
 	// Source: measured, TestMarginsSRDP
 	frame = 34 * time.Millisecond
-	// unread is how long an acknowledgement can lie in the socket of a sender at
-	// the tap while its timers still run: a frame of the application, generously.
+	// unread is how long an acknowledgement can lie in its socket while a sender
+	// at the tap runs its timers. It allows for a generous frame of the
+	// application.
 	// Source: measured, TestMarginsSRDP
 	unread = 60 * time.Millisecond
 	// burst is the longest time between packets that are sent together.

@@ -9,10 +9,13 @@ import (
 
 // Bounds of what a view draws.
 const (
+	// viewIDs is how many ids a window of a view draws.
 	// Source: bound, the ids that a view draws
 	viewIDs = 64
+	// viewRows is how many rows a table of a view draws.
 	// Source: bound, the rows that a view draws
 	viewRows = 64
+	// viewLanes is how many lanes of a side a view draws.
 	// Source: bound, the lanes that a view draws
 	viewLanes = 8
 )
