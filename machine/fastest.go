@@ -9,16 +9,14 @@ type Fastest struct {
 	rising [4]time.Duration // the shortest times, in rising order
 }
 
-// strayShare is how many times there are for each that is passed over: one in
-// so many can be too short, as where the capture missed the first copy of what
-// was answered.
+// strayShare is how many times there are for each that is passed over. One time in so many can
+// be too short. For example, the capture missed the first copy of what was answered.
 // Source: measured, TestMarginsRiptide
 const strayShare = 256
 
-// NearProof is how soon a side must answer what passes the tap, at the soonest, to be
-// shown to stand at the tap, or so close that nothing tells the difference. A side that
-// reads its socket seldom, or is seldom sent to, may take longer; so does one that
-// stands a little way off.
+// NearProof is how soon a side must answer what passes the tap, at the soonest, to be shown at
+// the tap. At less than that nothing tells it from a side that is a little way off. A side that
+// reads its socket seldom, or is seldom sent to, may take longer.
 // Source: measured, TestMarginsGaffer
 const NearProof = 4 * time.Millisecond
 
