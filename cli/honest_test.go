@@ -42,8 +42,8 @@ func TestHonestRuns(t *testing.T) {
 }
 
 // TestSupposedTap: a tap that stands 2.5 ms off an endpoint looks like one at it. What was lost
-// between the two makes the endpoint seem to diverge. replay says likely, and certain only where
-// somebody says that the tap is there.
+// between the two makes the endpoint seem to diverge. With --vantage b the divergence is certain.
+// Without it, the divergence is likely.
 func TestSupposedTap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.pcapng")
 	simulate := "simulate -q --protocol gaffer:reliable --rate 128 --delay 5ms --loss 3%/15% --outage 2s,600ms,3s " +

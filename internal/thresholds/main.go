@@ -4,9 +4,8 @@
 //	go run ./internal/thresholds            write the page from the sources and the margins
 //	go run ./internal/thresholds -measure   measure the margins first: see measure.go
 //
-// The page is a golden file. The test of this package fails where a number has no
-// source, where a measured one has no margin of Least, and where the page is not that
-// of the sources.
+// The page is a golden file. The test of this package fails where a number has no source. It
+// fails where a measured one has a margin below Least, and where the page is out of date.
 package main
 
 import (

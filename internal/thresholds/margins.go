@@ -17,8 +17,8 @@ const Least = 1.5
 // margin is what a measurement found of one constant.
 type margin struct {
 	Key, Value string // the value is the one that was measured
-	// Down and Up are the largest factors, of 1.5, 2, 3 and 5, that the constant may be
-	// divided and multiplied by; 1 where not even 1.5 holds.
+	// Down and Up are the largest factors by which the constant may be divided and multiplied,
+	// of 1.5, 2, 3 and 5. They are 1 where not even 1.5 holds.
 	Down, Up float64
 	// Moved counts the scenes of which something else is told at some factor. It is
 	// negative where nothing moves before a factor of 1000, and 0 where nothing that was

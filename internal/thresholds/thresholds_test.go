@@ -13,9 +13,8 @@ import (
 	"github.com/ackscope/ackscope/internal/thresholds/constants"
 )
 
-// TestSources: each number of the machines says what it rests on, by a word that is
-// known; a measured one names a test that there is, and one that defines a finding's
-// word names a rule that there is.
+// TestSources: each number of the machines says what it rests on, by a known word. The test
+// that a measured number names exists, and so does the rule that a definition names.
 func TestSources(t *testing.T) {
 	root := testenv.Module(t)
 	tree, err := constants.Read(root)
@@ -109,8 +108,8 @@ func TestSourcesCatches(t *testing.T) {
 	}
 }
 
-// TestMargins: each measured constant has a margin of Least that was measured of its
-// present value, and docs/thresholds.md is the table of the sources and these margins.
+// TestMargins: the present value of each measured constant has a measured margin of Least.
+// docs/thresholds.md is the table of the sources and these margins.
 func TestMargins(t *testing.T) {
 	root := testenv.Module(t)
 	tree, err := constants.Read(root)

@@ -191,8 +191,8 @@ func gafferScenes(t *testing.T) (list []*scene) {
 	return append(list, faulty(t, dir, "gaffer")...)
 }
 
-// gafferScene returns the scene of a simulated run, of which the oracle at the tap knows
-// all; where none is named, what is certain is held against the logs and no more.
+// gafferScene returns the scene of a simulated run. Where a tap is named, the oracle at the tap
+// knows all. Without one, only what is certain is held against the logs.
 func gafferScene(t *testing.T, called, profile, tap string, run simulation) *scene {
 	t.Helper()
 	// The oracle knows by the name of a run what its library does.
@@ -287,8 +287,8 @@ func certainFacts(r *run, events []event) (faults []string) {
 }
 
 // otherCaptures are those of the article's samples and of yojimbo, decrypted. Their
-// logs are of other kinds: what is certain is held against what is told with the
-// constants as they are, which the tests of their packages hold against the logs.
+// logs are of other kinds. So what is certain is held against what the unchanged constants
+// tell. The tests of their packages hold that against the logs.
 func otherCaptures(t *testing.T, dir string) (list []*scene) {
 	t.Helper()
 	for _, pattern := range []string{"article-*.pcap*.gz", "yojimbo-*.pcap*.gz"} {

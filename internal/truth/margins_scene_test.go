@@ -65,9 +65,8 @@ func registryOf() *dissect.Registry {
 	return dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 }
 
-// look analyzes a scene with the constants as they are now. Of the constants of a judge
-// nothing but what it finds can hang: then was is what was told of the scene, and the
-// survey of the capture.
+// look analyzes a scene with the constants as they are now. A constant of a judge changes only
+// what the judge finds. Then was holds what was told of the scene, and its survey.
 func (s *scene) look(t *testing.T, was *outcome) (o outcome) {
 	in, err := capture.Open([]string{s.path}, capture.Options{})
 	if err != nil {
@@ -213,8 +212,8 @@ const relayedID = 31
 // simulatedName is what simulated runs are called, where recorded ones have their name.
 const simulatedName = "simulated"
 
-// holdsRiptide returns a sentence for each message told as certain that the logs deny,
-// and of a side at the tap for each that is missing.
+// holdsRiptide returns a sentence for each kind of message told as certain that the logs deny.
+// Of a side at the tap it returns one for what is missing.
 func holdsRiptide(c *ripCapture, x *connection, s machine.Side) (faults []string) {
 	if c.run.partial[x.sides[s]] {
 		return nil

@@ -32,10 +32,9 @@ type result struct {
 	Moved    int
 }
 
-// kept is the share of what is told with the constant as it is, of certain facts and of
-// divergences, that has to be told with the constant scaled. Fewer would make the
-// constant hold by silence. The tenth is room for facts that rest on their neighbours:
-// one datagram more or less that is read in time, one flow of ten that is placed later.
+// kept is the share of certain facts and of divergences that has to stay when a constant is
+// scaled. With less, a constant would hold by silence. The tenth is room for facts that rest on
+// their neighbours, such as one flow of ten that is placed later.
 const kept = 0.9
 
 // margins scales each constant of a protocol by 5, and by less until all holds, up and
@@ -260,8 +259,8 @@ func (m *measurement) fault(now outcomes) string {
 	return ""
 }
 
-// TestMarginsCatch: a constant that is grossly wrong is caught, by the kind of fault
-// that it leads to: a measurement that lets them through is none.
+// TestMarginsCatch: a grossly wrong constant leads to a fault of the expected kind. A
+// measurement that lets such a constant through is none.
 func TestMarginsCatch(t *testing.T) {
 	if len(dial.Names()) == 0 {
 		t.Skip("make thresholds runs it: it scales constants that a normal build has as they are")

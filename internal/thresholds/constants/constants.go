@@ -230,8 +230,8 @@ func (t *Tree) derives(f *file, c *Constant, known map[string]bool) bool {
 	return others > 0 && !own
 }
 
-// names calls found with what the value of a constant names: constants as Key has
-// them, those of other packages by their path, such as time.Second.
+// names calls found with each name in the value of a constant. Constants of ours are named
+// as Key does, those of other packages by their path, such as time.Second.
 func (t *Tree) names(f *file, c *Constant, found func(key string)) {
 	value := c.spec.Values[slices.IndexFunc(c.spec.Names, func(n *ast.Ident) bool { return n.Name == c.Name })]
 	ast.Inspect(value, func(n ast.Node) bool {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Overlay writes into a folder what `go build -overlay` needs to make each measured
-// constant a variable of package dial, and what derives from one too. It gives the
-// path of the file for -overlay.
+// Overlay writes what `go build -overlay` needs into a folder. Each measured constant becomes
+// a variable of package dial, and so does what derives from one. Overlay returns the path of
+// the file for -overlay.
 //
 // Example: of
 //

@@ -1,12 +1,12 @@
-// Package dial scales constants of the machines while a test runs, to measure how
-// far each may be off before something that ackscope says becomes wrong.
+// Package dial scales constants of the machines while a test runs. The test measures how far
+// each may be off before something that ackscope says becomes wrong.
 //
 // Example: nearProof is 4 ms. Scale("machine/riptide/vantage.nearProof", 1.5) makes
 // it 6 ms, and Reset() makes it 4 ms again.
 //
-// A normal build has no dials. `go run ./internal/thresholds -measure` builds the
-// measuring tests over changed sources, in which each measured constant is a variable
-// that adds itself here (see package constants).
+// A normal build has no dials. `go run ./internal/thresholds -measure` builds the measuring
+// tests over changed sources. There each measured constant is a variable that adds itself
+// here (see package constants).
 package dial
 
 import (

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestScale: a time moves by the factor, a count by one at least, and what follows from
-// them with them; a name that is not known is an error.
+// TestScale: a time moves by the factor, and a count by one at least. What follows from them
+// moves with them. An unknown name is an error.
 func TestScale(t *testing.T) {
 	wait, few, share := 4*time.Millisecond, 3, 0.8
 	both := time.Duration(few) * wait
