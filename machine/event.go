@@ -59,15 +59,15 @@ type Rule struct {
 	Severity Severity
 	Summary  string // one line
 	Explain  string // what it means, how it is told, what to do about it: paragraphs
-	// Say words a finding that stands for count occurrences, the worst of which
-	// has these figures. It names them with their units: "61 packets, the longest
-	// wait 840 ms". nil where the summary says it all.
+	// Say formats a finding that stands for count occurrences. The figures are those
+	// of the worst one. It names them with their units: "61 packets, the longest
+	// wait 840 ms". It is nil if the summary is enough.
 	Say func(count uint64, figures [3]float64) string
 	// Absence is set by rules of findings that conclude from what did not pass the tap.
 	// Where the capture is known to lack packets, such a finding is possible at most.
 	Absence bool
-	// Anywhere is set by rules of divergences that are broken wherever the tap stands: a
-	// divergence is no less certain where the tap is only supposed to stand at the side.
+	// Anywhere is set by rules of divergences that a packet breaks at every tap. Such a
+	// divergence stays certain where the tap may stand some way off the side.
 	Anywhere bool
 	// Resend is set by rules that tell why something was sent again: the cause, in
 	// a word or two with hyphens. Each occurrence is one packet or message.

@@ -12,7 +12,7 @@ import (
 // kindWords say of each kind what its table holds.
 var kindWords = map[constants.Kind]string{
 	constants.Measured:   "What is too soon, too late, too few or too far.",
-	constants.Unmeasured: "No capture with a log and no simulated network reaches it, so nobody knows its margin.",
+	constants.Unmeasured: "No capture with a log and no simulated network reaches it, so its margin is unknown.",
 	constants.Law:        "The text of the protocol has the number.",
 	constants.Library:    "A library of the named version has it.",
 	constants.Definition: "It says what the word of a finding means, and decides no other fact.",

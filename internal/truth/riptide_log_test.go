@@ -332,8 +332,8 @@ func TestRiptideConnections(t *testing.T) {
 	})
 }
 
-// life lists what the log of a side has of its connection's life, and what is found
-// of it with a least certainty, both in the same words and sorted.
+// life lists what the log of a side says of its connection. It also lists what ackscope finds
+// at a least certainty, in the same words. Both lists are sorted.
 func (c *ripCapture) life(x *connection, s machine.Side, least machine.Certainty) (want, got []string) {
 	for i := range x.lines[s] {
 		l := &x.lines[s][i]
