@@ -144,8 +144,10 @@ func (s *Session) end(f *Flow) {
 	}
 	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
 	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
-		s.record = Record{N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events,
-			Anomalies: s.out.Anomalies, Messages: s.out.Messages}
+		s.record = Record{
+			N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events,
+			Anomalies: s.out.Anomalies, Messages: s.out.Messages,
+		}
 		s.sink(&s.record)
 	}
 	f.tracker = nil

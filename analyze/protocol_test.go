@@ -42,8 +42,10 @@ func (c *testClassifier) Verdict() dissect.Verdict {
 	if c.good < 3*c.bad+3 {
 		return dissect.Verdict{Reason: fmt.Sprintf("test: %d of %d datagrams have the mark", c.good, c.good+c.bad)}
 	}
-	return dissect.Verdict{Config: &dissect.Config{Dialect: "t"}, Bits: float64(8 * c.good), Confidence: 1,
-		Reason: "marks", Settled: c.good >= 8}
+	return dissect.Verdict{
+		Config: &dissect.Config{Dialect: "t"}, Bits: float64(8 * c.good), Confidence: 1,
+		Reason: "marks", Settled: c.good >= 8,
+	}
 }
 
 type testTracker struct {
@@ -277,8 +279,10 @@ func TestCaptureDuplicatesStayOutOfState(t *testing.T) {
 		for i := range 10 {
 			f.send(hostA, hostB, mark('.', 2*i))
 			f.frame++
-			f.session.Feed(nil, &capture.Packet{Ref: machine.MakeRef(0, f.frame), Transport: capture.UDP, Src: hostA, Dst: hostB,
-				Payload: mark('.', 2*i), Length: 4, Duplicate: true})
+			f.session.Feed(nil, &capture.Packet{
+				Ref: machine.MakeRef(0, f.frame), Transport: capture.UDP, Src: hostA, Dst: hostB,
+				Payload: mark('.', 2*i), Length: 4, Duplicate: true,
+			})
 		}
 	})
 	f := s.Flows()[0]

@@ -92,8 +92,10 @@ func (s *Session) noteDropped(f *Flow) {
 		return
 	}
 	missing := f.tracker.Summary(machine.A).Missing + f.tracker.Summary(machine.B).Missing
-	s.note(f, &machine.Anomaly{Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef,
-		Figures: [3]float64{float64(s.dropped), float64(missing)}})
+	s.note(f, &machine.Anomaly{
+		Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef,
+		Figures: [3]float64{float64(s.dropped), float64(missing)},
+	})
 }
 
 // noteFraming reports the bytes of a side's stream that could not be assigned
@@ -110,8 +112,10 @@ func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 		}
 		lost := n.Unframed - f.unframed[side]
 		f.unframed[side] = n.Unframed
-		s.note(f, &machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
-			Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
+		s.note(f, &machine.Anomaly{
+			Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+			Figures: [3]float64{float64(lost), float64(n.GapBytes)},
+		})
 	}
 }
 
@@ -125,18 +129,24 @@ func (s *Session) note(f *Flow, a *machine.Anomaly) {
 }
 
 func (s *Session) noteDuplicate(f *Flow, d *machine.Datagram) {
-	s.note(f, &machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
-		Figures: [3]float64{float64(d.Length)}})
+	s.note(f, &machine.Anomaly{
+		Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+		Figures: [3]float64{float64(d.Length)},
+	})
 }
 
 // noteSize reports datagrams that IP fragmented, and those that other paths may
 // fragment.
 func (s *Session) noteSize(f *Flow, d *machine.Datagram, fragments int) {
 	if fragments > 1 {
-		s.note(f, &machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
-			Figures: [3]float64{float64(fragments), float64(d.Length)}})
+		s.note(f, &machine.Anomaly{
+			Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+			Figures: [3]float64{float64(fragments), float64(d.Length)},
+		})
 	} else if d.Length > safePayload {
-		s.note(f, &machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
-			Figures: [3]float64{float64(d.Length)}})
+		s.note(f, &machine.Anomaly{
+			Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+			Figures: [3]float64{float64(d.Length)},
+		})
 	}
 }

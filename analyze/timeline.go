@@ -71,9 +71,11 @@ const (
 // NewTimeline returns an empty timeline over an input that can be read at
 // random.
 func NewTimeline(in *capture.Input) *Timeline {
-	return &Timeline{frames: in.RangeReader(), decoder: capture.NewDecoder(capture.DecodeOptions{}),
+	return &Timeline{
+		frames: in.RangeReader(), decoder: capture.NewDecoder(capture.DecodeOptions{}),
 		parts:   map[uint32][]uint32{},
-		spacing: checkpointBytesPerPacket, dense: checkpointBytesPerPacket}
+		spacing: checkpointBytesPerPacket, dense: checkpointBytesPerPacket,
+	}
 }
 
 // Spacing sets how many bytes checkpoints may take per packet, and how many in

@@ -29,10 +29,12 @@ func TestStateAtEqualsAFoldFromTheStart(t *testing.T) {
 	seed := maphash.MakeSeed()
 	fold := &dissect.Protocol{
 		Name: "fold",
-		Framings: []dissect.Framing{{Name: "any", Prefix: 4, Max: 4096, Usual: 1231,
+		Framings: []dissect.Framing{{
+			Name: "any", Prefix: 4, Max: 4096, Usual: 1231,
 			Weigh: func(_ []byte, length int) float64 {
 				return map[bool]float64{true: 20, false: -1}[length > 0 && length < 2000]
-			}}},
+			},
+		}},
 		Classify:   func() dissect.Classifier { return &everything{} },
 		NewTracker: func(*dissect.Config) machine.Tracker { return &foldTracker{seed: seed} },
 	}

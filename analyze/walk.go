@@ -139,8 +139,10 @@ func (w *Walk) Next() *Record {
 			w.datagram.Place, w.places = w.places[0], w.places[1:]
 		}
 		w.tracker.Observe(&w.datagram, &w.out)
-		w.record = Record{N: uint64(n), Frame: &t.frame, Packet: p, Flow: w.flow, Datagram: w.datagram, Events: w.out.Events,
-			Anomalies: w.out.Anomalies, Messages: w.out.Messages}
+		w.record = Record{
+			N: uint64(n), Frame: &t.frame, Packet: p, Flow: w.flow, Datagram: w.datagram, Events: w.out.Events,
+			Anomalies: w.out.Anomalies, Messages: w.out.Messages,
+		}
 		return &w.record
 	}
 	w.conn.Feed(d.From, p, &w.stream)
@@ -178,8 +180,10 @@ func (w *Walk) Finish() *Record {
 	if len(w.out.Events)+len(w.out.Anomalies)+len(w.out.Messages) == 0 {
 		return nil
 	}
-	w.record = Record{Flow: w.flow, Datagram: machine.Datagram{At: w.flow.Last, Ref: w.flow.LastRef}, Events: w.out.Events,
-		Anomalies: w.out.Anomalies, Messages: w.out.Messages}
+	w.record = Record{
+		Flow: w.flow, Datagram: machine.Datagram{At: w.flow.Last, Ref: w.flow.LastRef}, Events: w.out.Events,
+		Anomalies: w.out.Anomalies, Messages: w.out.Messages,
+	}
 	return &w.record
 }
 
@@ -328,8 +332,10 @@ func (t *Timeline) Read(n int) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{N: uint64(n), Frame: &t.frame, Packet: p,
-		Datagram: machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}}
+	r := &Record{
+		N: uint64(n), Frame: &t.frame, Packet: p,
+		Datagram: machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length},
+	}
 	if f, ok := t.flowOf(uint32(n)); ok {
 		r.Flow = f
 		r.Datagram.From = t.entries.at(uint32(n)).marks.From()

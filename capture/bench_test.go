@@ -90,9 +90,11 @@ func BenchmarkReadDecodePcapng(b *testing.B) {
 
 // BenchmarkDecodeAny decodes a shape that decodeCommon does not handle.
 func BenchmarkDecodeAny(b *testing.B) {
-	f := Frame{Ref: 1, LinkType: LinkSLL2,
+	f := Frame{
+		Ref: 1, LinkType: LinkSLL2,
 		Data: join(etherIPv6, 0, 0, 3, 1, "\x04\x06\x02\x00\x00\x00\x00\x01\x00\x00",
-			udpPacket(b, six, string(make([]byte, 100))))}
+			udpPacket(b, six, string(make([]byte, 100)))),
+	}
 	f.Length = len(f.Data)
 	d := NewDecoder(DecodeOptions{})
 	var p Packet

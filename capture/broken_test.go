@@ -44,20 +44,34 @@ func TestUnreadable(t *testing.T) {
 	}{
 		"empty":       {nil, "at byte 0 expected a pcap or pcapng file, plain, gzip or zstd, found an empty file"},
 		"three bytes": {[]byte("abc"), "found a file of 3 bytes"},
-		"text": {[]byte("GET / HTTP/1.1"),
-			"expected the magic number of pcap or pcapng, plain, gzip or zstd, found 47 45 54 20"},
-		"half a pcap header": {little().pcap(magicMicro, 0, 1).Bytes()[:20],
-			"expected a pcap file header of 24 bytes, found the end after 20"},
-		"pcap version 3": {little().put(uint32(magicMicro), uint16(3), uint16(0), make([]byte, 16)).Bytes(),
-			"at byte 4 expected pcap version 2.x, found 3.0"},
-		"half a section header": {little().section().Bytes()[:20],
-			"expected a whole section header block, found the end of the file at byte 20"},
-		"no byte order": {little().block(blockSection, "none", make([]byte, 12)).Bytes(),
-			"either way round, found 6e 6f 6e 65"},
-		"pcapng version 2": {little().block(blockSection, uint32(byteOrderMagic), uint32(2), ^uint64(0)).Bytes(),
-			"pcapng version 1.x, found 2.0"},
-		"section length below": {little().put(uint32(blockSection), uint32(12), uint32(byteOrderMagic)).Bytes(),
-			"a block length of 28 to 67108864, found 12"},
+		"text": {
+			[]byte("GET / HTTP/1.1"),
+			"expected the magic number of pcap or pcapng, plain, gzip or zstd, found 47 45 54 20",
+		},
+		"half a pcap header": {
+			little().pcap(magicMicro, 0, 1).Bytes()[:20],
+			"expected a pcap file header of 24 bytes, found the end after 20",
+		},
+		"pcap version 3": {
+			little().put(uint32(magicMicro), uint16(3), uint16(0), make([]byte, 16)).Bytes(),
+			"at byte 4 expected pcap version 2.x, found 3.0",
+		},
+		"half a section header": {
+			little().section().Bytes()[:20],
+			"expected a whole section header block, found the end of the file at byte 20",
+		},
+		"no byte order": {
+			little().block(blockSection, "none", make([]byte, 12)).Bytes(),
+			"either way round, found 6e 6f 6e 65",
+		},
+		"pcapng version 2": {
+			little().block(blockSection, uint32(byteOrderMagic), uint32(2), ^uint64(0)).Bytes(),
+			"pcapng version 1.x, found 2.0",
+		},
+		"section length below": {
+			little().put(uint32(blockSection), uint32(12), uint32(byteOrderMagic)).Bytes(),
+			"a block length of 28 to 67108864, found 12",
+		},
 		"gzip of text":           {gzipOf(t, []byte("hello")), "found 68 65 6c 6c"},
 		"gzip of nothing":        {gzipOf(t, nil), "found an empty file"},
 		"gzip header cut":        {gzipOf(t, []byte("hello"))[:5], "expected a gzip header"},

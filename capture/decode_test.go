@@ -12,10 +12,14 @@ import (
 )
 
 var (
-	four = Envelope{Src: netip.MustParseAddrPort("10.0.0.1:30000"), Dst: netip.MustParseAddrPort("10.0.0.2:40000"),
-		TTL: 61, ID: 77}
-	six = Envelope{Src: netip.MustParseAddrPort("[fd77::1]:30000"),
-		Dst: netip.MustParseAddrPort("[fd77::2]:40000"), TTL: 62}
+	four = Envelope{
+		Src: netip.MustParseAddrPort("10.0.0.1:30000"), Dst: netip.MustParseAddrPort("10.0.0.2:40000"),
+		TTL: 61, ID: 77,
+	}
+	six = Envelope{
+		Src: netip.MustParseAddrPort("[fd77::1]:30000"),
+		Dst: netip.MustParseAddrPort("[fd77::2]:40000"), TTL: 62,
+	}
 )
 
 func udpPacket(t testing.TB, e Envelope, payload string) []byte {
@@ -87,41 +91,67 @@ func TestDecodeShapes(t *testing.T) {
 	shapes := []shape{
 		{"ethernet", LinkEthernet, ethernet(etherIPv4, v4), "UDP payload/7 Ethernet@0+14 IPv4@14+20 UDP@34+8", ""},
 		{"ethernet, IPv6", LinkEthernet, ethernet(etherIPv6, v6), "UDP payload/7 Ethernet@0+14 IPv6@14+40 UDP@54+8", ""},
-		{"padding", LinkEthernet, ethernet(etherIPv4, v4, "\x00\x00\x00\x00\x00\x00"),
-			"UDP payload/7 Ethernet@0+14 IPv4@14+20 UDP@34+8", ""},
-		{"vlan", LinkEthernet, ethernet(etherVLAN, 5, etherIPv4, v4),
-			"UDP payload/7 Ethernet@0+14 VLAN tag@14+4 IPv4@18+20 UDP@38+8", ""},
+		{
+			"padding", LinkEthernet, ethernet(etherIPv4, v4, "\x00\x00\x00\x00\x00\x00"),
+			"UDP payload/7 Ethernet@0+14 IPv4@14+20 UDP@34+8", "",
+		},
+		{
+			"vlan", LinkEthernet, ethernet(etherVLAN, 5, etherIPv4, v4),
+			"UDP payload/7 Ethernet@0+14 VLAN tag@14+4 IPv4@18+20 UDP@38+8", "",
+		},
 		{
 			"three tags", LinkEthernet, ethernet(etherQinQ, 5, etherQinQ9, 6, etherVLAN, 7, etherIPv6, v6),
 			"UDP payload/7 Ethernet@0+14 VLAN tag@14+4 VLAN tag@18+4 VLAN tag@22+4 IPv6@26+40 UDP@66+8", "",
 		},
-		{"pppoe", LinkEthernet, ethernet(etherPPPoE, "\x11\x00\x00\x01\x00\x00", 0x21, v4),
-			"UDP payload/7 Ethernet@0+14 PPPoE@14+8 IPv4@22+20 UDP@42+8", ""},
-		{"pppoe, IPv6", LinkEthernet, ethernet(etherPPPoE, "\x11\x00\x00\x01\x00\x00", 0x57, v6),
-			"UDP payload/7 Ethernet@0+14 PPPoE@14+8 IPv6@22+40 UDP@62+8", ""},
-		{"snap", LinkEthernet, ethernet(50, "\xaa\xaa\x03\x00\x00\x00", etherIPv4, v4),
-			"UDP payload/7 Ethernet@0+14 LLC/SNAP@14+8 IPv4@22+20 UDP@42+8", ""},
+		{
+			"pppoe", LinkEthernet, ethernet(etherPPPoE, "\x11\x00\x00\x01\x00\x00", 0x21, v4),
+			"UDP payload/7 Ethernet@0+14 PPPoE@14+8 IPv4@22+20 UDP@42+8", "",
+		},
+		{
+			"pppoe, IPv6", LinkEthernet, ethernet(etherPPPoE, "\x11\x00\x00\x01\x00\x00", 0x57, v6),
+			"UDP payload/7 Ethernet@0+14 PPPoE@14+8 IPv6@22+40 UDP@62+8", "",
+		},
+		{
+			"snap", LinkEthernet, ethernet(50, "\xaa\xaa\x03\x00\x00\x00", etherIPv4, v4),
+			"UDP payload/7 Ethernet@0+14 LLC/SNAP@14+8 IPv4@22+20 UDP@42+8", "",
+		},
 		{"arp", LinkEthernet, ethernet(0x0806, v4), "none Ethernet@0+14", ""},
 		{"llc", LinkEthernet, ethernet(50, "\x42\x42\x03\x00\x00\x00\x00\x00"), "none Ethernet@0+14", ""},
-		{"ethernet, cut", LinkEthernet, ethernet(etherIPv4)[:13], "none",
-			"Ethernet at byte 0: captured bytes: expected at least 14, found 13"},
-		{"vlan, cut", LinkEthernet, ethernet(etherVLAN, 5), "none Ethernet@0+14",
-			"VLAN tag at byte 14: captured bytes: expected at least 4, found 2"},
+		{
+			"ethernet, cut", LinkEthernet, ethernet(etherIPv4)[:13], "none",
+			"Ethernet at byte 0: captured bytes: expected at least 14, found 13",
+		},
+		{
+			"vlan, cut", LinkEthernet, ethernet(etherVLAN, 5), "none Ethernet@0+14",
+			"VLAN tag at byte 14: captured bytes: expected at least 4, found 2",
+		},
 		{"cooked", LinkSLL, sll(etherIPv4, v4), "UDP payload/7 Linux cooked v1@0+16 IPv4@16+20 UDP@36+8", ""},
-		{"cooked, tagged", LinkSLL, sll(etherVLAN, join(9, etherIPv6, v6)),
-			"UDP payload/7 Linux cooked v1@0+16 VLAN tag@16+4 IPv6@20+40 UDP@60+8", ""},
-		{"cooked, cut", LinkSLL, sll(etherIPv4, v4)[:15], "none",
-			"Linux cooked v1 at byte 0: captured bytes: expected at least 16, found 15"},
+		{
+			"cooked, tagged", LinkSLL, sll(etherVLAN, join(9, etherIPv6, v6)),
+			"UDP payload/7 Linux cooked v1@0+16 VLAN tag@16+4 IPv6@20+40 UDP@60+8", "",
+		},
+		{
+			"cooked, cut", LinkSLL, sll(etherIPv4, v4)[:15], "none",
+			"Linux cooked v1 at byte 0: captured bytes: expected at least 16, found 15",
+		},
 		{"cooked, netlink", LinkSLL, with(sll(etherIPv4, v4), 2, 3, 0x38), "none Linux cooked v1@0+16", ""},
 		{"cooked 2", LinkSLL2, sll2(etherIPv6, v6), "UDP payload/7 Linux cooked v2@0+20 IPv6@20+40 UDP@60+8", ""},
-		{"cooked 2, cut", LinkSLL2, sll2(etherIPv6, v6)[:19], "none",
-			"Linux cooked v2 at byte 0: captured bytes: expected at least 20, found 19"},
-		{"null, little", LinkNull, family("\x02\x00\x00\x00", v4),
-			"UDP payload/7 loopback header@0+4 IPv4@4+20 UDP@24+8", ""},
+		{
+			"cooked 2, cut", LinkSLL2, sll2(etherIPv6, v6)[:19], "none",
+			"Linux cooked v2 at byte 0: captured bytes: expected at least 20, found 19",
+		},
+		{
+			"null, little", LinkNull, family("\x02\x00\x00\x00", v4),
+			"UDP payload/7 loopback header@0+4 IPv4@4+20 UDP@24+8", "",
+		},
 		{"null, big", LinkNull, family("\x00\x00\x00\x02", v4), "UDP payload/7 loopback header@0+4 IPv4@4+20 UDP@24+8", ""},
 		{"null, other family", LinkNull, family("\x07\x00\x00\x00", v4), "none loopback header@0+4", ""},
-		{"null, cut", LinkNull, []byte{2, 0}, "none",
-			"loopback header at byte 0: captured bytes: expected at least 4, found 2"},
+		{
+			"null, cut", LinkNull,
+			[]byte{2, 0},
+			"none",
+			"loopback header at byte 0: captured bytes: expected at least 4, found 2",
+		},
 		{"loop", LinkLoop, family("\x00\x00\x00\x18", v6), "UDP payload/7 loopback header@0+4 IPv6@4+40 UDP@44+8", ""},
 		{"raw", LinkRaw, v4, "UDP payload/7 IPv4@0+20 UDP@20+8", ""},
 		{"raw 12", LinkRaw12, v6, "UDP payload/7 IPv6@0+40 UDP@40+8", ""},
@@ -134,29 +164,47 @@ func TestDecodeShapes(t *testing.T) {
 		{"unknown link type", 147, v4, "none", ""},
 		{"257, not 1", 257, ethernet(etherIPv4, v4), "none", ""},
 
-		{"options", LinkRaw, with(join(v4[:20], "\x94\x04\x00\x00", v4[20:]), 0, 0x46, 0, 0, byte(len(v4)+4)),
-			"UDP payload/7 IPv4@0+24 UDP@24+8", ""},
-		{"header length 4", LinkRaw, with(v4, 0, 0x44), "none",
-			"IPv4 at byte 0: header length: expected at least 20, found 16"},
-		{"header length above", LinkRaw, with(v4, 0, 0x4f)[:40-8], "none",
-			"IPv4 at byte 0: captured bytes: expected at least 60, found 32"},
+		{
+			"options", LinkRaw, with(join(v4[:20], "\x94\x04\x00\x00", v4[20:]), 0, 0x46, 0, 0, byte(len(v4)+4)),
+			"UDP payload/7 IPv4@0+24 UDP@24+8", "",
+		},
+		{
+			"header length 4", LinkRaw, with(v4, 0, 0x44), "none",
+			"IPv4 at byte 0: header length: expected at least 20, found 16",
+		},
+		{
+			"header length above", LinkRaw, with(v4, 0, 0x4f)[:40-8], "none",
+			"IPv4 at byte 0: captured bytes: expected at least 60, found 32",
+		},
 		{"total length 0", LinkRaw, with(v4, 2, 0, 0), "UDP payload/7 IPv4@0+20 UDP@20+8", ""},
-		{"total length below", LinkRaw, with(v4, 2, 0, 19), "none",
-			"IPv4 at byte 0: total length: expected at least 20, found 19"},
+		{
+			"total length below", LinkRaw, with(v4, 2, 0, 19), "none",
+			"IPv4 at byte 0: total length: expected at least 20, found 19",
+		},
 		{"icmp", LinkRaw, with(v4, 9, 1), "none IPv4@0+20", ""},
 		{"udp length 0", LinkRaw, with(v4, 24, 0, 0), "UDP payload/7 IPv4@0+20 UDP@20+8", ""},
-		{"udp length 7", LinkRaw, with(v4, 24, 0, 7), "none IPv4@0+20",
-			"UDP at byte 20: length: expected at least 8, found 7"},
+		{
+			"udp length 7", LinkRaw, with(v4, 24, 0, 7), "none IPv4@0+20",
+			"UDP at byte 20: length: expected at least 8, found 7",
+		},
 		{"udp length 10", LinkRaw, with(v4, 24, 0, 10), "UDP pa/2 IPv4@0+20 UDP@20+8", ""},
-		{"udp length above", LinkRaw, with(v4, 24, 1, 0), "UDP payload/7 IPv4@0+20 UDP@20+8",
-			"UDP at byte 20: length: expected no more than the IP payload holds, found 256"},
+		{
+			"udp length above", LinkRaw, with(v4, 24, 1, 0), "UDP payload/7 IPv4@0+20 UDP@20+8",
+			"UDP at byte 20: length: expected no more than the IP payload holds, found 256",
+		},
 		{"snap in the payload", LinkRaw, v4[:31], "UDP pay/7 IPv4@0+20 UDP@20+8", ""},
-		{"snap in the udp header", LinkRaw, v4[:25], "UDP /7 IPv4@0+20",
-			"UDP at byte 20: captured bytes: expected at least 8, found 5"},
-		{"snap in the ports", LinkRaw, v4[:23], "none IPv4@0+20",
-			"UDP at byte 20: captured bytes: expected at least 8, found 3"},
-		{"no udp header", LinkRaw, with(v4[:24], 2, 0, 24), "none IPv4@0+20",
-			"UDP at byte 20: captured bytes: expected at least 8, found 4"},
+		{
+			"snap in the udp header", LinkRaw, v4[:25], "UDP /7 IPv4@0+20",
+			"UDP at byte 20: captured bytes: expected at least 8, found 5",
+		},
+		{
+			"snap in the ports", LinkRaw, v4[:23], "none IPv4@0+20",
+			"UDP at byte 20: captured bytes: expected at least 8, found 3",
+		},
+		{
+			"no udp header", LinkRaw, with(v4[:24], 2, 0, 24), "none IPv4@0+20",
+			"UDP at byte 20: captured bytes: expected at least 8, found 4",
+		},
 		{"IPv6, cut", LinkRaw, v6[:39], "none", "IPv6 at byte 0: captured bytes: expected at least 40, found 39"},
 		{"IPv6 length 0", LinkRaw, with(v6, 4, 0, 0), "UDP payload/7 IPv6@0+40 UDP@40+8", ""},
 		{
@@ -169,24 +217,38 @@ func TestDecodeShapes(t *testing.T) {
 			extended(v6, 51, []byte{17, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}),
 			"UDP payload/7 IPv6@0+40 IPv6 extension header@40+24 UDP@64+8", "",
 		},
-		{"atomic fragment", LinkRaw, extended(v6, 44, []byte{17, 0, 0, 0, 0, 0, 1, 2}),
-			"UDP payload/7 IPv6@0+40 IPv6 extension header@40+8 UDP@48+8", ""},
-		{"extension header cut", LinkRaw, extended(v6, 0, []byte{17, 9, 0, 0, 0, 0, 0, 0}), "none IPv6@0+40",
-			"IPv6 extension header at byte 40: captured bytes: expected at least 80, found 23"},
+		{
+			"atomic fragment", LinkRaw, extended(v6, 44, []byte{17, 0, 0, 0, 0, 0, 1, 2}),
+			"UDP payload/7 IPv6@0+40 IPv6 extension header@40+8 UDP@48+8", "",
+		},
+		{
+			"extension header cut", LinkRaw, extended(v6, 0, []byte{17, 9, 0, 0, 0, 0, 0, 0}), "none IPv6@0+40",
+			"IPv6 extension header at byte 40: captured bytes: expected at least 80, found 23",
+		},
 		{"no next header", LinkRaw, with(v6, 6, 59), "none IPv6@0+40", ""},
 		{"tcp", LinkRaw, tcp, "TCP payload/7 IPv4@0+20 TCP@20+20", ""},
-		{"tcp header length 4", LinkRaw, with(tcp, 32, 0x40), "none IPv4@0+20",
-			"TCP at byte 20: header length: expected at least 20, found 16"},
-		{"tcp header length above", LinkRaw, with(tcp, 32, 0xf0), "none IPv4@0+20",
-			"TCP at byte 20: header length: expected no more than the IP payload holds, found 60"},
-		{"tcp options cut", LinkRaw, with(tcp, 32, 0x60)[:42], "TCP /3 IPv4@0+20",
-			"TCP at byte 20: captured bytes: expected at least 24, found 22"},
-		{"tcp header cut", LinkRaw, tcp[:30], "TCP /0 IPv4@0+20",
-			"TCP at byte 20: captured bytes: expected at least 20, found 10"},
+		{
+			"tcp header length 4", LinkRaw, with(tcp, 32, 0x40), "none IPv4@0+20",
+			"TCP at byte 20: header length: expected at least 20, found 16",
+		},
+		{
+			"tcp header length above", LinkRaw, with(tcp, 32, 0xf0), "none IPv4@0+20",
+			"TCP at byte 20: header length: expected no more than the IP payload holds, found 60",
+		},
+		{
+			"tcp options cut", LinkRaw, with(tcp, 32, 0x60)[:42], "TCP /3 IPv4@0+20",
+			"TCP at byte 20: captured bytes: expected at least 24, found 22",
+		},
+		{
+			"tcp header cut", LinkRaw, tcp[:30], "TCP /0 IPv4@0+20",
+			"TCP at byte 20: captured bytes: expected at least 20, found 10",
+		},
 	}
 	for _, family := range []byte{10, 23, 24, 26, 28, 30} {
-		shapes = append(shapes, shape{fmt.Sprintf("null, family %d", family), LinkNull, join([]byte{family, 0, 0, 0}, v6),
-			"UDP payload/7 loopback header@0+4 IPv6@4+40 UDP@44+8", ""})
+		shapes = append(shapes, shape{
+			fmt.Sprintf("null, family %d", family), LinkNull, join([]byte{family, 0, 0, 0}, v6),
+			"UDP payload/7 loopback header@0+4 IPv6@4+40 UDP@44+8", "",
+		})
 	}
 	for _, s := range shapes {
 		f := Frame{Ref: 3, At: 5, LinkType: s.link, Length: 0, Data: s.data}

@@ -85,7 +85,8 @@ func (d *defragmenter) init(o DecodeOptions) {
 // fragment adds an IP fragment to its datagram. If that completes the datagram,
 // it moves the cursor to the reassembled payload and returns true.
 func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset int, more bool, b []byte,
-	length int) bool {
+	length int,
+) bool {
 	p := c.p
 	p.Transport, p.Length, p.Fragments = Fragment, length, 1
 	p.Src, p.Dst = netip.AddrPortFrom(c.src, 0), netip.AddrPortFrom(c.dst, 0)
@@ -130,7 +131,8 @@ func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset in
 // takes it out of d, writes it to payload and spans, and returns it. The result
 // full is true if the datagram was dropped because it has too many pieces.
 func (d *defragmenter) add(key fragmentKey, now machine.Instant, protocol uint8, offset int, more bool, b []byte,
-	length int, span Span) (whole *assembly, full bool) {
+	length int, span Span,
+) (whole *assembly, full bool) {
 	d.stats.Fragments++
 	for d.oldest != nil && now.Sub(d.oldest.first) > fragmentTimeout {
 		d.stats.Expired++

@@ -43,8 +43,10 @@ func fragmentOf(packet []byte, id uint32, from, to int, more bool) []byte {
 // feed decodes one raw IP packet.
 func feed(t testing.TB, d *Decoder, n uint64, at time.Duration, data []byte, snap int, p *Packet) {
 	t.Helper()
-	f := Frame{Ref: machine.Ref(n), At: machine.Instant(at), LinkType: LinkRaw, Length: len(data),
-		Data: data[:min(snap, len(data))]}
+	f := Frame{
+		Ref: machine.Ref(n), At: machine.Instant(at), LinkType: LinkRaw, Length: len(data),
+		Data: data[:min(snap, len(data))],
+	}
 	d.Decode(&f, p)
 	checkInvariants(t, &f, p)
 }
@@ -201,10 +203,14 @@ func TestFragmentFaults(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"length not of 8": {fragmentOf(packet, 1, 0, 63, true),
-			"fragment length: expected a multiple of 8, since more follow, found 63"},
-		"beyond the end": {with(fragmentOf(packet, 1, 0, 64, true), 6, 0x3f, 0xff),
-			"fragment end: expected at most 65535, found 65592"},
+		"length not of 8": {
+			fragmentOf(packet, 1, 0, 63, true),
+			"fragment length: expected a multiple of 8, since more follow, found 63",
+		},
+		"beyond the end": {
+			with(fragmentOf(packet, 1, 0, 64, true), 6, 0x3f, 0xff),
+			"fragment end: expected at most 65535, found 65592",
+		},
 		"without contents": {fragmentOf(packet, 1, 0, 0, true), "fragment length: expected at least 1, found 0"},
 	} {
 		var p Packet
@@ -312,8 +318,10 @@ func TestFragmentsApart(t *testing.T) {
 
 func TestReassemblyAllocatesNothing(t *testing.T) {
 	packet := udpPacket(t, four, strings.Repeat("x", 3000))
-	fragments := [][]byte{fragmentOf(packet, 5, 0, 1480, true), fragmentOf(packet, 5, 1480, 2960, true),
-		fragmentOf(packet, 5, 2960, 3008, false)}
+	fragments := [][]byte{
+		fragmentOf(packet, 5, 0, 1480, true), fragmentOf(packet, 5, 1480, 2960, true),
+		fragmentOf(packet, 5, 2960, 3008, false),
+	}
 	d := NewDecoder(DecodeOptions{})
 	var f Frame
 	var p Packet

@@ -34,56 +34,131 @@ func TestDuplicates(t *testing.T) {
 		first, second tapCopy
 		want          bool
 	}{
-		"mirror port": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, "x", 2, 0, 0, 0, 0}, true},
-		"mirror port, long": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, long, 2, 0, 0, 0, 0}, true},
-		"mirror port, out of order": {tapCopy{20 * us, four, "x", 2, 0, 0, 0, 0},
-			tapCopy{0, four, "x", 2, 0, 0, 0, 0}, true},
-		"behind a router": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
-			tapCopy{ms, at(60, four), "x", 2, 0, 0, 0, 0}, true},
-		"behind a router, id 0": {tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
-			tapCopy{ms, at(60, zero), "x", 2, 0, 0, 0, 0}, true},
-		"behind a router, IPv6": {tapCopy{0, six, "x", 2, 0, 0, 0, 0},
-			tapCopy{ms, at(60, six), "x", 2, 0, 0, 0, 0}, true},
-		"bridge and port": {tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
-			tapCopy{5 * us, zero, "x", 3, 0, 0, 0, 0}, true},
-		"two interfaces of a file": {tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
-			tapCopy{5 * us, zero, "x", 2, 0, 1, 0, 0}, true},
-		"loopback on any": {tapCopy{0, six, "x", 1, 4, 0, 0, 0},
-			tapCopy{5 * us, six, "x", 1, 0, 0, 0, 0}, true},
-		"empty payload": {tapCopy{0, four, "", 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, "", 2, 0, 0, 0, 0}, true},
-		"relay, numbered anew": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
-			tapCopy{20 * us, numbered(78, four), long, 2, 0, 0, 0, 0}, false},
-		"relay, id 0": {tapCopy{0, zero, long, 2, 0, 0, 0, 0},
-			tapCopy{3 * us, zero, long, 2, 0, 0, 0, 0}, false},
-		"relay, IPv6": {tapCopy{0, six, long, 2, 0, 0, 0, 0},
-			tapCopy{3 * us, six, long, 2, 0, 0, 0, 0}, false},
-		"the id comes round": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
-			tapCopy{time.Second, four, long, 2, 0, 0, 0, 0}, false},
-		"a path that duplicates": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
-			tapCopy{2 * ms, four, long, 2, 0, 0, 0, 0}, false},
-		"another way round the world": {tapCopy{0, four, long, 2, 0, 0, 0, 0},
-			tapCopy{80 * ms, at(50, four), long, 2, 0, 0, 0, 0}, false},
-		"another payload": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, "y", 3, 0, 0, 0, 0}, false},
-		"another payload of 20": {tapCopy{0, four, "abcdefgh.jklmnopqrst", 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, "abcdefgh!jklmnopqrst", 3, 0, 0, 0, 0}, false},
-		"another head of a long one": {tapCopy{0, four, "x" + long, 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, "y" + long, 3, 0, 0, 0, 0}, false},
-		"another end of a long one": {tapCopy{0, four, long + "x", 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, long + "y", 3, 0, 0, 0, 0}, false},
-		"another length": {tapCopy{0, four, "\x00", 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, "\x00\x00", 3, 0, 0, 0, 0}, false},
-		"the other direction": {tapCopy{0, four, "x", 2, 4, 0, 0, 0},
-			tapCopy{20 * us, reply, "x", 2, 0, 0, 0, 0}, false},
-		"another file": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
-			tapCopy{20 * us, four, "x", 3, 0, 0, 1, 0}, false},
-		"mirror port with a snap cut": {tapCopy{0, four, long, 2, 0, 0, 0, 100},
-			tapCopy{20 * us, four, long, 2, 0, 0, 0, 100}, true},
-		"another TTL, five ms and one": {tapCopy{0, four, "x", 2, 0, 0, 0, 0},
-			tapCopy{5*ms + 1, at(3, four), "x", 2, 0, 0, 0, 0}, false},
+		"mirror port": {
+			tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "x", 2, 0, 0, 0, 0},
+			true,
+		},
+		"mirror port, long": {
+			tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, long, 2, 0, 0, 0, 0},
+			true,
+		},
+		"mirror port, out of order": {
+			tapCopy{20 * us, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			true,
+		},
+		"behind a router": {
+			tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{ms, at(60, four), "x", 2, 0, 0, 0, 0},
+			true,
+		},
+		"behind a router, id 0": {
+			tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
+			tapCopy{ms, at(60, zero), "x", 2, 0, 0, 0, 0},
+			true,
+		},
+		"behind a router, IPv6": {
+			tapCopy{0, six, "x", 2, 0, 0, 0, 0},
+			tapCopy{ms, at(60, six), "x", 2, 0, 0, 0, 0},
+			true,
+		},
+		"bridge and port": {
+			tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
+			tapCopy{5 * us, zero, "x", 3, 0, 0, 0, 0},
+			true,
+		},
+		"two interfaces of a file": {
+			tapCopy{0, zero, "x", 2, 0, 0, 0, 0},
+			tapCopy{5 * us, zero, "x", 2, 0, 1, 0, 0},
+			true,
+		},
+		"loopback on any": {
+			tapCopy{0, six, "x", 1, 4, 0, 0, 0},
+			tapCopy{5 * us, six, "x", 1, 0, 0, 0, 0},
+			true,
+		},
+		"empty payload": {
+			tapCopy{0, four, "", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "", 2, 0, 0, 0, 0},
+			true,
+		},
+		"relay, numbered anew": {
+			tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{20 * us, numbered(78, four), long, 2, 0, 0, 0, 0},
+			false,
+		},
+		"relay, id 0": {
+			tapCopy{0, zero, long, 2, 0, 0, 0, 0},
+			tapCopy{3 * us, zero, long, 2, 0, 0, 0, 0},
+			false,
+		},
+		"relay, IPv6": {
+			tapCopy{0, six, long, 2, 0, 0, 0, 0},
+			tapCopy{3 * us, six, long, 2, 0, 0, 0, 0},
+			false,
+		},
+		"the id comes round": {
+			tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{time.Second, four, long, 2, 0, 0, 0, 0},
+			false,
+		},
+		"a path that duplicates": {
+			tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{2 * ms, four, long, 2, 0, 0, 0, 0},
+			false,
+		},
+		"another way round the world": {
+			tapCopy{0, four, long, 2, 0, 0, 0, 0},
+			tapCopy{80 * ms, at(50, four), long, 2, 0, 0, 0, 0},
+			false,
+		},
+		"another payload": {
+			tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "y", 3, 0, 0, 0, 0},
+			false,
+		},
+		"another payload of 20": {
+			tapCopy{0, four, "abcdefgh.jklmnopqrst", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "abcdefgh!jklmnopqrst", 3, 0, 0, 0, 0},
+			false,
+		},
+		"another head of a long one": {
+			tapCopy{0, four, "x" + long, 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "y" + long, 3, 0, 0, 0, 0},
+			false,
+		},
+		"another end of a long one": {
+			tapCopy{0, four, long + "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, long + "y", 3, 0, 0, 0, 0},
+			false,
+		},
+		"another length": {
+			tapCopy{0, four, "\x00", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "\x00\x00", 3, 0, 0, 0, 0},
+			false,
+		},
+		"the other direction": {
+			tapCopy{0, four, "x", 2, 4, 0, 0, 0},
+			tapCopy{20 * us, reply, "x", 2, 0, 0, 0, 0},
+			false,
+		},
+		"another file": {
+			tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{20 * us, four, "x", 3, 0, 0, 1, 0},
+			false,
+		},
+		"mirror port with a snap cut": {
+			tapCopy{0, four, long, 2, 0, 0, 0, 100},
+			tapCopy{20 * us, four, long, 2, 0, 0, 0, 100},
+			true,
+		},
+		"another TTL, five ms and one": {
+			tapCopy{0, four, "x", 2, 0, 0, 0, 0},
+			tapCopy{5*ms + 1, at(3, four), "x", 2, 0, 0, 0, 0},
+			false,
+		},
 	} {
 		d := NewDecoder(DecodeOptions{})
 		var p Packet
@@ -94,8 +169,10 @@ func TestDuplicates(t *testing.T) {
 				protocol = etherIPv6
 			}
 			data = join(protocol, 0, 0, int(s.device), 1, []byte{s.kind, 6}, "\x02\x00\x00\x00\x00\x01\x00\x00", data)
-			f := Frame{Ref: machine.MakeRef(s.file, uint64(i+1)), At: machine.Instant(time.Hour + s.at), LinkType: LinkSLL2,
-				Interface: s.iface, Length: len(data), Data: data[:len(data)-s.truncated]}
+			f := Frame{
+				Ref: machine.MakeRef(s.file, uint64(i+1)), At: machine.Instant(time.Hour + s.at), LinkType: LinkSLL2,
+				Interface: s.iface, Length: len(data), Data: data[:len(data)-s.truncated],
+			}
 			d.Decode(&f, &p)
 			if p.Transport != UDP || string(p.Payload) != s.payload[:len(s.payload)-s.truncated] {
 				t.Fatalf("%s: %+v", name, p)

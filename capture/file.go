@@ -54,8 +54,10 @@ func (f *file) begin() error {
 		if s.have() > 0 {
 			found = fmt.Sprintf("a file of %d bytes", s.have())
 		}
-		return &FormatError{File: f.name, Expected: "a pcap or pcapng file, plain, gzip or zstd", Found: found,
-			Err: f.failure()}
+		return &FormatError{
+			File: f.name, Expected: "a pcap or pcapng file, plain, gzip or zstd", Found: found,
+			Err: f.failure(),
+		}
 	}
 	h := s.buf[s.r:s.w]
 	if _, _, ok := pcapMagic(h); ok {
@@ -165,8 +167,10 @@ func (f *file) cutAt(offset int64, what string, missing int64) error {
 	s := f.stream
 	switch failure := f.failure(); {
 	case failure == nil:
-		return &CutError{File: f.name, What: f.numbered(what), Offset: offset, End: s.base + int64(s.w), Missing: missing,
-			Frames: f.count}
+		return &CutError{
+			File: f.name, What: f.numbered(what), Offset: offset, End: s.base + int64(s.w), Missing: missing,
+			Frames: f.count,
+		}
 	case errors.Is(failure, io.ErrUnexpectedEOF):
 		return &CutError{
 			File: f.name, What: f.numbered(what), Offset: offset, End: s.base + int64(s.w), Missing: -1, Frames: f.count,
@@ -193,8 +197,10 @@ func (f *file) damageAt(offset int64, what, expected, found string) error {
 	if size, ok := f.source.size(); ok && f.source.format == plain {
 		lost = max(size-offset, 0)
 	}
-	return &DamageError{File: f.name, What: f.numbered(what), Offset: offset, Expected: expected, Found: found,
-		Frames: f.count, Lost: lost}
+	return &DamageError{
+		File: f.name, What: f.numbered(what), Offset: offset, Expected: expected, Found: found,
+		Frames: f.count, Lost: lost,
+	}
 }
 
 // unreadable converts an error in a file's first record to one that says that

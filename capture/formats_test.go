@@ -55,8 +55,10 @@ func formats() map[string]fileForms {
 				block(blockSimple, uint32(3), "fgh\x00").
 				block(4, uint32(0)).block(9, "__REALTIME_TIMESTAMP=1\nMESSAGE=from the journal\n").
 				enhanced(1, 7, "i")
-		}), []string{`0:2@5000 i0 t1 3 "abc"`, `0:3@6000 i1 t101 7 "de"`, `0:4@6000 i0 t1 3 "fgh"`,
-			`0:6@7000 i1 t101 1 "i"`}},
+		}), []string{
+			`0:2@5000 i0 t1 3 "abc"`, `0:3@6000 i1 t101 7 "de"`, `0:4@6000 i0 t1 3 "fgh"`,
+			`0:6@7000 i1 t101 1 "i"`,
+		}},
 		"a simple packet cut by the snap length": {both(func(b *builder) *builder {
 			return b.section().iface(1, 2).block(blockSimple, uint32(9), "ab\x00\x00")
 		}), []string{`0:1@0 i0 t1 9 "ab"`}},

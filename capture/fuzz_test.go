@@ -143,8 +143,10 @@ func FuzzDefrag(f *testing.F) {
 				data[i] = s[3]
 			}
 			at += machine.Instant(s[5]) * 1e8
-			fr := Frame{Ref: machine.Ref(n), At: at, LinkType: LinkRaw, Length: len(data),
-				Data: data[:max(len(data)-int(s[4]), 0)]}
+			fr := Frame{
+				Ref: machine.Ref(n), At: at, LinkType: LinkRaw, Length: len(data),
+				Data: data[:max(len(data)-int(s[4]), 0)],
+			}
 			d.Decode(&fr, &p)
 			checkInvariants(t, &fr, &p)
 			st := d.FragmentStats()

@@ -47,8 +47,10 @@ func seedFrames(t testing.TB) (frames []Frame) {
 func TestDecodeAsGopacket(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seeds := seedFrames(t)
-	first := map[uint32]gopacket.Decoder{LinkEthernet: layers.LayerTypeEthernet, LinkRaw: layers.LinkTypeRaw,
-		LinkNull: layers.LinkTypeNull}
+	first := map[uint32]gopacket.Decoder{
+		LinkEthernet: layers.LayerTypeEthernet, LinkRaw: layers.LinkTypeRaw,
+		LinkNull: layers.LinkTypeNull,
+	}
 	datagrams := 0
 	for range 60000 {
 		f := seeds[r.IntN(len(seeds))]

@@ -72,8 +72,10 @@ func openPcap(f *file) (*pcapReader, *FormatError) {
 	}
 	major, minor := r.u16(h[4:]), r.u16(h[6:])
 	if major != 2 {
-		return nil, &FormatError{File: f.name, Offset: 4, Expected: "pcap version 2.x",
-			Found: fmt.Sprintf("%d.%d", major, minor)}
+		return nil, &FormatError{
+			File: f.name, Offset: 4, Expected: "pcap version 2.x",
+			Found: fmt.Sprintf("%d.%d", major, minor),
+		}
 	}
 	r.swapped, r.eitherOrder = minor < 3, minor == 3
 	snap := r.u32(h[16:])

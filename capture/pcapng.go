@@ -198,7 +198,8 @@ func (r *ngReader) nextPacket(f *file, fr *Frame, kind, total uint32) error {
 // head reads the fixed part of a packet block into fr. If a value is
 // impossible, expected and found describe it.
 func (r *ngReader) head(interfaces []Interface, h []byte, fr *Frame, kind, total uint32) (captured uint32, expected,
-	found string) {
+	found string,
+) {
 	o := &r.section
 	var id uint32
 	switch kind {

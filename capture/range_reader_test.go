@@ -37,7 +37,8 @@ func places(t testing.TB, names ...string) (in *Input, list []place) {
 // read one by one, in any order.
 func TestRangeReaderReadsTheSame(t *testing.T) {
 	for _, names := range [][]string{
-		{"reliable-loss10.client.pcap.gz"}, {"u210_loss10.client.pcapng.gz"},
+		{"reliable-loss10.client.pcap.gz"},
+		{"u210_loss10.client.pcapng.gz"},
 		{"reliable-dup10.client.pcap.gz", "reliable-dup10.server.pcap.gz"},
 	} {
 		in, frames := places(t, names...)

@@ -141,8 +141,10 @@ func (s *source) unpack() error {
 		err = s.zs.Reset(s.packed)
 	}
 	if err != nil {
-		return &FormatError{File: s.name, Expected: "a " + s.format.String() + " header",
-			Found: "something else behind its magic number", Err: err}
+		return &FormatError{
+			File: s.name, Expected: "a " + s.format.String() + " header",
+			Found: "something else behind its magic number", Err: err,
+		}
 	}
 	return nil
 }

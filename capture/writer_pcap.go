@@ -29,9 +29,12 @@ type ClassicWriter struct {
 // in micro- or nanoseconds. The caller closes w. flushEvery is
 // WriterOptions.FlushEvery.
 func NewClassicWriter(w io.Writer, link, snap uint32, resolution Resolution,
-	flushEvery time.Duration) (*ClassicWriter, error) {
-	c := &ClassicWriter{out: bufio.NewWriterSize(w, 64<<10), link: link, tick: powersOf10[Nanoseconds-Microseconds],
-		every: flushEvery}
+	flushEvery time.Duration,
+) (*ClassicWriter, error) {
+	c := &ClassicWriter{
+		out: bufio.NewWriterSize(w, 64<<10), link: link, tick: powersOf10[Nanoseconds-Microseconds],
+		every: flushEvery,
+	}
 	magic := uint32(magicMicro)
 	if resolution != Microseconds {
 		c.tick, magic = 1, magicNano

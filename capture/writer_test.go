@@ -31,8 +31,10 @@ func written(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	four := Envelope{Src: netip.MustParseAddrPort("10.0.0.1:30000"), Dst: netip.MustParseAddrPort("10.0.0.2:40000"), ID: 7}
-	six := Envelope{Src: netip.MustParseAddrPort("[fd77::1]:30000"),
-		Dst: netip.MustParseAddrPort("[fd77::2]:40000"), TTL: 9}
+	six := Envelope{
+		Src: netip.MustParseAddrPort("[fd77::1]:30000"),
+		Dst: netip.MustParseAddrPort("[fd77::2]:40000"), TTL: 9,
+	}
 	for i := range 40 {
 		payload := bytes.Repeat([]byte{byte(i)}, i)
 		e := four
@@ -212,8 +214,13 @@ func TestWriterFlushes(t *testing.T) {
 	for i, step := range []struct {
 		at      time.Duration
 		flushes bool
-	}{{0, false}, {900 * time.Millisecond, false}, {time.Second, true}, {1900 * time.Millisecond, false},
-		{2 * time.Second, true}} {
+	}{
+		{0, false},
+		{900 * time.Millisecond, false},
+		{time.Second, true},
+		{1900 * time.Millisecond, false},
+		{2 * time.Second, true},
+	} {
 		before := c.n
 		if err := w.WriteFrame(&Frame{At: machine.Instant(step.at), Data: []byte{1}}); err != nil {
 			t.Fatal(err)

@@ -101,8 +101,12 @@ func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 		list = append(list, soakSeed{name, data[:min(len(data), most)], reading})
 	}
 	configured := func(flag string) [][]string {
-		return [][]string{{"flows", flag, "FILE", "CAPTURE"}, {"messages", "--json", flag, "FILE", "CAPTURE"},
-			{"fields", flag, "FILE"}, {"protocols", flag, "FILE"}}
+		return [][]string{
+			{"flows", flag, "FILE", "CAPTURE"},
+			{"messages", "--json", flag, "FILE", "CAPTURE"},
+			{"fields", flag, "FILE"},
+			{"protocols", flag, "FILE"},
+		}
 	}
 	profile := []byte("protocol: gaffer\nname: mygame\nbase: article\nsettings:\n  byte_order: big\n  ports: " +
 		"[7777]\n---\nprotocol: riptide\nname: b\nsettings: {dialect: \"2.1\"}\n---\n" +
@@ -111,16 +115,21 @@ func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 	keys := []byte("servers:\n  - {protocol_id: 0x1122334455667788, private_key: " + digits +
 		"}\nsessions:\n  - {protocol_id: 1, client_to_server: " + digits + ", server_to_client: " + digits + "}\n")
 	list = append(list,
-		soakSeed{"schema",
+		soakSeed{
+			"schema",
 			[]byte(fmt.Sprintf(chatSchema, "text") +
 				"  1: {name: B, fields: [{name: n, type: uint8}, {name: l, type: array, count: \"n + 1\", item: {type: bool}}]}\n"),
-			configured("--schema")},
+			configured("--schema"),
+		},
 		soakSeed{"evil.yaml", read("hostile/evil.yaml"), configured("--schema")},
 		soakSeed{"evil2.yaml", read("hostile/evil2.yaml"), configured("--schema")},
 		soakSeed{"profiles", profile, configured("--profiles")},
 		soakSeed{"keys", keys, configured("--keys")},
-		soakSeed{"journal",
-			[]byte("{\"journal\":2,\"seed\":1,\"note\":{\"protocol\":\"gaffer:article\"}}\n{\"at\":0,\"host\":0,\"in\":\"wake\"}\n{\"end\":1}\n"), [][]string{{"simulate", "--play", "FILE"}, {"lab", "--play", "FILE"}}},
+		soakSeed{
+			"journal",
+			[]byte("{\"journal\":2,\"seed\":1,\"note\":{\"protocol\":\"gaffer:article\"}}\n{\"at\":0,\"host\":0,\"in\":\"wake\"}\n{\"end\":1}\n"),
+			[][]string{{"simulate", "--play", "FILE"}, {"lab", "--play", "FILE"}},
+		},
 	)
 	return list, filepath.Join(root, "testdata", "hostile", "inj.pcapng")
 }

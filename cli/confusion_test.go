@@ -208,8 +208,10 @@ func shared(t *testing.T, path, protocol string, share int) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.WriteFrame(&capture.Frame{At: p.At + machine.Instant(after)*1e5, LinkType: 101, Length: len(b),
-				Data: b}); err != nil {
+			if err := w.WriteFrame(&capture.Frame{
+				At: p.At + machine.Instant(after)*1e5, LinkType: 101, Length: len(b),
+				Data: b,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

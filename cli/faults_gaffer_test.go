@@ -214,8 +214,10 @@ func acksAway(t *testing.T, v *view) (frame uint64) {
 // numbers, without a window. The packets that passed the tap wait in the
 // endpoint's socket in that order. Its application may refuse packets.
 func acksNear(t *testing.T, v *view) (frame uint64) {
-	o := &headerOracle{complete: map[uint32]int{}, parts: map[uint32]map[int]bool{}, cut: map[uint32]bool{},
-		accepted: map[uint32]bool{}, skipped: map[uint32]skip{}, read: -1}
+	o := &headerOracle{
+		complete: map[uint32]int{}, parts: map[uint32]map[int]bool{}, cut: map[uint32]bool{},
+		accepted: map[uint32]bool{}, skipped: map[uint32]skip{}, read: -1,
+	}
 	v.packets(t, func(i int, k *wire.Packet) bool {
 		if !v.sightings[i].own {
 			o.came(k)

@@ -229,8 +229,10 @@ type riptideMessage struct {
 }
 
 func sentBy(v *view) *riptideSent {
-	return &riptideSent{v: v, messages: map[uint16]*riptideMessage{}, named: map[uint16]bool{},
-		beats: map[uint8]machine.Instant{}, least: -1, most: -1, sampledAt: math.MinInt64 / 2}
+	return &riptideSent{
+		v: v, messages: map[uint16]*riptideMessage{}, named: map[uint16]bool{},
+		beats: map[uint8]machine.Instant{}, least: -1, most: -1, sampledAt: math.MinInt64 / 2,
+	}
 }
 
 // take records a message of either side.

@@ -83,8 +83,10 @@ func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulate.Flags, 
 		}
 	}
 	usual("--loss", loss)
-	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes",
-		"srdp": "srdp"}[x.protocol])
+	usual("--protocol", map[string]string{
+		"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes",
+		"srdp": "srdp",
+	}[x.protocol])
 	usual("--duration", "8s")
 	args = append(args, "--fault", x.Name, "--seed", fmt.Sprint(seed))
 	return simulationFlags(t, args...), args

@@ -132,11 +132,15 @@ func TestFiltersMix(t *testing.T) {
 			return slices.ContainsFunc(w.findings, func(x thing) bool { return x.word("severity") == "note" })
 		}},
 		{"flows", "flow.packets_b > 50 && ip.dst == SRC", func(*world, thing) bool { return true }},
-		{"flows", "finding.rule == capture-duplicate",
-			func(w *world, _ thing) bool { return len(w.shown("capture-duplicate", "a")) > 0 }},
+		{
+			"flows", "finding.rule == capture-duplicate",
+			func(w *world, _ thing) bool { return len(w.shown("capture-duplicate", "a")) > 0 },
+		},
 	}
-	captures := []string{"u210_loss10.client.pcapng.gz", "yojimbo-clean.client.pcap.gz", "reliable-loss10.client.pcap.gz",
-		"t210_clean.client.pcap.gz"}
+	captures := []string{
+		"u210_loss10.client.pcapng.gz", "yojimbo-clean.client.pcap.gz", "reliable-loss10.client.pcap.gz",
+		"t210_clean.client.pcap.gz",
+	}
 	if testing.Short() {
 		captures = captures[:1]
 	}

@@ -18,16 +18,20 @@ func TestHonestRuns(t *testing.T) {
 		seeds = 1
 	}
 	path := filepath.Join(t.TempDir(), "x.pcapng")
-	for _, protocol := range []string{"gaffer:article", "gaffer:reliable", "gaffer:reliable-2017", "riptide:2.0",
-		"riptide:2.1.0", "riptide:2.2.1", "riptide:2.1.0:tcp", "srdp"} {
+	for _, protocol := range []string{
+		"gaffer:article", "gaffer:reliable", "gaffer:reliable-2017", "riptide:2.0",
+		"riptide:2.1.0", "riptide:2.2.1", "riptide:2.1.0:tcp", "srdp",
+	} {
 		for seed := range seeds {
 			network := []string{
 				"--loss 0%", "--loss 15% --jitter 30ms --dup 5%", "--loss 5% --outage 2s,700ms,3s --delay 60ms",
 				"--dup 20% --jitter 60ms --delay 5ms",
 			}[seed%4]
 			for _, tap := range []string{"a", "b", "between"} {
-				args := append([]string{"simulate", "--protocol", protocol, "--seed", fmt.Sprint(seed + 1), "--tap", tap,
-					"--duration", "6s", "-w", path}, strings.Fields(network)...)
+				args := append([]string{
+					"simulate", "--protocol", protocol, "--seed", fmt.Sprint(seed + 1), "--tap", tap,
+					"--duration", "6s", "-w", path,
+				}, strings.Fields(network)...)
 				var out, trouble bytes.Buffer
 				if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code != 0 {
 					t.Fatalf("%v: exit %d: %s", args, code, trouble.String())

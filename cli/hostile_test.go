@@ -80,8 +80,10 @@ func hostileCapture(t *testing.T, dir, name string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := capture.NewWriter(f, capture.WriterOptions{Application: hostileText, OS: hostileText, Hardware: hostileText,
-		Comments: []string{hostileText}})
+	w, err := capture.NewWriter(f, capture.WriterOptions{
+		Application: hostileText, OS: hostileText, Hardware: hostileText,
+		Comments: []string{hostileText},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +105,10 @@ func hostileCapture(t *testing.T, dir, name string) string {
 			t.Fatal(err)
 		}
 		if n == 0 {
-			if _, err :=
-				w.AddInterface(capture.Interface{Name: hostileText, Description: hostileText, OS: hostileText,
-					Comments: []string{hostileText}, LinkType: frame.LinkType, Resolution: capture.Nanoseconds}); err != nil {
+			if _, err := w.AddInterface(capture.Interface{
+				Name: hostileText, Description: hostileText, OS: hostileText,
+				Comments: []string{hostileText}, LinkType: frame.LinkType, Resolution: capture.Nanoseconds,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -165,10 +168,14 @@ func TestHostileText(t *testing.T) {
 		{args: []string{"packets", "-T", "json", path}},
 		{args: []string{"packets", "-T", "ek", path}},
 		{args: []string{"packets", "-T", "tabs", path}},
-		{args: []string{"packets", "-T", "fields", "-E", "header=y", "-e", "frame", "-e", "frame.file", "-e",
-			"riptide.message.chat.who", "-e", "riptide.message.chat.text", "-e", "riptide.reason.name", path}},
-		{args: []string{"packets", "-T", "fields", "-E", "occurrence=l", "-E", "quote=d", "-e", "frame.file", "-e",
-			"riptide.message.chat.text", path}},
+		{args: []string{
+			"packets", "-T", "fields", "-E", "header=y", "-e", "frame", "-e", "frame.file", "-e",
+			"riptide.message.chat.who", "-e", "riptide.message.chat.text", "-e", "riptide.reason.name", path,
+		}},
+		{args: []string{
+			"packets", "-T", "fields", "-E", "occurrence=l", "-E", "quote=d", "-e", "frame.file", "-e",
+			"riptide.message.chat.text", path,
+		}},
 		{args: []string{"events", path}},
 		{args: []string{"messages", path}},
 		{args: []string{"messages", path, second}},
@@ -310,8 +317,10 @@ func TestHostileArguments(t *testing.T) {
 	}
 	walk(command(known, a), nil)
 	try(hostileText)
-	for _, f := range []string{hostileText + " == 5", "frame.file == \"" + hostileText, "udp && " + hostileText,
-		"riptide[" + hostileText + "] == 1", "frame.file matches \"(" + hostileText + "\""} {
+	for _, f := range []string{
+		hostileText + " == 5", "frame.file == \"" + hostileText, "udp && " + hostileText,
+		"riptide[" + hostileText + "] == 1", "frame.file matches \"(" + hostileText + "\"",
+	} {
 		try("packets", "-Y", f, capture)
 		try("flows", "-Y", f, capture)
 	}

@@ -183,12 +183,21 @@ func TestKeysDecideTheDialect(t *testing.T) {
 		reason     string // the reason of the first flow
 	}{
 		{"none", "", []string{"netcode", "netcode"}, "encrypted"},
-		{"the server's", "servers: [{protocol_id: 0x" + id + ", private_key: " + private + "}]",
-			[]string{"netcode", "yojimbo"}, "another key made it"},
-		{"another", "servers: [{protocol_id: 0x" + id + ", private_key: " + other + "}]", []string{"netcode", "netcode"},
-			"another key made it"},
-		{"another game's", "servers: [{protocol_id: 0x1234, private_key: " + private + "}]", []string{"netcode", "netcode"},
-			"no private key for this protocol id"},
+		{
+			"the server's", "servers: [{protocol_id: 0x" + id + ", private_key: " + private + "}]",
+			[]string{"netcode", "yojimbo"},
+			"another key made it",
+		},
+		{
+			"another", "servers: [{protocol_id: 0x" + id + ", private_key: " + other + "}]",
+			[]string{"netcode", "netcode"},
+			"another key made it",
+		},
+		{
+			"another game's", "servers: [{protocol_id: 0x1234, private_key: " + private + "}]",
+			[]string{"netcode", "netcode"},
+			"no private key for this protocol id",
+		},
 	} {
 		args := []string{"flows", "--json", capture}
 		if c.keys != "" {

@@ -98,8 +98,10 @@ func writeNoise(t *testing.T, path string, names []string) {
 func udpFrame(t *testing.T, port uint16, from machine.Side, payload []byte) []byte {
 	t.Helper()
 	src, dst := layers.UDPPort(port), layers.UDPPort(9999)
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1},
-		DstIP: []byte{192, 0, 2, 2}}
+	ip := &layers.IPv4{
+		Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1},
+		DstIP: []byte{192, 0, 2, 2},
+	}
 	if from == machine.B {
 		src, dst, ip.SrcIP, ip.DstIP = dst, src, ip.DstIP, ip.SrcIP
 	}

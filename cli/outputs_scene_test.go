@@ -57,11 +57,15 @@ var allWritten = []written{
 	{name: "simulate -w", args: "simulate --duration 1s -w OUT", mode: 0o600, invented: true},
 	{name: "simulate --truth", args: "simulate --duration 1s --truth OUT", mode: 0o600, invented: true},
 	{name: "simulate --journal", args: "simulate --duration 1s --journal OUT", mode: 0o600, invented: true},
-	{name: "lab -w", args: "lab gaffer -c 3 --linger 50ms --recorder relay -w OUT", mode: 0o600, stream: true,
-		invented: true},
+	{
+		name: "lab -w", args: "lab gaffer -c 3 --linger 50ms --recorder relay -w OUT", mode: 0o600, stream: true,
+		invented: true,
+	},
 	{name: "lab --truth", args: "lab gaffer -c 3 --linger 50ms --truth OUT", mode: 0o600, stream: true, invented: true},
-	{name: "lab --journal", args: "lab gaffer -c 3 --linger 50ms --journal OUT", mode: 0o600, stream: true, invented: true,
-		seeks: true},
+	{
+		name: "lab --journal", args: "lab gaffer -c 3 --linger 50ms --journal OUT", mode: 0o600, stream: true, invented: true,
+		seeks: true,
+	},
 }
 
 // scene is a folder that contains captures and nothing else.

@@ -47,8 +47,10 @@ func TestOutputs(t *testing.T) {
 			s.clean("out.pcapng")
 
 			victim := s.put("victim", "old")
-			for _, err := range []error{os.Symlink(victim, s.path("link")), os.Symlink(s.path("none"), s.path("hanging")),
-				os.Link(victim, s.path("hard"))} {
+			for _, err := range []error{
+				os.Symlink(victim, s.path("link")), os.Symlink(s.path("none"), s.path("hanging")),
+				os.Link(victim, s.path("hard")),
+			} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -120,8 +122,10 @@ func (s *scene) notRegular(w *written) {
 // Every command that writes files has the flags of outputs, and no other
 // command has them.
 func TestOutputFlags(t *testing.T) {
-	for _, name := range []string{"capture", "packets", "events", "flows", "findings", "tui", "merge", "reduce",
-		"anonymise", "report", "graph", "export csv", "export qlog", "replay", "simulate", "lab srdp", "man"} {
+	for _, name := range []string{
+		"capture", "packets", "events", "flows", "findings", "tui", "merge", "reduce",
+		"anonymise", "report", "graph", "export csv", "export qlog", "replay", "simulate", "lab srdp", "man",
+	} {
 		if help := output(t, append(strings.Fields(name), "--help")...); !strings.Contains(help, "--no-clobber") ||
 			!strings.Contains(help, "--mode OCTAL") {
 			t.Errorf("%s has no --no-clobber or no --mode", name)
@@ -230,8 +234,10 @@ func TestOutputFailures(t *testing.T) {
 	if err := os.WriteFile(cut, s.bytes[0][:len(s.bytes[0])*2/3], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"packets -w OUT CUT", "flows -w OUT CUT", "anonymise CUT OUT",
-		"export csv --table events -o OUT CUT", "export pcapng -o OUT CUT"} {
+	for _, args := range []string{
+		"packets -w OUT CUT", "flows -w OUT CUT", "anonymise CUT OUT",
+		"export csv --table events -o OUT CUT", "export pcapng -o OUT CUT",
+	} {
 		s.put("out.pcapng", "old")
 		list := strings.Fields(strings.NewReplacer("CUT", cut, "OUT", s.path("out.pcapng")).Replace(args))
 		if _, errs, code := outcome(append(list, "--strict")...); code != app.ExitFailed {

@@ -106,13 +106,19 @@ func aTime(v any) error {
 
 var (
 	rawInfo   = shape{"?length": aUint, "?payload_length": aUint, "?data": aText}
-	ietfEvent = shape{"time": aNumber, "name": aText, "data": ietfData.check, "?tuple": aText, "?time_format": aText,
-		"?group_id": aText, "?system_info": anything, "*": anything}
-	ietfData = shape{"frame": aUint, "certainty": aWordOf("unknown", "possible", "likely", "certain"),
+	ietfEvent = shape{
+		"time": aNumber, "name": aText, "data": ietfData.check, "?tuple": aText, "?time_format": aText,
+		"?group_id": aText, "?system_info": anything, "*": anything,
+	}
+	ietfData = shape{
+		"frame": aUint, "certainty": aWordOf("unknown", "possible", "likely", "certain"),
 		"?packet_number": aNumber, "?raw": rawInfo.check, "?trigger": aWordOf("duplicate", "stale", "rejected"),
-		"?about_frame": aUint, "?by_packet_number": aUint, "?rtt": aNumber, "?rule": aText}
-	vantagePoint = shape{"?name": aText, "type": aWordOf("client", "server", "network", "unknown"),
-		"?flow": aWordOf("client", "server", "unknown")}
+		"?about_frame": aUint, "?by_packet_number": aUint, "?rtt": aNumber, "?rule": aText,
+	}
+	vantagePoint = shape{
+		"?name": aText, "type": aWordOf("client", "server", "network", "unknown"),
+		"?flow": aWordOf("client", "server", "unknown"),
+	}
 	commonFields = shape{
 		"?tuple": aText, "?time_format": aWordOf("relative_to_epoch", "relative_to_previous_event"), "?group_id": aText,
 		"*":               anything,
@@ -122,24 +128,34 @@ var (
 		"?title": aText, "?description": aText, "?common_fields": commonFields.check, "?vantage_point": vantagePoint.check,
 		"event_schemas": aListOf(1, aText), "events": aListOf(0, ietfEvent.check),
 	}
-	ietfFile = shape{"file_schema": aWordOf("urn:ietf:params:qlog:file:contained"),
+	ietfFile = shape{
+		"file_schema":          aWordOf("urn:ietf:params:qlog:file:contained"),
 		"serialization_format": aWordOf("application/qlog+json"), "?title": aText, "?description": aText,
-		"?traces": aListOf(1, ietfTrace.check)}
+		"?traces": aListOf(1, ietfTrace.check),
+	}
 
 	qvisHeader = shape{"packet_type": aWordOf("1RTT"), "?packet_number": aUint}
-	qvisData   = shape{"?header": qvisHeader.check, "?raw": rawInfo.check,
+	qvisData   = shape{
+		"?header": qvisHeader.check, "?raw": rawInfo.check,
 		"?frames":     aListOf(1, shape{"frame_type": aWordOf("ack"), "acked_ranges": aListOf(1, aListOf(2, aUint))}.check),
-		"?latest_rtt": aNumber}
-	qvisEvent = shape{"time": aNumber,
+		"?latest_rtt": aNumber,
+	}
+	qvisEvent = shape{
+		"time": aNumber,
 		"name": aWordOf("transport:packet_sent", "transport:packet_received", "transport:packet_dropped",
-			"recovery:packet_lost", "recovery:metrics_updated"), "data": qvisData.check}
+			"recovery:packet_lost", "recovery:metrics_updated"), "data": qvisData.check,
+	}
 	qvisTrace = shape{
 		"?title": aText, "vantage_point": vantagePoint.check, "events": aListOf(1, qvisEvent.check),
-		"common_fields": shape{"protocol_type": aListOf(1, aText), "time_format": aWordOf("relative"),
-			"reference_time": aNumber}.check,
+		"common_fields": shape{
+			"protocol_type": aListOf(1, aText), "time_format": aWordOf("relative"),
+			"reference_time": aNumber,
+		}.check,
 	}
-	qvisFile = shape{"qlog_version": aWordOf("0.3"), "qlog_format": aWordOf("JSON"), "?title": aText,
-		"?description": aText, "traces": aListOf(1, qvisTrace.check)}
+	qvisFile = shape{
+		"qlog_version": aWordOf("0.3"), "qlog_format": aWordOf("JSON"), "?title": aText,
+		"?description": aText, "traces": aListOf(1, qvisTrace.check),
+	}
 )
 
 // Exports have the shapes of the draft and of what qvis loads. Their events are

@@ -210,14 +210,20 @@ func rowsOf() map[string][]string {
 	at := time.Date(2026, 11, 22, 10, 15, 0, 0, time.UTC)
 	return map[string][]string{
 		"ackscope -b": {ours.Next(at), ours.Next(at.Add(time.Second)), ours.Next(at.Add(time.Second))},
-		"dumpcap": {"m_00009_20261122101500.pcapng", "m_00010_20261122101503.pcapng",
-			"m_00011_20261122101506.pcapng"},
-		"dumpcap -b nametimenum:2": {"m_20261122101500_00001.pcapng", "m_20261122101503_00002.pcapng",
-			"m_20261122101506_00003.pcapng"},
+		"dumpcap": {
+			"m_00009_20261122101500.pcapng", "m_00010_20261122101503.pcapng",
+			"m_00011_20261122101506.pcapng",
+		},
+		"dumpcap -b nametimenum:2": {
+			"m_20261122101500_00001.pcapng", "m_20261122101503_00002.pcapng",
+			"m_20261122101506_00003.pcapng",
+		},
 		"tcpdump -C":             {"m.pcap", "m.pcap1", "m.pcap2"},
 		"tcpdump -C -W, wrapped": {"m.pcap2", "m.pcap0", "m.pcap1"},
-		"tcpdump -G": {"m-2026-11-22_10:15:00.pcap", "m-2026-11-22_10:15:05.pcap",
-			"m-2026-11-22_10:15:10.pcap"},
+		"tcpdump -G": {
+			"m-2026-11-22_10:15:00.pcap", "m-2026-11-22_10:15:05.pcap",
+			"m-2026-11-22_10:15:10.pcap",
+		},
 		"tcpdump -G %s": {"m-1795342500.pcap", "m-1795342505.pcap", "m-1795342510.pcap"},
 	}
 }

@@ -123,7 +123,8 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 	p.StringVar(&a.Flags.Color, "color", "auto", "colour: `auto|always|never`")
 	p.BoolVarP(&a.Flags.Quiet, "quiet", "q", false, "no progress and no warnings")
 	_ = root.RegisterFlagCompletionFunc("decode-as", func(c *cobra.Command, args []string, word string) ([]string,
-		cobra.ShellCompDirective) {
+		cobra.ShellCompDirective,
+	) {
 		return about.CompleteDecodeAs(a, c, args, word)
 	})
 	_ = root.RegisterFlagCompletionFunc("vantage", app.CompleteWords("a", "b", "both", "between", "unknown"))

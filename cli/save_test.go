@@ -45,8 +45,10 @@ func bigNumbers(list ...uint32) (b []byte) {
 // interfaces of different link types and clocks, comments, names, counts.
 func spoken(t *testing.T) string {
 	packet, err := capture.AppendUDP(nil,
-		capture.Envelope{Src: netip.MustParseAddrPort("10.1.2.3:4000"), Dst: netip.MustParseAddrPort("10.1.2.4:5000"),
-			TTL: 64, ID: 7}, []byte("what was said"))
+		capture.Envelope{
+			Src: netip.MustParseAddrPort("10.1.2.3:4000"), Dst: netip.MustParseAddrPort("10.1.2.4:5000"),
+			TTL: 64, ID: 7,
+		}, []byte("what was said"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +149,10 @@ func TestWriteForWireshark(t *testing.T) {
 	testenv.Grid(t, "tshark over what every format holds")
 	tshark, capinfos := testenv.Need(t, "tshark"), testenv.Need(t, "capinfos")
 	dir := t.TempDir()
-	fields := []string{"frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.encap_type", "ip.src",
-		"udp.payload", "frame.comment", "frame.packet_flags", "frame.interface_name", "frame.interface_description"}
+	fields := []string{
+		"frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.encap_type", "ip.src",
+		"udp.payload", "frame.comment", "frame.packet_flags", "frame.interface_name", "frame.interface_description",
+	}
 	listed := func(path string, fields []string) string {
 		args := []string{"-n", "-r", path, "-T", "fields"}
 		for _, f := range fields {
@@ -175,8 +179,10 @@ func TestWriteForWireshark(t *testing.T) {
 				t.Errorf("two link types in a classic file: exit %d, %s", code, errs)
 			}
 			what := string(testenv.Output(t, capinfos, out))
-			for _, want := range []string{"a machine", "an OS 1.0", "a program", "of the first section", "eth7", "the seventh",
-				"udp port 4000", "Time precision = microseconds (6)", "Time precision = nanoseconds (9)"} {
+			for _, want := range []string{
+				"a machine", "an OS 1.0", "a program", "of the first section", "eth7", "the seventh",
+				"udp port 4000", "Time precision = microseconds (6)", "Time precision = nanoseconds (9)",
+			} {
 				if !strings.Contains(what, want) {
 					t.Errorf("capinfos does not show %q:\n%s", want, what)
 				}
@@ -207,13 +213,20 @@ func TestWriteRefused(t *testing.T) {
 		code int
 	}{
 		{[]string{"packets", "-w", own, own}, "that is the capture to be read", app.ExitFailed},
-		{[]string{"packets", "-F", "snoop", "-w", filepath.Join(dir, "x"), own}, "expected pcapng, pcap, nsecpcap",
-			app.ExitFailed},
+		{
+			[]string{"packets", "-F", "snoop", "-w", filepath.Join(dir, "x"), own},
+			"expected pcapng, pcap, nsecpcap",
+			app.ExitFailed,
+		},
 		{[]string{"packets", "-F", "pcap", own}, "-F: expected -w too", app.ExitFailed},
-		{[]string{"merge", "-w", filepath.Join(dir, "x.pcap"), loss, testenv.Capture(t, "reliable-loss10.server.pcap.gz")},
-			"no room for comments on packets", app.ExitFailed},
-		{[]string{"packets", "-Y", "frame.number == 1", "-w", filepath.Join(dir, "y.pcap"), spoken(t)},
-			"those of 1 packet are left out", app.ExitDone},
+		{
+			[]string{"merge", "-w", filepath.Join(dir, "x.pcap"), loss, testenv.Capture(t, "reliable-loss10.server.pcap.gz")},
+			"no room for comments on packets", app.ExitFailed,
+		},
+		{
+			[]string{"packets", "-Y", "frame.number == 1", "-w", filepath.Join(dir, "y.pcap"), spoken(t)},
+			"those of 1 packet are left out", app.ExitDone,
+		},
 	} {
 		if _, errs, code := outcome(c.args...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit %d, %s; expected %q", c.args, code, errs, c.want)

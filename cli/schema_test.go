@@ -26,8 +26,10 @@ import (
 // unchecked.
 func validate(schema map[string]any, v any) error {
 	for key := range schema {
-		if !slices.Contains([]string{"$schema", "$id", "title", "description", "type", "properties", "required",
-			"additionalProperties", "items", "enum", "minimum", "format", "oneOf"}, key) {
+		if !slices.Contains([]string{
+			"$schema", "$id", "title", "description", "type", "properties", "required",
+			"additionalProperties", "items", "enum", "minimum", "format", "oneOf",
+		}, key) {
 			return fmt.Errorf("the schema says %q, which this check does not know", key)
 		}
 	}
@@ -154,15 +156,23 @@ func TestObjectSchemas(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.pcapng")
 	loss := capt("reliable-loss10.client.pcap.gz")
 	for name, runs := range map[string][][]string{
-		"state": {{loss, "--at", "300"}, {"--diff", "290", "310", loss},
-			{capt("u210_loss10.client.pcapng.gz"), "--at", "40"}},
+		"state": {
+			{loss, "--at", "300"},
+			{"--diff", "290", "310", loss},
+			{capt("u210_loss10.client.pcapng.gz"), "--at", "40"},
+		},
 		"autopsy": {{capt("u210_loss10.client.pcapng.gz")}, {capt("u200_lobby.client.pcap.gz")}},
 		"guess":   {{capt("u21d_clean.client.pcap.gz"), "--most", "2"}},
 		"ledger":  {{loss}, {capt("u210_loss10.client.pcapng.gz")}},
-		"replay": {{loss}, {capt("plain-le-clean.client.pcap.gz"), "--matrix"},
-			{capt("u210_loss10.client.pcapng.gz"), "--what-if", "resend=50ms"}},
-		"merge": {{loss, capt("reliable-loss10.server.pcap.gz")},
-			{"--packets", loss, capt("reliable-loss10.server.pcap.gz")}},
+		"replay": {
+			{loss},
+			{capt("plain-le-clean.client.pcap.gz"), "--matrix"},
+			{capt("u210_loss10.client.pcapng.gz"), "--what-if", "resend=50ms"},
+		},
+		"merge": {
+			{loss, capt("reliable-loss10.server.pcap.gz")},
+			{"--packets", loss, capt("reliable-loss10.server.pcap.gz")},
+		},
 		"anonymise":  {{"--ports", loss, out}},
 		"simulate":   {{"--fault", "list"}},
 		"capture":    {{"-D"}},

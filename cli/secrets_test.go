@@ -186,8 +186,10 @@ func TestSecretsStay(t *testing.T) {
 	for i := range files {
 		f := &files[i]
 		path := filepath.Join(dir, "f"+fmt.Sprint(i))
-		for name, data := range map[string]string{path: f.text, path + ".capture": string(image),
-			path + ".capture.replay": f.text} {
+		for name, data := range map[string]string{
+			path: f.text, path + ".capture": string(image),
+			path + ".capture.replay": f.text,
+		} {
 			if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -133,8 +133,10 @@ func TestFieldOptionsAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark for every option")
 	tshark := testenv.Need(t, "tshark")
 	path := testenv.Capture(t, "t210_clean.client.pcap.gz")
-	columns := []string{"-c", "3", "-T", "fields", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.port",
-		"-e", "tcp.port"}
+	columns := []string{
+		"-c", "3", "-T", "fields", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.port",
+		"-e", "tcp.port",
+	}
 	for _, options := range []string{
 		"quote=s separator=; aggregator=/s", "quote=n separator=ab occurrence=l header=n", "separator=/s occurrence=f bom=n",
 		"bom=y header=y quote=d separator=, aggregator=; occurrence=a",

@@ -38,8 +38,10 @@ var tsharkFilters = []string{
 }
 
 // flowFilters need analysis, or fields that Wireshark knows in few captures.
-var flowFilters = []string{"udp.stream == 0", "udp.stream > 0", "udp.stream % 2 == 0 && udp.length > 30",
-	"data.data contains 01:00 && data.len > 20 && !(ip.flags.mf == 1)"}
+var flowFilters = []string{
+	"udp.stream == 0", "udp.stream > 0", "udp.stream % 2 == 0 && udp.length > 30",
+	"data.data contains 01:00 && data.len > 20 && !(ip.flags.mf == 1)",
+}
 
 // The filters pass as many frames and bytes as in tshark, and columns have the
 // same text.

@@ -68,15 +68,21 @@ func TestWhatIfCostsByEvents(t *testing.T) {
 		name  string
 		twist func(n int, at machine.Instant) machine.Instant
 	}{
-		{"a gap of 30 days",
-			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/60) * 30 * day) }},
-		{"a gap of 79 years",
-			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/100) * 79 * 365 * day) }},
+		{
+			"a gap of 30 days",
+			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/60) * 30 * day) },
+		},
+		{
+			"a gap of 79 years",
+			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/100) * 79 * 365 * day) },
+		},
 		{"9.9 s before every packet", func(n int, at machine.Instant) machine.Instant {
 			return at.Add(time.Duration(n) * 9900 * time.Millisecond)
 		}},
-		{"a year before every packet",
-			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n%200) * 365 * day) }},
+		{
+			"a year before every packet",
+			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n%200) * 365 * day) },
+		},
 		{"backwards", func(n int, at machine.Instant) machine.Instant { return at.Add(-2 * time.Duration(at)) }},
 		{"flipped at random", func(n int, at machine.Instant) machine.Instant {
 			if rng.IntN(4) > 0 {

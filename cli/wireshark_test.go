@@ -102,8 +102,10 @@ func TestWiresharkScript(t *testing.T) {
 			keys := []string{"acked_in", "resend_of", "finding"}
 			own := strings.Fields("gaffer.sequence gaffer.ack gaffer.ack_bits riptide.message_id riptide.last " +
 				"riptide.ack_bits srdp.packet_id srdp.ack srdp.flags")
-			args := []string{"-X", "lua_script:" + script, "-r", path, "-T", "fields", "-E", "aggregator=;", "-e",
-				"frame.number"}
+			args := []string{
+				"-X", "lua_script:" + script, "-r", path, "-T", "fields", "-E", "aggregator=;", "-e",
+				"frame.number",
+			}
 			ours := []string{"packets", "-T", "fields", "-E", "aggregator=;", "-e", "frame.number"}
 			for _, k := range keys {
 				args = append(args, "-e", "ackscope."+k)
@@ -226,8 +228,10 @@ func TestPcapngComments(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "told.pcapng")
 			output(t, "export", "pcapng", "-o", out, path)
-			same := []string{"-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-e",
-				"frame.encap_type", "-e", "frame.cap_len", "-e", "udp.payload", "-e", "tcp.payload"}
+			same := []string{
+				"-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-e",
+				"frame.encap_type", "-e", "frame.cap_len", "-e", "udp.payload", "-e", "tcp.payload",
+			}
 			diffLines(t, "frames", string(testenv.Output(t, tshark, append([]string{"-r", path}, same...)...)),
 				string(testenv.Output(t, tshark, append([]string{"-r", out}, same...)...)))
 			facts := factsOf(t, path)
@@ -238,8 +242,10 @@ func TestPcapngComments(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for key, form := range map[string]string{"acked_in": " was acked in frame %s", "resend_of": "resend of frame %s (",
-					"finding": " %s of "} {
+				for key, form := range map[string]string{
+					"acked_in": " was acked in frame %s", "resend_of": "resend of frame %s (",
+					"finding": " %s of ",
+				} {
 					for _, value := range facts[key][frame] {
 						seen++
 						if want := fmt.Sprintf(form, value); !strings.Contains(comments, want) {

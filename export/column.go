@@ -21,8 +21,10 @@ const (
 	JSON               // an object or a list with the structure of Column.Shape, in JSON
 )
 
-var typeWords = [...]string{"uint64", "int64", "double", "boolean", "text", "timestamp", "list of uint64",
-	"list of double", "list of text", "json"}
+var typeWords = [...]string{
+	"uint64", "int64", "double", "boolean", "text", "timestamp", "list of uint64",
+	"list of double", "list of text", "json",
+}
 
 // String returns the name in docs/tables.md.
 func (t Type) String() string { return typeWords[t] }

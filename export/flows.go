@@ -25,54 +25,94 @@ var Flows = newTable("flows", "A row for each conversation of two endpoints, wit
 
 func flowColumns() []flowColumn {
 	list := []flowColumn{
-		{Column{Name: "frame", Type: Uint, Doc: "Its first frame."},
-			func(r *FlowRow, c *Cell) { c.uint(r.FirstRef.Frame()) }},
-		{Column{Name: "time", Type: Time, Doc: "When that passed the tap."},
-			func(r *FlowRow, c *Cell) { c.int(int64(r.First)) }},
-		{Column{Name: "flow", Type: Uint, Doc: "Number of the flow, from 1."},
-			func(r *FlowRow, c *Cell) { c.uint(uint64(r.ID)) }},
-		{Column{Name: "protocol", Type: Text, Absent: Null, Doc: "Its protocol; null where none explains it."},
-			func(r *FlowRow, c *Cell) { protocolCell(c, r.Flow) }},
-		{Column{Name: "dialect", Type: Text, Absent: Null, Doc: "Dialect of the protocol."},
-			func(r *FlowRow, c *Cell) { dialectCell(c, r.Flow) }},
-		{Column{Name: "transport", Type: Text, Words: transports[:2], Doc: "What carries it."},
-			func(r *FlowRow, c *Cell) { c.own(transportWord(r.Transport)) }},
-		{Column{Name: "a", Type: Text,
-			Doc: "Address and port of side a, which spoke first or is the client of the handshake."},
-			func(r *FlowRow, c *Cell) { c.addr(r.A) }},
+		{
+			Column{Name: "frame", Type: Uint, Doc: "Its first frame."},
+			func(r *FlowRow, c *Cell) { c.uint(r.FirstRef.Frame()) },
+		},
+		{
+			Column{Name: "time", Type: Time, Doc: "When that passed the tap."},
+			func(r *FlowRow, c *Cell) { c.int(int64(r.First)) },
+		},
+		{
+			Column{Name: "flow", Type: Uint, Doc: "Number of the flow, from 1."},
+			func(r *FlowRow, c *Cell) { c.uint(uint64(r.ID)) },
+		},
+		{
+			Column{Name: "protocol", Type: Text, Absent: Null, Doc: "Its protocol; null where none explains it."},
+			func(r *FlowRow, c *Cell) { protocolCell(c, r.Flow) },
+		},
+		{
+			Column{Name: "dialect", Type: Text, Absent: Null, Doc: "Dialect of the protocol."},
+			func(r *FlowRow, c *Cell) { dialectCell(c, r.Flow) },
+		},
+		{
+			Column{Name: "transport", Type: Text, Words: transports[:2], Doc: "What carries it."},
+			func(r *FlowRow, c *Cell) { c.own(transportWord(r.Transport)) },
+		},
+		{
+			Column{
+				Name: "a", Type: Text,
+				Doc: "Address and port of side a, which spoke first or is the client of the handshake.",
+			},
+			func(r *FlowRow, c *Cell) { c.addr(r.A) },
+		},
 		{Column{Name: "b", Type: Text, Doc: "Address and port of side b."}, func(r *FlowRow, c *Cell) { c.addr(r.B) }},
-		{Column{Name: "session", Type: Uint, Doc: "Which session on this pair of addresses, from 1."},
-			func(r *FlowRow, c *Cell) { c.uint(uint64(r.Session)) }},
-		{Column{Name: "packets_a", Type: Uint, Doc: "Datagrams (TCP: segments) that a sent."},
-			func(r *FlowRow, c *Cell) { c.uint(r.Packets[machine.A]) }},
-		{Column{Name: "packets_b", Type: Uint, Doc: "Datagrams (TCP: segments) that b sent."},
-			func(r *FlowRow, c *Cell) { c.uint(r.Packets[machine.B]) }},
-		{Column{Name: "bytes_a", Type: Uint, Unit: "bytes", Doc: "Their payload on the wire, a's."},
-			func(r *FlowRow, c *Cell) { c.uint(r.Bytes[machine.A]) }},
-		{Column{Name: "bytes_b", Type: Uint, Unit: "bytes", Doc: "Their payload on the wire, b's."},
-			func(r *FlowRow, c *Cell) { c.uint(r.Bytes[machine.B]) }},
-		{Column{Name: "capture_duplicates", Type: Uint,
-			Doc: "Datagrams that the tap captured twice: kept out of all other figures."},
-			func(r *FlowRow, c *Cell) { c.uint(r.Duplicates) }},
-		{Column{Name: "last_time", Type: Time, Doc: "When its last packet passed the tap."},
-			func(r *FlowRow, c *Cell) { c.int(int64(r.Last)) }},
-		{Column{Name: "confidence", Type: Float, Digits: 4, Absent: Null, Doc: "How sure the protocol is, 0 to 1."},
-			func(r *FlowRow, c *Cell) { c.float(r.Verdict.Confidence, 4) }},
-		{Column{Name: "reason", Type: Text, Doc: "What speaks for the protocol; or why none explains the flow."},
-			func(r *FlowRow, c *Cell) { c.text(r.Verdict.Reason) }},
-		{Column{Name: "vantage", Type: Text, Words: vantages, Absent: Omitted,
-			Doc: "Where the tap stood. This and what follows: where a protocol explains the flow."}, func(r *FlowRow, c *Cell) {
+		{
+			Column{Name: "session", Type: Uint, Doc: "Which session on this pair of addresses, from 1."},
+			func(r *FlowRow, c *Cell) { c.uint(uint64(r.Session)) },
+		},
+		{
+			Column{Name: "packets_a", Type: Uint, Doc: "Datagrams (TCP: segments) that a sent."},
+			func(r *FlowRow, c *Cell) { c.uint(r.Packets[machine.A]) },
+		},
+		{
+			Column{Name: "packets_b", Type: Uint, Doc: "Datagrams (TCP: segments) that b sent."},
+			func(r *FlowRow, c *Cell) { c.uint(r.Packets[machine.B]) },
+		},
+		{
+			Column{Name: "bytes_a", Type: Uint, Unit: "bytes", Doc: "Their payload on the wire, a's."},
+			func(r *FlowRow, c *Cell) { c.uint(r.Bytes[machine.A]) },
+		},
+		{
+			Column{Name: "bytes_b", Type: Uint, Unit: "bytes", Doc: "Their payload on the wire, b's."},
+			func(r *FlowRow, c *Cell) { c.uint(r.Bytes[machine.B]) },
+		},
+		{
+			Column{
+				Name: "capture_duplicates", Type: Uint,
+				Doc: "Datagrams that the tap captured twice: kept out of all other figures.",
+			},
+			func(r *FlowRow, c *Cell) { c.uint(r.Duplicates) },
+		},
+		{
+			Column{Name: "last_time", Type: Time, Doc: "When its last packet passed the tap."},
+			func(r *FlowRow, c *Cell) { c.int(int64(r.Last)) },
+		},
+		{
+			Column{Name: "confidence", Type: Float, Digits: 4, Absent: Null, Doc: "How sure the protocol is, 0 to 1."},
+			func(r *FlowRow, c *Cell) { c.float(r.Verdict.Confidence, 4) },
+		},
+		{
+			Column{Name: "reason", Type: Text, Doc: "What speaks for the protocol; or why none explains the flow."},
+			func(r *FlowRow, c *Cell) { c.text(r.Verdict.Reason) },
+		},
+		{Column{
+			Name: "vantage", Type: Text, Words: vantages, Absent: Omitted,
+			Doc: "Where the tap stood. This and what follows: where a protocol explains the flow.",
+		}, func(r *FlowRow, c *Cell) {
 			if r.Protocol != nil {
 				c.own(r.Facts().Vantage.String())
 			}
 		}},
-		{Column{Name: "vantage_reason", Type: Text, Absent: Either, Doc: "What tells where it stood."},
+		{
+			Column{Name: "vantage_reason", Type: Text, Absent: Either, Doc: "What tells where it stood."},
 			func(r *FlowRow, c *Cell) {
 				if r.Protocol != nil {
 					c.word(r.Facts().VantageReason)
 					c.null = true
 				}
-			}},
+			},
+		},
 	}
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		list = append(list, sideColumns(side)...)
@@ -90,16 +130,26 @@ func flowColumns() []flowColumn {
 			}})
 	}
 	list = append(list,
-		flowColumn{Column{Name: "ended", Type: Text, Words: endings(), Absent: Omitted,
-			Doc: "Why a live capture let go of it before the end: see capture.md."},
-			func(r *FlowRow, c *Cell) { c.word(r.Ended) }},
-		flowColumn{Column{Name: "provisional", Type: Bool, Absent: Omitted,
-			Doc: "True where the flow goes on: what a live capture prints on the way."},
-			func(r *FlowRow, c *Cell) { provisionalCell(c, r.Provisional) }},
+		flowColumn{
+			Column{
+				Name: "ended", Type: Text, Words: endings(), Absent: Omitted,
+				Doc: "Why a live capture let go of it before the end: see capture.md.",
+			},
+			func(r *FlowRow, c *Cell) { c.word(r.Ended) },
+		},
+		flowColumn{
+			Column{
+				Name: "provisional", Type: Bool, Absent: Omitted,
+				Doc: "True where the flow goes on: what a live capture prints on the way.",
+			},
+			func(r *FlowRow, c *Cell) { provisionalCell(c, r.Provisional) },
+		},
 	)
 	return append(list,
-		flowColumn{Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."},
-			func(r *FlowRow, c *Cell) { c.word(r.File) }})
+		flowColumn{
+			Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."},
+			func(r *FlowRow, c *Cell) { c.word(r.File) },
+		})
 }
 
 // sideColumns returns the columns for the figures of one side.
@@ -141,8 +191,10 @@ func sideColumns(side machine.Side) []flowColumn {
 			func(s *machine.Summary, c *Cell) { c.own(get(s).String()) })
 	}
 	return []flowColumn{
-		{Column{Name: "dialect" + x, Type: Text, Absent: Omitted, Doc: "Dialect as " + who + " speaks it."},
-			func(r *FlowRow, c *Cell) { dialectCell(c, r.Flow) }},
+		{
+			Column{Name: "dialect" + x, Type: Text, Absent: Omitted, Doc: "Dialect as " + who + " speaks it."},
+			func(r *FlowRow, c *Cell) { dialectCell(c, r.Flow) },
+		},
 		count("acked", "Packets of "+who+" that it learned to have arrived.",
 			func(s *machine.Summary) uint64 { return s.Acked }),
 		share("never_acked", "Share of its packets that never were acked and can no longer be, 0 to 1.",

@@ -192,8 +192,10 @@ func (n *Notes) At(ref machine.Ref, to []Note) ([]Note, error) {
 	s := n.files[ref.File()]
 	for s.have && s.head.ref <= ref {
 		if x := &s.head; x.ref == ref {
-			y := Note{Ref: x.ref, Kind: x.kind, Side: x.side, Certainty: x.certainty, Sequence: x.sequence,
-				Other: x.other, RTT: x.rtt}
+			y := Note{
+				Ref: x.ref, Kind: x.kind, Side: x.side, Certainty: x.certainty, Sequence: x.sequence,
+				Other: x.other, RTT: x.rtt,
+			}
 			switch x.kind {
 			case NoteFinding:
 				y.Rule = n.table[x.word]

@@ -48,8 +48,10 @@ func TestNotesAreSorted(t *testing.T) {
 			t.Fatalf("%d notes, expected %d", len(got), len(want))
 		}
 		for i, x := range want {
-			y := Note{Ref: x.ref, Kind: x.kind, Side: x.side, Certainty: x.certainty, Sequence: x.sequence,
-				Other: x.other, RTT: x.rtt}
+			y := Note{
+				Ref: x.ref, Kind: x.kind, Side: x.side, Certainty: x.certainty, Sequence: x.sequence,
+				Other: x.other, RTT: x.rtt,
+			}
 			if x.kind == NoteEvent {
 				y.Word = []string{"joined", "left"}[0]
 				if n.words[x.word] == "left" {

@@ -117,8 +117,10 @@ func stateObject() *Schema {
 			field("tables", JSON, "What else it keeps, such as queues.", listOf(
 				field("name", Text, "The table."),
 				field("columns", Texts, "Its columns."),
-				Column{Name: "rows", Type: JSON, Doc: "Its rows, as the picture shows them.",
-					Shape: &Shape{List: true, Item: &Column{Type: Texts}}})),
+				Column{
+					Name: "rows", Type: JSON, Doc: "Its rows, as the picture shows them.",
+					Shape: &Shape{List: true, Item: &Column{Type: Texts}},
+				})),
 		})...),
 		object("change", "With --diff: what changed on a side between two frames.", slices.Concat(begin, []Column{
 			field("from_frame", Uint, "The earlier frame; frame is the later one."),

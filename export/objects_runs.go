@@ -16,10 +16,16 @@ func replayObject() *Schema {
 		field("undelivered", Uint, "Messages that were not, by the end."),
 		field("refused", Uint, "Messages that the library refused.", optional),
 	}
-	for _, x := range []struct{ name, doc string }{{"latency_ms_", "Time from a message's first send to its delivery: "},
-		{"wait_ms_", "Time that messages were held by earlier ones: "}} {
-		for _, q := range []struct{ name, doc string }{{"p50", "the median."}, {"p95", "95 % are below."},
-			{"p99", "99 % are below."}, {"max", "the longest."}} {
+	for _, x := range []struct{ name, doc string }{
+		{"latency_ms_", "Time from a message's first send to its delivery: "},
+		{"wait_ms_", "Time that messages were held by earlier ones: "},
+	} {
+		for _, q := range []struct{ name, doc string }{
+			{"p50", "the median."},
+			{"p95", "95 % are below."},
+			{"p99", "99 % are below."},
+			{"max", "the longest."},
+		} {
 			run = append(run, duration(x.name+q.name, x.doc+q.doc, nullable))
 		}
 	}
@@ -100,8 +106,12 @@ func mergeObject() *Schema {
 	}
 	way = append(way, field("loss", Float, "Share of packets lost between the taps, 0 to 1."))
 	for _, x := range []struct{ name, doc string }{
-		{"min", "the least"}, {"mean", "the mean"}, {"p50", "the median"}, {"p95", "95 % are below"},
-		{"p99", "99 % are below"}, {"max", "the longest"},
+		{"min", "the least"},
+		{"mean", "the mean"},
+		{"p50", "the median"},
+		{"p95", "95 % are below"},
+		{"p99", "99 % are below"},
+		{"max", "the longest"},
 	} {
 		way = append(way, duration("delay_"+x.name+"_ms", "One-way delay from tap to tap: "+x.doc+".", nullable))
 	}

@@ -30,8 +30,10 @@ var fieldShape = []Column{
 	{Name: "name", Type: Text, Doc: "The field, as filters name it."},
 	{Name: "label", Type: Text, Doc: "The field, as a tree shows it."},
 	{Name: "depth", Type: Uint, Doc: "Its depth in the tree, from 0."},
-	{Name: "bit", Type: Uint, Unit: "bits", Absent: Omitted,
-		Doc: "Where it begins in the datagram; left out for fields that are generated."},
+	{
+		Name: "bit", Type: Uint, Unit: "bits", Absent: Omitted,
+		Doc: "Where it begins in the datagram; left out for fields that are generated.",
+	},
 	{Name: "bits", Type: Uint, Unit: "bits", Absent: Omitted, Doc: "How wide it is."},
 	{Name: "value", Type: JSON, Absent: Omitted, Doc: "Its value."},
 	{Name: "note", Type: Text, Absent: Omitted, Doc: "What is said beside the value."},
@@ -40,90 +42,131 @@ var fieldShape = []Column{
 // Packets has a row for each packet.
 var Packets = newTable("packets", "A row for each frame, and for each message of a TCP stream, with its decoded "+
 	"fields and what was settled at it.",
-	packetColumn{Column{Name: "frame", Type: Uint, Doc: "Number of the frame, from 1, in its file."},
-		func(r *PacketRow, c *Cell) { c.uint(r.at().Ref.Frame()) }},
-	packetColumn{Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."},
-		func(r *PacketRow, c *Cell) { c.word(r.File) }},
-	packetColumn{Column{Name: "time", Type: Time, Doc: "When it passed the tap."},
-		func(r *PacketRow, c *Cell) { c.int(int64(r.at().At)) }},
-	packetColumn{Column{Name: "flow", Type: Uint, Absent: Null,
-		Doc: "Number of its flow, from 1; null where it is of none."}, func(r *PacketRow, c *Cell) {
+	packetColumn{
+		Column{Name: "frame", Type: Uint, Doc: "Number of the frame, from 1, in its file."},
+		func(r *PacketRow, c *Cell) { c.uint(r.at().Ref.Frame()) },
+	},
+	packetColumn{
+		Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."},
+		func(r *PacketRow, c *Cell) { c.word(r.File) },
+	},
+	packetColumn{
+		Column{Name: "time", Type: Time, Doc: "When it passed the tap."},
+		func(r *PacketRow, c *Cell) { c.int(int64(r.at().At)) },
+	},
+	packetColumn{Column{
+		Name: "flow", Type: Uint, Absent: Null,
+		Doc: "Number of its flow, from 1; null where it is of none.",
+	}, func(r *PacketRow, c *Cell) {
 		if n := r.Reading.Record.Flow; n != 0 {
 			c.uint(uint64(n))
 		}
 	}},
-	packetColumn{Column{Name: "protocol", Type: Text, Absent: Null,
-		Doc: "Protocol of the flow; null where none explains it."}, func(r *PacketRow, c *Cell) {
+	packetColumn{Column{
+		Name: "protocol", Type: Text, Absent: Null,
+		Doc: "Protocol of the flow; null where none explains it.",
+	}, func(r *PacketRow, c *Cell) {
 		if p := r.Reading.Record.Protocol; p != nil {
 			c.own(p.Name)
 		}
 	}},
-	packetColumn{Column{Name: "dialect", Type: Text, Absent: Null, Doc: "Dialect of the protocol."},
+	packetColumn{
+		Column{Name: "dialect", Type: Text, Absent: Null, Doc: "Dialect of the protocol."},
 		func(r *PacketRow, c *Cell) {
 			if r.Reading.Record.Protocol != nil {
 				c.text(r.Reading.Record.Dialect)
 			}
-		}},
-	packetColumn{Column{Name: "side", Type: Text, Absent: Null, Words: sides, Doc: "Its sender: a spoke first."},
+		},
+	},
+	packetColumn{
+		Column{Name: "side", Type: Text, Absent: Null, Words: sides, Doc: "Its sender: a spoke first."},
 		func(r *PacketRow, c *Cell) {
 			if r.Reading.Record.Flow != 0 {
 				c.own(r.at().From.String())
 			}
-		}},
-	packetColumn{Column{Name: "addr", Type: Text, Absent: Omitted,
-		Doc: "The sender's address, with its port where the packet has ports."},
-		func(r *PacketRow, c *Cell) { endpointCell(c, &r.Reading.Record, r.Reading.Record.Src) }},
-	packetColumn{Column{Name: "peer", Type: Text, Absent: Omitted, Doc: "The receiver's."},
-		func(r *PacketRow, c *Cell) { endpointCell(c, &r.Reading.Record, r.Reading.Record.Dst) }},
-	packetColumn{Column{Name: "transport", Type: Text, Absent: Null, Words: transports,
-		Doc: "What it carries; null for anything else."},
-		func(r *PacketRow, c *Cell) { c.word(transportWord(r.Reading.Record.Transport)) }},
-	packetColumn{Column{Name: "length", Type: Uint, Unit: "bytes", Absent: Omitted,
-		Doc: "Length of the frame on the wire."}, func(r *PacketRow, c *Cell) {
+		},
+	},
+	packetColumn{
+		Column{
+			Name: "addr", Type: Text, Absent: Omitted,
+			Doc: "The sender's address, with its port where the packet has ports.",
+		},
+		func(r *PacketRow, c *Cell) { endpointCell(c, &r.Reading.Record, r.Reading.Record.Src) },
+	},
+	packetColumn{
+		Column{Name: "peer", Type: Text, Absent: Omitted, Doc: "The receiver's."},
+		func(r *PacketRow, c *Cell) { endpointCell(c, &r.Reading.Record, r.Reading.Record.Dst) },
+	},
+	packetColumn{
+		Column{
+			Name: "transport", Type: Text, Absent: Null, Words: transports,
+			Doc: "What it carries; null for anything else.",
+		},
+		func(r *PacketRow, c *Cell) { c.word(transportWord(r.Reading.Record.Transport)) },
+	},
+	packetColumn{Column{
+		Name: "length", Type: Uint, Unit: "bytes", Absent: Omitted,
+		Doc: "Length of the frame on the wire.",
+	}, func(r *PacketRow, c *Cell) {
 		if f := r.Reading.Record.Frame; f != nil {
 			c.uint(uint64(max(f.Length, 0)))
 		}
 	}},
-	packetColumn{Column{Name: "captured", Type: Uint, Unit: "bytes", Absent: Omitted,
-		Doc: "How many bytes of it were captured."}, func(r *PacketRow, c *Cell) {
+	packetColumn{Column{
+		Name: "captured", Type: Uint, Unit: "bytes", Absent: Omitted,
+		Doc: "How many bytes of it were captured.",
+	}, func(r *PacketRow, c *Cell) {
 		if f := r.Reading.Record.Frame; f != nil {
 			c.uint(uint64(len(f.Data)))
 		}
 	}},
-	packetColumn{Column{Name: "payload_length", Type: Uint, Unit: "bytes", Absent: Omitted,
-		Doc: "Length of the UDP or TCP payload on the wire."}, func(r *PacketRow, c *Cell) {
+	packetColumn{Column{
+		Name: "payload_length", Type: Uint, Unit: "bytes", Absent: Omitted,
+		Doc: "Length of the UDP or TCP payload on the wire.",
+	}, func(r *PacketRow, c *Cell) {
 		if t := r.Reading.Record.Transport; t == capture.UDP || t == capture.TCP {
 			c.uint(uint64(max(r.at().Length, 0)))
 		}
 	}},
-	packetColumn{Column{Name: "index", Type: Uint, Absent: Omitted,
-		Doc: "Of a message of a TCP stream: which of those that the segment completes, from 0."},
+	packetColumn{
+		Column{
+			Name: "index", Type: Uint, Absent: Omitted,
+			Doc: "Of a message of a TCP stream: which of those that the segment completes, from 0.",
+		},
 		func(r *PacketRow, c *Cell) {
 			if r.Source.Message {
 				c.uint(uint64(r.Source.Index))
 			}
-		}},
-	packetColumn{Column{Name: "spans", Type: Uints, Absent: Omitted,
-		Doc: "Frames that its bytes came in, where they may be several."}, func(r *PacketRow, c *Cell) {
+		},
+	},
+	packetColumn{Column{
+		Name: "spans", Type: Uints, Absent: Omitted,
+		Doc: "Frames that its bytes came in, where they may be several.",
+	}, func(r *PacketRow, c *Cell) {
 		if r.Source.Message {
 			spansCell(c, r.Source.Spans)
 		} else if p := r.Reading.Record.Packet; p != nil && p.Fragments > 1 {
 			spansCell(c, p.Spans)
 		}
 	}},
-	packetColumn{Column{Name: "capture_duplicate", Type: Bool, Absent: Omitted,
-		Doc: "True where the tap captured it twice: kept out of all state."}, func(r *PacketRow, c *Cell) {
+	packetColumn{Column{
+		Name: "capture_duplicate", Type: Bool, Absent: Omitted,
+		Doc: "True where the tap captured it twice: kept out of all state.",
+	}, func(r *PacketRow, c *Cell) {
 		if p := r.Reading.Record.Packet; p != nil && p.Duplicate {
 			c.bool(true)
 		}
 	}},
-	packetColumn{Column{Name: "problem", Type: Text, Absent: Omitted, Doc: "Why decoding stopped before a payload."},
+	packetColumn{
+		Column{Name: "problem", Type: Text, Absent: Omitted, Doc: "Why decoding stopped before a payload."},
 		func(r *PacketRow, c *Cell) {
 			if p := r.Reading.Record.Packet; p != nil && p.Problem != nil {
 				c.text(p.Problem.Error())
 			}
-		}},
-	packetColumn{Column{Name: "comments", Type: Texts, Absent: Omitted, Doc: "Comments that the file has on the frame."},
+		},
+	},
+	packetColumn{
+		Column{Name: "comments", Type: Texts, Absent: Omitted, Doc: "Comments that the file has on the frame."},
 		func(r *PacketRow, c *Cell) {
 			f := r.Reading.Record.Frame
 			if f == nil {
@@ -134,43 +177,61 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 				c.Bytes = append(c.Bytes, comment...)
 				c.Ends = append(c.Ends, len(c.Bytes))
 			}
-		}},
-	packetColumn{Column{Name: "info", Type: Text, Doc: "The packet in one line."},
-		func(r *PacketRow, c *Cell) { c.bytes(show.AppendInfo(c.Bytes[:0], r.Reading)) }},
-	packetColumn{Column{Name: "fields", Type: JSON, Absent: Omitted, Shape: &Shape{},
-		Doc: "The protocol's decoded fields by name; one that occurs several times has a list."},
+		},
+	},
+	packetColumn{
+		Column{Name: "info", Type: Text, Doc: "The packet in one line."},
+		func(r *PacketRow, c *Cell) { c.bytes(show.AppendInfo(c.Bytes[:0], r.Reading)) },
+	},
+	packetColumn{
+		Column{
+			Name: "fields", Type: JSON, Absent: Omitted, Shape: &Shape{},
+			Doc: "The protocol's decoded fields by name; one that occurs several times has a list.",
+		},
 		func(r *PacketRow, c *Cell) {
 			if d, own := r.dissection(); d != nil {
 				c.bytes(r.fields.appendFields(c.Bytes[:0], d.Fields[:own]))
 			}
-		}},
-	packetColumn{Column{Name: "tree", Type: JSON, Absent: Omitted, Shape: &Shape{List: true, Columns: fieldShape},
-		Doc: "With -V: every field with its place, in the order of the packet."}, func(r *PacketRow, c *Cell) {
+		},
+	},
+	packetColumn{Column{
+		Name: "tree", Type: JSON, Absent: Omitted, Shape: &Shape{List: true, Columns: fieldShape},
+		Doc: "With -V: every field with its place, in the order of the packet.",
+	}, func(r *PacketRow, c *Cell) {
 		if d, own := r.dissection(); d != nil && r.Tree {
 			c.bytes(appendTree(c.Bytes[:0], d.Fields[:own]))
 		}
 	}},
-	packetColumn{Column{Name: "joined", Type: JSON, Absent: Omitted,
+	packetColumn{Column{
+		Name: "joined", Type: JSON, Absent: Omitted,
 		Doc: "The packet that this datagram completes, where it was sent in several.", Shape: &Shape{Columns: []Column{
 			{Name: "length", Type: Uint, Unit: "bytes", Doc: "Its length."},
 			{Name: "fields", Type: JSON, Shape: &Shape{}, Doc: "Its fields by name."},
-			{Name: "tree", Type: JSON, Absent: Omitted, Shape: &Shape{List: true, Columns: fieldShape},
-				Doc: "With -V: its fields with their places."},
+			{
+				Name: "tree", Type: JSON, Absent: Omitted, Shape: &Shape{List: true, Columns: fieldShape},
+				Doc: "With -V: its fields with their places.",
+			},
 			{Name: "malformed", Type: Text, Absent: Omitted, Doc: "The first field that is malformed."},
-		}}}, func(r *PacketRow, c *Cell) { r.joined(c) }},
-	packetColumn{Column{Name: "malformed", Type: Text, Absent: Omitted, Doc: "The first field that is malformed."},
+		}},
+	}, func(r *PacketRow, c *Cell) { r.joined(c) }},
+	packetColumn{
+		Column{Name: "malformed", Type: Text, Absent: Omitted, Doc: "The first field that is malformed."},
 		func(r *PacketRow, c *Cell) {
 			if d, _ := r.dissection(); d != nil && d.Problem != nil {
 				c.text(d.Problem.Error())
 			}
-		}},
-	packetColumn{Column{Name: "snapped", Type: Bool, Absent: Omitted,
-		Doc: "True where the snap length cut it before its last field."}, func(r *PacketRow, c *Cell) {
+		},
+	},
+	packetColumn{Column{
+		Name: "snapped", Type: Bool, Absent: Omitted,
+		Doc: "True where the snap length cut it before its last field.",
+	}, func(r *PacketRow, c *Cell) {
 		if d, _ := r.dissection(); d != nil && d.Snapped {
 			c.bool(true)
 		}
 	}},
-	packetColumn{Column{Name: "events", Type: JSON, Absent: Omitted,
+	packetColumn{Column{
+		Name: "events", Type: JSON, Absent: Omitted,
 		Doc: "What was settled at this packet, in short; the table events has the whole.",
 		Shape: &Shape{List: true, Columns: []Column{
 			{Name: "event", Type: Text, Doc: "What happened."},
@@ -180,16 +241,21 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 			{Name: "frame", Type: Uint, Doc: "The frame that shows it."},
 			{Name: "by_frame", Type: Uint, Absent: Omitted, Doc: "Of acked: the frame that carried the acknowledgement."},
 			{Name: "bit", Type: Uint, Absent: Omitted, Doc: "Of acked: the bit that told it."},
-		}}}, func(r *PacketRow, c *Cell) { r.events(c) }},
-	packetColumn{Column{Name: "findings", Type: JSON, Absent: Omitted,
+		}},
+	}, func(r *PacketRow, c *Cell) { r.events(c) }},
+	packetColumn{Column{
+		Name: "findings", Type: JSON, Absent: Omitted,
 		Doc: "What is wrong at this packet; the table findings gathers them.", Shape: &Shape{List: true, Columns: []Column{
 			{Name: "rule", Type: Text, Doc: "Name of the rule."},
 			{Name: "severity", Type: Text, Words: severities, Doc: "How grave it is."},
 			{Name: "certainty", Type: Text, Words: certainties, Doc: "How surely."},
 			{Name: "side", Type: Text, Words: sides, Doc: "Whose doing it is."},
-		}}}, func(r *PacketRow, c *Cell) { r.findings(c) }},
-	packetColumn{Column{Name: "bytes", Type: Text, Absent: Omitted,
-		Doc: "With -x: the frame as captured, in hexadecimal."}, func(r *PacketRow, c *Cell) {
+		}},
+	}, func(r *PacketRow, c *Cell) { r.findings(c) }},
+	packetColumn{Column{
+		Name: "bytes", Type: Text, Absent: Omitted,
+		Doc: "With -x: the frame as captured, in hexadecimal.",
+	}, func(r *PacketRow, c *Cell) {
 		if f := r.Reading.Record.Frame; f != nil && r.Hex {
 			c.bytes(appendHex(c.Bytes[:0], f.Data))
 		}

@@ -103,13 +103,17 @@ func (q *Qlog) Record(r *analyze.Record) {
 	// Datagrams without a sequence number were sent too.
 	if d := &r.Datagram; !sent && d.Length > 0 && (r.Packet == nil || !r.Packet.Duplicate) &&
 		(r.Message || r.Packet == nil || r.Packet.TCPFlags == 0) && r.Frame != nil {
-		q.add(f, note{at: d.At, side: d.From, certainty: machine.Certain, sequence: -1, number: -1, rtt: -1,
-			word: uint32(d.Ref.Frame()), kind: NoteSent, length: uint32(d.Length)})
+		q.add(f, note{
+			at: d.At, side: d.From, certainty: machine.Certain, sequence: -1, number: -1, rtt: -1,
+			word: uint32(d.Ref.Frame()), kind: NoteSent, length: uint32(d.Length),
+		})
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		q.add(f, note{at: a.At, side: a.Side, certainty: a.Certainty, sequence: -1, number: int64(q.words.wordOf(a.Rule.ID)),
-			rtt: -1, other: a.About, word: uint32(a.Ref.Frame()), kind: NoteFinding})
+		q.add(f, note{
+			at: a.At, side: a.Side, certainty: a.Certainty, sequence: -1, number: int64(q.words.wordOf(a.Rule.ID)),
+			rtt: -1, other: a.About, word: uint32(a.Ref.Frame()), kind: NoteFinding,
+		})
 	}
 }
 

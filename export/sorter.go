@@ -40,8 +40,10 @@ const (
 var runNotes = 1 << 18
 
 func (x *note) put(b []byte) {
-	for i, v := range [...]uint64{uint64(x.ref), uint64(x.at), x.order, uint64(x.other), uint64(x.sequence),
-		uint64(x.number), uint64(x.rtt)} {
+	for i, v := range [...]uint64{
+		uint64(x.ref), uint64(x.at), x.order, uint64(x.other), uint64(x.sequence),
+		uint64(x.number), uint64(x.rtt),
+	} {
 		binary.LittleEndian.PutUint64(b[8*i:], v)
 	}
 	binary.LittleEndian.PutUint32(b[56:], x.length)

@@ -41,8 +41,10 @@ func TestJSONTime(t *testing.T) {
 	check := func(ns int64) bool {
 		return string(c.Append(nil, machine.Instant(ns))) == time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z")
 	}
-	for _, ns := range []int64{0, 1, -1, -1e9, 1e9, 1795238666301206000, 1795238666301206001, math.MaxInt64,
-		math.MinInt64} {
+	for _, ns := range []int64{
+		0, 1, -1, -1e9, 1e9, 1795238666301206000, 1795238666301206001, math.MaxInt64,
+		math.MinInt64,
+	} {
 		if !check(ns) {
 			t.Errorf("%d: %s", ns, c.Append(nil, machine.Instant(ns)))
 		}

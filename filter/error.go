@@ -47,6 +47,8 @@ func (s span) with(o span) span { return span{min(s.from, o.from), max(s.to, o.t
 type fault struct{ *Error }
 
 func fail(text string, at span, suggestion, format string, args ...any) {
-	panic(fault{&Error{Filter: text, Offset: min(at.from, len(text)), Length: max(at.to-at.from, 1),
-		Message: fmt.Sprintf(format, args...), Suggestion: suggestion}})
+	panic(fault{&Error{
+		Filter: text, Offset: min(at.from, len(text)), Length: max(at.to-at.from, 1),
+		Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
+	}})
 }

@@ -137,8 +137,10 @@ func TestErrors(t *testing.T) {
 	}
 	const longest = 64 << 10 // bytes of a filter, as Compile documents
 	deep := strings.Repeat("(", 10000) + "toy" + strings.Repeat(")", 10000)
-	for _, bad := range []string{deep, strings.Repeat("!", 10000) + "toy", strings.Repeat("len(", 1000),
-		strings.Repeat("x", longest+1)} {
+	for _, bad := range []string{
+		deep, strings.Repeat("!", 10000) + "toy", strings.Repeat("len(", 1000),
+		strings.Repeat("x", longest+1),
+	} {
 		if _, err := table.Compile(bad); err == nil {
 			t.Errorf("a filter of %d bytes compiled", len(bad))
 		}

@@ -41,8 +41,10 @@ func (c *compiler) operand(n node) *operand {
 		f, _ := c.table.Lookup(n.text)
 		c.needs |= f.Needs
 		c.uses = append(c.uses, fieldUse{f.Scope, n.at})
-		return &operand{Values: f.Values, kind: f.Kind, unit: f.Unit, enum: f.Enum, words: f.Words, present: f.Present,
-			name: f.Name}
+		return &operand{
+			Values: f.Values, kind: f.Kind, unit: f.Unit, enum: f.Enum, words: f.Words, present: f.Present,
+			name: f.Name,
+		}
 	case *slice:
 		return c.slice(n)
 	case *mask:
@@ -332,5 +334,7 @@ func written[T any](write func([]byte, T) []byte) func(*Record, T) ([]byte, bool
 	}
 }
 
-var mirrored = map[string]string{"==": "==", "!=": "!=", "===": "===", "!==": "!==", ">": "<", ">=": "<=",
-	"<": ">", "<=": ">="}
+var mirrored = map[string]string{
+	"==": "==", "!=": "!=", "===": "===", "!==": "!==", ">": "<", ">=": "<=",
+	"<": ">", "<=": ">=",
+}

@@ -23,8 +23,10 @@ func (f *Filter) Scope() Scope { return f.scope }
 func (f *Filter) Refuse(within Scope, because string) error {
 	for _, x := range f.uses {
 		if x.scope&^within != 0 {
-			return &Error{Filter: f.text, Offset: x.at.from, Length: max(x.at.to-x.at.from, 1),
-				Message: f.text[x.at.from:x.at.to] + " " + because}
+			return &Error{
+				Filter: f.text, Offset: x.at.from, Length: max(x.at.to-x.at.from, 1),
+				Message: f.text[x.at.from:x.at.to] + " " + because,
+			}
 		}
 	}
 	return nil

@@ -20,8 +20,10 @@ var (
 	toySeq    = &dissect.FieldSpec{Name: "toy.sequence", Kind: dissect.KindUint, Doc: "Sequence number."}
 	toyAck    = &dissect.FieldSpec{Name: "toy.ack", Kind: dissect.KindUint}
 	toyBits   = &dissect.FieldSpec{Name: "toy.ack_bits", Kind: dissect.KindUint, Hex: true}
-	toyKind   = &dissect.FieldSpec{Name: "toy.kind", Kind: dissect.KindUint,
-		Enum: map[uint64]string{0: "regular", 1: "fragment"}}
+	toyKind   = &dissect.FieldSpec{
+		Name: "toy.kind", Kind: dissect.KindUint,
+		Enum: map[uint64]string{0: "regular", 1: "fragment"},
+	}
 	toyFlag   = &dissect.FieldSpec{Name: "toy.flag", Kind: dissect.KindBool}
 	toyDelta  = &dissect.FieldSpec{Name: "toy.delta", Kind: dissect.KindInt}
 	toyRate   = &dissect.FieldSpec{Name: "toy.rate", Kind: dissect.KindFloat}
@@ -36,18 +38,24 @@ var (
 
 	toy = &dissect.Protocol{
 		Name: "toy", Title: "Toy",
-		Fields: []*dissect.FieldSpec{toyHeader, toySeq, toyAck, toyBits, toyKind, toyFlag, toyDelta, toyRate, toyWait,
-			toyBody, toyName, toyItem, toyAbsent},
+		Fields: []*dissect.FieldSpec{
+			toyHeader, toySeq, toyAck, toyBits, toyKind, toyFlag, toyDelta, toyRate, toyWait,
+			toyBody, toyName, toyItem, toyAbsent,
+		},
 		Rules:      []*machine.Rule{toyRule, toyOther},
 		EventNames: map[machine.EventKind]string{toyEvent: "handshake"},
 	}
-	other = &dissect.Protocol{Name: "other", Title: "Other",
-		Fields: []*dissect.FieldSpec{{Name: "other.x", Kind: dissect.KindUint}}}
+	other = &dissect.Protocol{
+		Name: "other", Title: "Other",
+		Fields: []*dissect.FieldSpec{{Name: "other.x", Kind: dissect.KindUint}},
+	}
 )
 
 func testTable() *filter.Table {
-	return fields.NewTable(fields.Options{Registry: dissect.NewRegistry(toy, other),
-		Specs: []*dissect.FieldSpec{{Name: "chat.text", Kind: dissect.KindText}}})
+	return fields.NewTable(fields.Options{
+		Registry: dissect.NewRegistry(toy, other),
+		Specs:    []*dissect.FieldSpec{{Name: "chat.text", Kind: dissect.KindText}},
+	})
 }
 
 type figures struct{}
@@ -72,29 +80,37 @@ func testRecord(t testing.TB) *filter.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := &capture.Frame{Ref: machine.MakeRef(0, 42), At: 1700000000_500000000, Interface: 3, LinkType: 1,
-		Length: 60, Data: data}
+	frame := &capture.Frame{
+		Ref: machine.MakeRef(0, 42), At: 1700000000_500000000, Interface: 3, LinkType: 1,
+		Length: 60, Data: data,
+	}
 	src, dst := netip.MustParseAddrPort("10.0.0.5:7777"), netip.MustParseAddrPort("192.168.1.9:40000")
 	payload := data[len(data)-8:]
 	return &filter.Record{
 		Frame: frame,
-		Packet: &capture.Packet{Ref: frame.Ref, At: frame.At, Transport: capture.UDP, Src: src, Dst: dst, Payload: payload,
+		Packet: &capture.Packet{
+			Ref: frame.Ref, At: frame.At, Transport: capture.UDP, Src: src, Dst: dst, Payload: payload,
 			Length: 8, Layers: []capture.Layer{
 				{Kind: capture.LayerEthernet, Offset: 0, Length: 14},
 				{Kind: capture.LayerVLAN, Offset: 14, Length: 4},
 				{Kind: capture.LayerIPv4, Offset: 18, Length: 20},
 				{Kind: capture.LayerUDP, Offset: 38, Length: 8},
-			}},
+			},
+		},
 		Start: frame.At - machine.Instant(2500*time.Millisecond), Previous: frame.At - machine.Instant(time.Millisecond),
 		File: "match.pcap",
 		Src:  src, Dst: dst, Transport: capture.UDP,
 		Datagram: machine.Datagram{At: frame.At, Ref: frame.Ref, From: machine.A, Bytes: payload, Length: 8},
 		Flow:     2, Session: 1, Protocol: toy, Dialect: "small", Knowledge: figures{},
 		Events: []machine.Event{
-			{Kind: machine.EventAcked, Side: machine.A, Certainty: machine.Certain, Bit: 3, Sequence: 65534, Sequence64: 131070,
-				By: machine.MakeRef(0, 40), RTT: 31e6},
-			{Kind: machine.EventAcked, Side: machine.A, Certainty: machine.Likely, Bit: 4, Sequence: 65533,
-				Sequence64: 131069, RTT: -1},
+			{
+				Kind: machine.EventAcked, Side: machine.A, Certainty: machine.Certain, Bit: 3, Sequence: 65534, Sequence64: 131070,
+				By: machine.MakeRef(0, 40), RTT: 31e6,
+			},
+			{
+				Kind: machine.EventAcked, Side: machine.A, Certainty: machine.Likely, Bit: 4, Sequence: 65533,
+				Sequence64: 131069, RTT: -1,
+			},
 			{Kind: toyEvent, Side: machine.B, Sequence: 1},
 		},
 		Anomalies: []machine.Anomaly{{Rule: toyRule, Side: machine.B, Certainty: machine.Certain}},

@@ -27,8 +27,10 @@ const (
 	Address              // an IP address; literals may be networks
 )
 
-var kindWords = [...]string{"heading", "unsigned integer", "integer", "boolean", "number", "duration", "time", "bytes",
-	"text", "IP address"}
+var kindWords = [...]string{
+	"heading", "unsigned integer", "integer", "boolean", "number", "duration", "time", "bytes",
+	"text", "IP address",
+}
 
 func (k Kind) String() string { return kindWords[k] }
 

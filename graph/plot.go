@@ -76,7 +76,8 @@ func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
 	case TimeSequence:
 		plots := []*Plot{
 			f.timeSequence(side, columns, "",
-				[4]*Series{&f.Series[Sequence][side], &f.Series[Acked][side], &f.Series[Resent][side], &f.Series[Lost][side]})}
+				[4]*Series{&f.Series[Sequence][side], &f.Series[Acked][side], &f.Series[Resent][side], &f.Series[Lost][side]}),
+		}
 		for _, r := range f.More[side] { // some types of packets have sequence numbers of their own
 			plots = append(plots,
 				f.timeSequence(side, columns, ", in a row of their own",
@@ -115,8 +116,10 @@ func (f *Flow) points(s *Series, columns int) (out []Point) {
 	for i := range columns {
 		from, to := i*Cells/columns, (i+1)*Cells/columns
 		if c := s.Join(from, to); c.N > 0 {
-			out = append(out, Point{At: span * float64(from+to) / 2 / Cells, Low: c.Min, High: c.Max, Last: c.Last,
-				N: c.N, Ref: c.Ref})
+			out = append(out, Point{
+				At: span * float64(from+to) / 2 / Cells, Low: c.Min, High: c.Max, Last: c.Last,
+				N: c.N, Ref: c.Ref,
+			})
 		}
 	}
 	return out
@@ -233,8 +236,12 @@ func (f *Flow) spent(side machine.Side, columns int) *Plot {
 	for _, x := range []struct {
 		kind        Kind
 		name, class string
-	}{{Goodput, "goodput", "goodput"}, {Again, "sent again", "again"}, {Acks, "acks", "acks"},
-		{Headers, "headers", "headers"}} {
+	}{
+		{Goodput, "goodput", "goodput"},
+		{Again, "sent again", "again"},
+		{Acks, "acks", "acks"},
+		{Headers, "headers", "headers"},
+	} {
 		s := &f.Series[x.kind][side]
 		if s.Cells == nil {
 			continue

@@ -126,8 +126,11 @@ func TestRows(t *testing.T) {
 	for i := range 10 {
 		for channel := range uint8(2) {
 			f.Take(&analyze.Record{
-				Events: []machine.Event{{Kind: machine.EventSent, Side: machine.B, Channel: channel,
-					Sequence64: int64(1000*int(channel) + i), At: machine.Instant(i) * 1e8}}})
+				Events: []machine.Event{{
+					Kind: machine.EventSent, Side: machine.B, Channel: channel,
+					Sequence64: int64(1000*int(channel) + i), At: machine.Instant(i) * 1e8,
+				}},
+			})
 		}
 	}
 	first, more := f.Series[Sequence][machine.B].Join(0, Cells), f.More[machine.B]
@@ -167,8 +170,16 @@ func TestBandwidth(t *testing.T) {
 
 // TestTicks: ticks are round, ascending and inside the range.
 func TestTicks(t *testing.T) {
-	for _, c := range []struct{ low, high float64 }{{0, 1}, {0, 19.2}, {-3, 7}, {0.001, 0.0012}, {1e9, 1e9 + 5}, {0, 1e18},
-		{5, 5}, {0, math.Inf(1)}} {
+	for _, c := range []struct{ low, high float64 }{
+		{0, 1},
+		{0, 19.2},
+		{-3, 7},
+		{0.001, 0.0012},
+		{1e9, 1e9 + 5},
+		{0, 1e18},
+		{5, 5},
+		{0, math.Inf(1)},
+	} {
 		ticks := Ticks(c.low, c.high, 5)
 		if c.high > c.low && !math.IsInf(c.high, 1) && (len(ticks) < 2 || len(ticks) > 7) {
 			t.Errorf("%v to %v: %v", c.low, c.high, ticks)
@@ -179,8 +190,10 @@ func TestTicks(t *testing.T) {
 			}
 		}
 	}
-	for v, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", 0.25: "0.25", 1500: "1500", 12345: "12.3k",
-		2.5e6: "2.5M", 3e9: "3G", 0.0123: "0.0123"} {
+	for v, want := range map[float64]string{
+		0: "0", math.Copysign(0, -1): "0", 0.25: "0.25", 1500: "1500", 12345: "12.3k",
+		2.5e6: "2.5M", 3e9: "3G", 0.0123: "0.0123",
+	} {
 		if got := Number(v); got != want {
 			t.Errorf("%v: %q, expected %q", v, got, want)
 		}
@@ -296,7 +309,8 @@ func TestJoinedColumns(t *testing.T) {
 			rtt = 900e6
 		}
 		f.Take(&analyze.Record{
-			Events: []machine.Event{{Kind: machine.EventAcked, Sequence64: int64(i), At: machine.Instant(i) * 5e7, RTT: rtt}}})
+			Events: []machine.Event{{Kind: machine.EventAcked, Sequence64: int64(i), At: machine.Instant(i) * 5e7, RTT: rtt}},
+		})
 	}
 	p := f.Plots(RoundTrip, machine.A, 200)[0]
 	if !p.Joined || p.High != 900 || len(p.Traces[0].Points) != 200 {

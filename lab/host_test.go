@@ -39,8 +39,7 @@ func pair(t *testing.T, s Settings, kit sim.Kit, clients int, path sim.Path) *Gr
 	if err != nil {
 		t.Fatal(err)
 	}
-	relay, err :=
-		NewRelay(RelayOptions{Settings: s, Listen: loopback, Target: server.Addr(), ToServer: path, ToHere: path})
+	relay, err := NewRelay(RelayOptions{Settings: s, Listen: loopback, Target: server.Addr(), ToServer: path, ToHere: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +195,10 @@ func TestServerAnswersWhomItShould(t *testing.T) {
 		{"a packet of one that is not allowed", good, func(netip.Addr) bool { return false }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, err :=
-				NewHost(HostOptions{Settings: Settings{Clock: StartClock(), Allow: c.allow}, Kit: kit, Role: sim.Server,
-					Listen: loopback})
+			server, err := NewHost(HostOptions{
+				Settings: Settings{Clock: StartClock(), Allow: c.allow}, Kit: kit, Role: sim.Server,
+				Listen: loopback,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,8 +230,10 @@ func TestServerLetsGo(t *testing.T) {
 	kit.Idle = 60 * time.Millisecond
 	var text bytes.Buffer
 	clock := StartClock()
-	server, err := NewHost(HostOptions{Settings: Settings{Clock: clock, Log: sim.NewLog(&text, clock.Wall(0))}, Kit: kit,
-		Role: sim.Server, Listen: loopback})
+	server, err := NewHost(HostOptions{
+		Settings: Settings{Clock: clock, Log: sim.NewLog(&text, clock.Wall(0))}, Kit: kit,
+		Role: sim.Server, Listen: loopback,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,8 +270,10 @@ func TestClientAlone(t *testing.T) {
 	closed := listen(t)
 	at := addrOf(closed)
 	closed.Close()
-	client, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: sim.Client,
-		Connect: at})
+	client, err := NewHost(HostOptions{
+		Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: sim.Client,
+		Connect: at,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

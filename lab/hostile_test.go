@@ -31,8 +31,10 @@ func kits(t *testing.T) map[string]func() (sim.Kit, Transport, sim.Role) {
 	rip := func(carrier Transport) func() (sim.Kit, Transport, sim.Role) {
 		return func() (sim.Kit, Transport, sim.Role) {
 			return build(
-				riptide.New(riptide.Kit{Versions: [2]*model.Version{version, version}, Stream: carrier == TCP,
-					Rate: [2]float64{20, 20}})), carrier, sim.Server
+				riptide.New(riptide.Kit{
+					Versions: [2]*model.Version{version, version}, Stream: carrier == TCP,
+					Rate: [2]float64{20, 20},
+				})), carrier, sim.Server
 		}
 	}
 	proxied := func(via srdp.Via, carrier Transport, role sim.Role) func() (sim.Kit, Transport, sim.Role) {
@@ -42,8 +44,10 @@ func kits(t *testing.T) map[string]func() (sim.Kit, Transport, sim.Role) {
 				p = p.In(wire.Proxied)
 			}
 			return build(
-				srdp.New(srdp.Kit{Profile: &p, Via: via, Server: netip.MustParseAddrPort("127.0.0.1:9"), Rate: [2]float64{50, 50},
-					Most: 20})), carrier, role
+				srdp.New(srdp.Kit{
+					Profile: &p, Via: via, Server: netip.MustParseAddrPort("127.0.0.1:9"), Rate: [2]float64{50, 50},
+					Most: 20,
+				})), carrier, role
 		}
 	}
 	return map[string]func() (sim.Kit, Transport, sim.Role){
@@ -64,9 +68,10 @@ func TestServersStandNoise(t *testing.T) {
 			clock := StartClock()
 			s := Settings{Clock: clock, Log: sim.NewLog(&log, clock.Wall(0))}
 			target := listen(t)
-			host, err :=
-				NewHost(HostOptions{Settings: s, Kit: kit, Role: role, Transport: carrier, Listen: loopback,
-					Connect: addrOf(target)})
+			host, err := NewHost(HostOptions{
+				Settings: s, Kit: kit, Role: role, Transport: carrier, Listen: loopback,
+				Connect: addrOf(target),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -54,8 +54,10 @@ func TestLive(t *testing.T) {
 	testenv.Long(t, "ten labs of three seconds, and the oracles over them")
 	testenv.Root(t)
 	program := testenv.Ackscope(t)
-	bad := []string{"--duration", "2s", "--linger", "600ms", "--seed", "7", "--delay", "30ms", "--jitter", "15ms",
-		"--loss", "30%"}
+	bad := []string{
+		"--duration", "2s", "--linger", "600ms", "--seed", "7", "--delay", "30ms", "--jitter", "15ms",
+		"--loss", "30%",
+	}
 	lab := func(name string, args ...string) *run {
 		return &run{program: program, dir: testenv.UserDir(t), name: name, args: append(args, bad...)}
 	}
@@ -182,8 +184,10 @@ type process struct {
 // begin starts a part and reads its address.
 func begin(t *testing.T, program, where string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(program, append([]string{"lab"}, args...)...), said: &bytes.Buffer{},
-		over: make(chan error, 1)}
+	p := &process{
+		cmd: exec.Command(program, append([]string{"lab"}, args...)...), said: &bytes.Buffer{},
+		over: make(chan error, 1),
+	}
 	pipe, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

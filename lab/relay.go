@@ -88,8 +88,10 @@ func NewRelay(o RelayOptions) (*Relay, error) {
 	if err := Sendable(o.Target); err != nil {
 		return nil, err
 	}
-	r := &Relay{options: o, inbox: make(chan relayed, relayInbox), gone: make(chan struct{}),
-		flows: map[netip.AddrPort]*relayFlow{}}
+	r := &Relay{
+		options: o, inbox: make(chan relayed, relayInbox), gone: make(chan struct{}),
+		flows: map[netip.AddrPort]*relayFlow{},
+	}
 	if o.Transport == TCP {
 		tcp, err := newTCPRelay(r)
 		r.tcp = tcp
@@ -111,7 +113,8 @@ func (r *Relay) Addr() netip.AddrPort {
 // impair returns the two paths of flow n. Those of the first flow equal the
 // simulation's paths between "client" and "server".
 func (r *Relay) impair(n int,
-	impair func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
+	impair func(p sim.Path, seed uint64, from, to string) *sim.Impairment,
+) [2]*sim.Impairment {
 	client := "client"
 	if n > 0 {
 		client = fmt.Sprintf("client%d", n+1)

@@ -72,8 +72,10 @@ func read(t *testing.T, conn *net.UDPConn, within time.Duration, most int) (numb
 // One description of a path serves the simulation and the relay. With one seed,
 // the relay loses and duplicates the same datagrams as the simulation's path.
 func TestRelayDoesAsTheSimulation(t *testing.T) {
-	path := sim.Path{Loss: 0.2, Duplicate: 0.2, Bursts: sim.Gilbert{ToBad: 0.05, ToGood: 0.3},
-		Jitter: 3 * time.Millisecond}
+	path := sim.Path{
+		Loss: 0.2, Duplicate: 0.2, Bursts: sim.Gilbert{ToBad: 0.05, ToGood: 0.3},
+		Jitter: 3 * time.Millisecond,
+	}
 	const count = 400
 	var want []uint32
 	same := sim.Impair(path, 11, "client", "server")
@@ -162,8 +164,10 @@ func TestRelayStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	path := sim.Path{Delay: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.1, Segment: 700,
-		Resend: 5 * time.Millisecond}
+	path := sim.Path{
+		Delay: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.1, Segment: 700,
+		Resend: 5 * time.Millisecond,
+	}
 	var seen atomic.Int64
 	r := serve(t, RelayOptions{
 		Transport: TCP, Target: plain(listener.Addr().(*net.TCPAddr).AddrPort()), ToServer: path, ToHere: path,

@@ -340,18 +340,24 @@ func (r *srdpRun) catches(t *testing.T) {
 		expect string
 	}{
 		{"a receipt left out", func(p *srdpRun) { pick(p.events, "received", true).Event = "gone" }, "missing 1"},
-		{"a receipt too many", func(p *srdpRun) { p.events = append(p.events, *pick(p.events, "received", true)) },
-			"extra 1"},
-		{"a duplicate taken for a receipt", func(p *srdpRun) { pick(p.events, "duplicate", true).Event = "received" },
-			"duplicate"},
+		{
+			"a receipt too many", func(p *srdpRun) { p.events = append(p.events, *pick(p.events, "received", true)) },
+			"extra 1",
+		},
+		{
+			"a duplicate taken for a receipt", func(p *srdpRun) { pick(p.events, "duplicate", true).Event = "received" },
+			"duplicate",
+		},
 		{"a copy taken for a packet", func(p *srdpRun) { pick(p.events, "resent", true).Event = "sent" }, "resent"},
 		{"an ack of another packet", func(p *srdpRun) { pick(p.events, "acked", true).Sequence += 1000 }, "acked"},
 		{"an ack a second early", func(p *srdpRun) {
 			e := pick(p.events, "acked", true)
 			e.Time = e.Time.Add(-time.Second)
 		}, "off in time 1"},
-		{"a far receipt of what never was", func(p *srdpRun) { pick(p.events, "received", false).Sequence = 30000 },
-			"no log has it"},
+		{
+			"a far receipt of what never was", func(p *srdpRun) { pick(p.events, "received", false).Sequence = 30000 },
+			"no log has it",
+		},
 		{"a far receipt before the fact", func(p *srdpRun) {
 			e := pick(p.events, "received", false)
 			e.Time = e.Time.Add(-time.Second)

@@ -46,8 +46,10 @@ type ruleKey struct {
 
 // New returns a collector for the protocols of a registry.
 func New(r *dissect.Registry, version, goVersion string) *Collector {
-	c := &Collector{version: version, goVersion: goVersion, protocols: append(slices.Clone(r.Protocols()), nil),
-		rules: map[ruleKey]uint64{}}
+	c := &Collector{
+		version: version, goVersion: goVersion, protocols: append(slices.Clone(r.Protocols()), nil),
+		rules: map[ruleKey]uint64{},
+	}
 	c.counts = make([]counts, len(c.protocols))
 	return c
 }
@@ -140,8 +142,11 @@ func (c *Collector) Append(to []byte, s *analyze.Session, limits analyze.Limits,
 	for _, x := range []struct {
 		family *Family
 		value  float64
-	}{{&resident, float64(state.Process.Resident)}, {&cpuSeconds, state.Process.CPUSeconds},
-		{&startTime, state.Process.Started}} {
+	}{
+		{&resident, float64(state.Process.Resident)},
+		{&cpuSeconds, state.Process.CPUSeconds},
+		{&startTime, state.Process.Started},
+	} {
 		if x.value > 0 {
 			t.begin(x.family)
 			t.sample(x.value)

@@ -164,8 +164,10 @@ var all = Capture{
 	Process: Process{Resident: 1 << 20, CPUSeconds: 1.5, Started: 1.7e9},
 }
 
-var names = []string{"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz", "tpy_clean.client.pcap.gz",
-	"linktype-qinq.pcap.gz"}
+var names = []string{
+	"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz", "tpy_clean.client.pcap.gz",
+	"linktype-qinq.pcap.gz",
+}
 
 func TestFigures(t *testing.T) {
 	c, s, own := collect(t, 0, names...)
@@ -263,8 +265,10 @@ func TestSeriesAreBounded(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	registry := dissect.NewRegistry(gaffer.Protocol)
 	c := New(registry, "", "")
-	r := &analyze.Record{Flow: &analyze.Flow{Protocol: gaffer.Protocol, Transport: capture.UDP},
-		Events: []machine.Event{{Kind: machine.EventSent}, {Kind: machine.EventAcked, RTT: 5e7}}}
+	r := &analyze.Record{
+		Flow:   &analyze.Flow{Protocol: gaffer.Protocol, Transport: capture.UDP},
+		Events: []machine.Event{{Kind: machine.EventSent}, {Kind: machine.EventAcked, RTT: 5e7}},
+	}
 	r.Datagram.Bytes = []byte{0}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -201,8 +201,10 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		folder := t.TempDir()
 		victim := put(t, filepath.Join(folder, "victim"), "old", 0o644)
 		link, hanging, hard := filepath.Join(folder, "link"), filepath.Join(folder, "hanging"), filepath.Join(folder, "hard")
-		for _, err := range []error{os.Symlink(victim, link), os.Symlink(filepath.Join(folder, "none"), hanging),
-			os.Link(victim, hard)} {
+		for _, err := range []error{
+			os.Symlink(victim, link), os.Symlink(filepath.Join(folder, "none"), hanging),
+			os.Link(victim, hard),
+		} {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -154,8 +154,10 @@ func descriptor(path string) (n int, ok bool) {
 	case "/dev/stderr":
 		return 2, true
 	}
-	for _, folder := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/",
-		fmt.Sprintf("/proc/%d/fd/", os.Getpid())} {
+	for _, folder := range []string{
+		"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/",
+		fmt.Sprintf("/proc/%d/fd/", os.Getpid()),
+	} {
 		if digits, found := strings.CutPrefix(path, folder); found {
 			n, err := strconv.Atoi(digits)
 			return n, err == nil && n >= 0

@@ -168,8 +168,10 @@ func TestAltered(t *testing.T) {
 func TestExplained(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	explained, frames := 0, 0
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "plain-le-clean.client.pcap.gz",
-		"u210_loss10.client.pcapng.gz", "plain-le-stalebug-loss98.client.pcap.gz"} {
+	for _, name := range []string{
+		"reliable-loss10.client.pcap.gz", "plain-le-clean.client.pcap.gz",
+		"u210_loss10.client.pcapng.gz", "plain-le-stalebug-loss98.client.pcap.gz",
+	} {
 		path := filepath.Join(pcaps, name)
 		list, flow := flowOf(t, path)
 		side := machine.A

@@ -39,16 +39,28 @@ func TestDrift(t *testing.T) {
 		{"a verdict", []string{same, lineA}, []string{same, lineD}, []string{
 			`flow 1 a: conforms -> diverges, frame none -> 99, rule none -> ack-never-arrived, field none -> gaffer.ack_bits, expected none -> "0x1 of 2", got none -> "0x3 = \"x\""`,
 		}},
-		{"figures of the same capture", []string{same, lineA}, []string{same, moved},
-			[]string{"flow 1 a: 10.0.0.1:30000 -> 10.0.0.9:30000, packets 300 -> 299"}},
-		{"figures of a baseline that names no capture", []string{lineA}, []string{same, moved},
-			[]string{"flow 1 a: 10.0.0.1:30000 -> 10.0.0.9:30000, packets 300 -> 299"}},
+		{
+			"figures of the same capture",
+			[]string{same, lineA},
+			[]string{same, moved},
+			[]string{"flow 1 a: 10.0.0.1:30000 -> 10.0.0.9:30000, packets 300 -> 299"},
+		},
+		{
+			"figures of a baseline that names no capture",
+			[]string{lineA},
+			[]string{same, moved},
+			[]string{"flow 1 a: 10.0.0.1:30000 -> 10.0.0.9:30000, packets 300 -> 299"},
+		},
 		{"figures of another capture", []string{same, lineA}, []string{other, moved}, nil},
 		{"a verdict of another capture", []string{same, lineA}, []string{other, lineD}, []string{
 			"flow 1 a: conforms -> diverges, rule none -> ack-never-arrived, field none -> gaffer.ack_bits",
 		}},
-		{"a flow that is gone, and a new one", []string{same, lineA}, []string{same, lineB},
-			[]string{"flow 1 a: is not there any more", "flow 1 b: is not in the baseline"}},
+		{
+			"a flow that is gone, and a new one",
+			[]string{same, lineA},
+			[]string{same, lineB},
+			[]string{"flow 1 a: is not there any more", "flow 1 b: is not in the baseline"},
+		},
 	} {
 		var says []string
 		for _, d := range readBaseline(t, c.was...).Drift(readBaseline(t, c.now...)) {

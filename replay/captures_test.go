@@ -165,8 +165,10 @@ func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow
 func TestYojimboCaptures(t *testing.T) {
 	testenv.Grid(t, "a replay of each encrypted capture")
 	file := &netcode.KeyFile{}
-	for _, key := range []string{strings.Repeat("0", 64),
-		"606abe6ec91910ea9a6562f66f2b30e44371d62cd19927266b3c60f4b715aba1"} {
+	for _, key := range []string{
+		strings.Repeat("0", 64),
+		"606abe6ec91910ea9a6562f66f2b30e44371d62cd19927266b3c60f4b715aba1",
+	} {
 		var k netcode.ServerKey
 		if err := errors.Join(k.ProtocolID.UnmarshalYAML([]byte("0x11223344556677")),
 			k.PrivateKey.UnmarshalYAML([]byte(key))); err != nil {

@@ -9,8 +9,10 @@ import (
 // can be written.
 func (s *subject) teller(t *testing.T) func(rng *rand.Rand, at int) []change {
 	t.Helper()
-	for _, of := range []func(*subject) func(*rand.Rand, int) []change{(*subject).gafferTeller, (*subject).samplesTeller,
-		(*subject).riptideTeller, (*subject).srdpTeller} {
+	for _, of := range []func(*subject) func(*rand.Rand, int) []change{
+		(*subject).gafferTeller, (*subject).samplesTeller,
+		(*subject).riptideTeller, (*subject).srdpTeller,
+	} {
 		if tell := of(s); tell != nil {
 			return tell
 		}

@@ -144,7 +144,8 @@ func checksum(b []byte) uint16 {
 // plant has replay judge the capture with one datagram changed. It gives what is
 // found of the liar, and of an honest side.
 func (s *subject) plant(t *testing.T, frames []capture.Frame, at int, c *change) (of fate, found,
-	wronged *machine.Divergence) {
+	wronged *machine.Divergence,
+) {
 	t.Helper()
 	d := &s.list[at]
 	n := int(d.Ref.Frame()) - 1

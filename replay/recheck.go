@@ -77,8 +77,10 @@ func (x *suspect) why(c *recheck) string {
 func (r *run) newRecheck(first, s *analyze.Session) (*recheck, error) {
 	c := &recheck{flows: map[int]*suspect{}, dropped: s.Dropped(), counted: s.Counted()}
 	for id, t := range r.flows {
-		x := &suspect{flow: t.flow, comparison: t, lossy: make([]*lossyJudge, len(t.judges)),
-			lateStart: make([]*lossyJudge, len(t.judges))}
+		x := &suspect{
+			flow: t.flow, comparison: t, lossy: make([]*lossyJudge, len(t.judges)),
+			lateStart: make([]*lossyJudge, len(t.judges)),
+		}
 		for k := range t.judges {
 			for side := range t.behaviours {
 				d := t.judges[k].Opinion(machine.Side(side)).Divergence

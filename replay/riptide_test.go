@@ -110,9 +110,11 @@ func TestRiptideFaults(t *testing.T) {
 func TestRiptideLies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	planted := map[string]int{}
-	for _, file := range []string{"u200_loss15.client", "u210_loss10.server", "u210_reorder.client", "u210_dup.server",
+	for _, file := range []string{
+		"u200_loss15.client", "u210_loss10.server", "u210_reorder.client", "u210_dup.server",
 		"u221_loss10.client", "u21n_loss15.client", "u21d_loss20.server", "t200_clean.client", "t210_clean.client",
-		"t210_rechunk.client", "t221_clean.client", "t21n_clean.client", "t21d_clean.client"} {
+		"t210_rechunk.client", "t221_clean.client", "t21n_clean.client", "t21d_clean.client",
+	} {
 		paths, err := filepath.Glob(filepath.Join(pcaps, file+".pcap*"))
 		if err != nil {
 			t.Fatal(err)

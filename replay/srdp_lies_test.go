@@ -37,8 +37,10 @@ func srdpRun(t *testing.T, p *wire.Profile, ends [2]netip.AddrPort, seed uint64)
 				for k := range body {
 					body[k] = byte(f.Rand.Uint32())
 				}
-				f.Do(model.Request{Bytes: body, Repeats: uint8(f.Rand.IntN(4)), Timeout: 150 * time.Millisecond,
-					Flags: uint8(f.Rand.IntN(4))}.Submit())
+				f.Do(model.Request{
+					Bytes: body, Repeats: uint8(f.Rand.IntN(4)), Timeout: 150 * time.Millisecond,
+					Flags: uint8(f.Rand.IntN(4)),
+				}.Submit())
 			}
 		}
 		hosts[i] = w.AddHost([]string{"a", "b"}[i], e,
@@ -140,8 +142,10 @@ func TestSRDPLies(t *testing.T) {
 		}
 	}
 	t.Log(planted)
-	for _, name := range []string{"acked another id", "acked an id before", "no mark", "flags of a copy",
-		"id of another packet"} {
+	for _, name := range []string{
+		"acked another id", "acked an id before", "no mark", "flags of a copy",
+		"id of another packet",
+	} {
 		if planted[name] < 5 {
 			t.Errorf("%s: planted %d times", name, planted[name])
 		}

@@ -134,8 +134,10 @@ func (b *Between) Taps() (rows []Row) {
 			note = show.Plural(n, "flow") + " that the other has nothing of"
 		}
 		rows = append(rows,
-			Row{Name: tapName(i),
-				Cells: []string{b.Names[i], show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), note}})
+			Row{
+				Name:  tapName(i),
+				Cells: []string{b.Names[i], show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), note},
+			})
 	}
 	return rows
 }
@@ -159,8 +161,10 @@ func (b *Between) Pairs() []*betweenPair {
 		x := &betweenPair{Pair: p}
 		f := p.Flows[0].Flow
 		for _, s := range []machine.Side{machine.A, machine.B} {
-			x.Ways[s] = betweenWay{Title: wayTitle(s), Way: &p.Ways[s], Places: places(p, s),
-				delays: graph.NewDelays(f.First, f.Last)}
+			x.Ways[s] = betweenWay{
+				Title: wayTitle(s), Way: &p.Ways[s], Places: places(p, s),
+				delays: graph.NewDelays(f.First, f.Last),
+			}
 		}
 		at[p], b.pairs = x, append(b.pairs, x)
 	}
@@ -214,8 +218,10 @@ func places(p *merge.Pair, s machine.Side) (rows []Row) {
 		{"passed tap " + up, "", x.Upstream, ""},
 		{"passed tap " + down, "", x.Downstream, ""},
 		{"died before tap " + up, "numbers of the sender that neither tap saw", x.DiedBefore, "warn"},
-		{"died between the taps", "the first tap saw it, the second did not, though it recorded at that time",
-			x.Lost, "warn"},
+		{
+			"died between the taps", "the first tap saw it, the second did not, though it recorded at that time",
+			x.Lost, "warn",
+		},
 		{"of these, likely only", "the other tap has no packets any more there", x.LostAtEnds, ""},
 		{"died after tap " + down, "passed both and was never acknowledged: likely only", x.DiedAfter, "warn"},
 		{"missed by tap " + down, "received all the same: the capture lost it, not the network", x.Missed, ""},

@@ -164,8 +164,10 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, math.Round(v*scale)/scale, 'f', -1, 64), nil
 }
 
-var shapeWords = map[graph.Shape]string{graph.Bars: "bars", graph.Steps: "steps", graph.Levels: "levels",
-	graph.Line: "line", graph.Marks: "marks", graph.Area: "area"}
+var shapeWords = map[graph.Shape]string{
+	graph.Bars: "bars", graph.Steps: "steps", graph.Levels: "levels",
+	graph.Line: "line", graph.Marks: "marks", graph.Area: "area",
+}
 
 // dataOf encodes a plot for the script.
 func dataOf(p *graph.Plot, columns int, zero bool) plotData {
@@ -230,8 +232,10 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 			}
 		}
 		if len(g.Plots) > 0 {
-			g.Title = map[string]string{graph.TimeSequence: "Time and sequence", graph.RoundTrip: "Round-trip time",
-				graph.Window: "In flight and loss", graph.Spent: "Bandwidth"}[kind]
+			g.Title = map[string]string{
+				graph.TimeSequence: "Time and sequence", graph.RoundTrip: "Round-trip time",
+				graph.Window: "In flight and loss", graph.Spent: "Bandwidth",
+			}[kind]
 			x.Groups = append(x.Groups, g)
 		}
 	}
@@ -315,9 +319,14 @@ func costOf(f *Flow, side machine.Side) htmlCost {
 	for _, p := range []struct {
 		name, class string
 		bits        uint64
-	}{{"goodput", "goodput", sum.Goodput}, {"sent again", "again", sum.Resent}, {"acks", "acks", sum.Acks},
-		{"protocol's headers", "header", sum.Header}, {"IP and UDP or TCP", "ip", sum.IP + sum.Transport},
-		{"link", "link", sum.Link}} {
+	}{
+		{"goodput", "goodput", sum.Goodput},
+		{"sent again", "again", sum.Resent},
+		{"acks", "acks", sum.Acks},
+		{"protocol's headers", "header", sum.Header},
+		{"IP and UDP or TCP", "ip", sum.IP + sum.Transport},
+		{"link", "link", sum.Link},
+	} {
 		if p.bits > 0 {
 			c.Parts = append(c.Parts,
 				htmlPart{p.name, p.class, show.Share(p.bits, sum.Total()), 100 * float64(p.bits) / float64(sum.Total())})
@@ -379,9 +388,11 @@ func restOf(f *analyze.Flow) Row {
 		n := show.Severities(f)
 		note = fmt.Sprintf("%d errors, %d warnings, %d notes", n[machine.Error], n[machine.Warn], n[machine.Note])
 	}
-	return Row{Name: strconv.Itoa(f.ID),
+	return Row{
+		Name: strconv.Itoa(f.ID),
 		Cells: []string{show.FlowName(f), f.A.String(), f.B.String(), show.Grouped(f.Packets[0]) + " / " +
-			show.Grouped(f.Packets[1]), note}}
+			show.Grouped(f.Packets[1]), note},
+	}
 }
 
 // Grade returns the class of a finding's severity.

@@ -80,12 +80,16 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 	}
 	if all := append(x.Types, x.Further...); len(all) > 0 { //nolint:gocritic // both are this flow's own
 		b.WriteString("\n### Messages\n\n")
-		table(b, []string{"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms",
-			"p95", "max", "waited", "wait max, ms"}, len(all), func(i int) []string {
+		table(b, []string{
+			"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms",
+			"p95", "max", "waited", "wait max, ms",
+		}, len(all), func(i int) []string {
 			t := all[i]
-			row := []string{strings.ToUpper(t.Side.String()), t.Name, t.Mode.String(), show.Grouped(t.Count),
+			row := []string{
+				strings.ToUpper(t.Side.String()), t.Name, t.Mode.String(), show.Grouped(t.Count),
 				show.Grouped(t.Sends), show.Grouped(t.Delivered), show.Grouped(t.Missed), show.Grouped(t.Unknown), "",
-				"", "", "", ""}
+				"", "", "", "",
+			}
 			if t.Latency.N > 0 {
 				row[8], row[9], row[10] = show.Millis(t.Latency.At(0.5)), show.Millis(t.Latency.At(0.95)),
 					show.Millis(t.Latency.Max)
@@ -107,8 +111,10 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 					}
 					return strconv.FormatInt(n, 10)
 				}
-				return []string{strings.ToUpper(h.Side.String()), h.Name, id(h.ID), strconv.FormatUint(h.Frame.Frame(), 10),
-					show.Millis(h.Wait), show.Millis(h.Latency), id(h.Blocker)}
+				return []string{
+					strings.ToUpper(h.Side.String()), h.Name, id(h.ID), strconv.FormatUint(h.Frame.Frame(), 10),
+					show.Millis(h.Wait), show.Millis(h.Latency), id(h.Blocker),
+				}
 			})
 	}
 	for i, c := range x.Costs {
@@ -123,8 +129,10 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 			fmt.Fprintf(b, " %s %s", p.Share, p.Name)
 		}
 		b.WriteString("\n\n")
-		table(b, []string{"type", "count", "copies", "bytes", "share", "goodput", "again", "acks", "header", "IP+UDP",
-			"link"}, len(c.Rows), func(j int) []string {
+		table(b, []string{
+			"type", "count", "copies", "bytes", "share", "goodput", "again", "acks", "header", "IP+UDP",
+			"link",
+		}, len(c.Rows), func(j int) []string {
 			return append([]string{c.Rows[j].Name}, c.Rows[j].Cells...)
 		})
 	}

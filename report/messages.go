@@ -99,8 +99,10 @@ func (m *Messages) message(f *analyze.Flow, x *machine.Message) {
 		t.Latency.Add(x.DeliveredAt.Sub(x.At))
 		if x.Wait > 0 {
 			t.Wait.Add(x.Wait)
-			flow.held(Held{Side: x.From, Name: key.name, ID: x.ID, Frame: x.Frames[0], Wait: x.Wait,
-				Latency: x.DeliveredAt.Sub(x.At), Blocker: x.BlockedBy})
+			flow.held(Held{
+				Side: x.From, Name: key.name, ID: x.ID, Frame: x.Frames[0], Wait: x.Wait,
+				Latency: x.DeliveredAt.Sub(x.At), Blocker: x.BlockedBy,
+			})
 		}
 	case machine.No:
 		t.Missed++

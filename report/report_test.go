@@ -51,12 +51,18 @@ func TestSpread(t *testing.T) {
 // The script of the page decodes the plot that was encoded.
 func TestDataRoundTrip(t *testing.T) {
 	p := &graph.Plot{Span: 10, Unit: "ms", Traces: []graph.Trace{
-		{Name: "a", Class: "raw", Shape: graph.Bars,
-			Points: []graph.Point{{At: 0.05, Low: 1, High: 2.5, N: 3, Ref: machine.MakeRef(0, 7)},
+		{
+			Name: "a", Class: "raw", Shape: graph.Bars,
+			Points: []graph.Point{
+				{At: 0.05, Low: 1, High: 2.5, N: 3, Ref: machine.MakeRef(0, 7)},
 				{At: 5.05, Low: 4, High: 4, N: 1, Ref: machine.MakeRef(0, 9)},
-				{At: 9.95, Low: 123456, High: 123456.789, N: 1, Ref: machine.MakeRef(0, 5)}}},
-		{Name: "b", Class: "smooth", Shape: graph.Line,
-			Points: []graph.Point{{At: 1, Low: 0.0123456, High: 0.0123456, N: 1}}},
+				{At: 9.95, Low: 123456, High: 123456.789, N: 1, Ref: machine.MakeRef(0, 5)},
+			},
+		},
+		{
+			Name: "b", Class: "smooth", Shape: graph.Line,
+			Points: []graph.Point{{At: 1, Low: 0.0123456, High: 0.0123456, N: 1}},
+		},
 	}}
 	text, err := json.Marshal(dataOf(p, 100, true))
 	if err != nil {
@@ -75,8 +81,10 @@ func TestHostileText(t *testing.T) {
 	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>` + "\x1b[31m\u202e|*_`"
 	f := &analyze.Flow{ID: 1}
 	m := &Messages{}
-	m.byFlow = map[int]*flowMessages{1: {types: map[typeKey]*Type{{}: {Name: evil, Count: 1}},
-		worst: []Held{{Name: evil, ID: 1, Wait: 5, Blocker: -1}}}}
+	m.byFlow = map[int]*flowMessages{1: {
+		types: map[typeKey]*Type{{}: {Name: evil, Count: 1}},
+		worst: []Held{{Name: evil, ID: 1, Wait: 5, Blocker: -1}},
+	}}
 	series := graph.NewFlow(0, 1e9)
 	r := &Report{
 		Name: evil, Session: analyze.NewSession(analyze.Options{Registry: emptyRegistry}), Messages: m, Problem: evil,

@@ -177,8 +177,10 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 		if d.Rule.ID != r.ID {
 			continue
 		}
-		m := mark{diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side),
-			peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field}
+		m := mark{
+			diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side),
+			peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field,
+		}
 		to.occurrences = append(to.occurrences, Occurrence{
 			Diverges: true, Side: x.Side, Addr: m.own, Certainty: x.Certainty(), Frame: d.Ref.Frame(), mark: m,
 			Message: fmt.Sprintf("%s: %s expected %s, got %s", x.Behaviour, d.Field, d.Expected, d.Got),

@@ -99,8 +99,10 @@ func TestLevelsAndParts(t *testing.T) {
 			t.Errorf("got %d, expected %d", c.got, c.want)
 		}
 	}
-	for v, want := range map[float64]int64{math.Inf(1): math.MaxInt64, math.Inf(-1): math.MinInt64, 1e300: math.MaxInt64,
-		0x1p63: math.MaxInt64, -2.7: -2} {
+	for v, want := range map[float64]int64{
+		math.Inf(1): math.MaxInt64, math.Inf(-1): math.MinInt64, 1e300: math.MaxInt64,
+		0x1p63: math.MaxInt64, -2.7: -2,
+	} {
 		if got := Float(v); got != want {
 			t.Errorf("Float(%v) is %d, expected %d", v, got, want)
 		}

@@ -210,8 +210,10 @@ func (f *Field) clone() *Field {
 	if f == nil {
 		return nil
 	}
-	c := &Field{Name: f.Name, Type: f.Type, Doc: f.Doc, Bits: f.Bits, Min: f.Min, Max: f.Max, Count: f.Count, If: f.If,
-		Fields: cloneFields(f.Fields), Item: f.Item.clone()}
+	c := &Field{
+		Name: f.Name, Type: f.Type, Doc: f.Doc, Bits: f.Bits, Min: f.Min, Max: f.Max, Count: f.Count, If: f.If,
+		Fields: cloneFields(f.Fields), Item: f.Item.clone(),
+	}
 	if f.times > 0 { // an alias: its count and item are not from the file
 		c.Count, c.Item = "", nil
 	}

@@ -93,14 +93,18 @@ func everything(t testing.TB) *schema.Body {
 		&schema.Field{Type: "align"},
 		&schema.Field{Name: "blob", Type: "bytes", Max: of(20)},
 		&schema.Field{Name: "key", Type: "bytes", Count: "kind + 1"},
-		&schema.Field{Name: "scores", Type: "array", Min: of(1), Max: of(4),
-			Item: &schema.Field{Type: "int", Min: of(0), Max: of(9)}},
+		&schema.Field{
+			Name: "scores", Type: "array", Min: of(1), Max: of(4),
+			Item: &schema.Field{Type: "int", Min: of(0), Max: of(9)},
+		},
 		&schema.Field{Name: "points", Type: "array", Count: "kind % 3", Fields: []*schema.Field{
 			{Name: "flag", Type: "bool"},
 			{Name: "p", Type: "pair", If: "flag && kind == 5"},
 		}},
-		&schema.Field{Name: "place", Type: "group",
-			Fields: []*schema.Field{{Name: "y", Type: "int16"}, {Name: "z", Type: "uint8"}}},
+		&schema.Field{
+			Name: "place", Type: "group",
+			Fields: []*schema.Field{{Name: "y", Type: "int16"}, {Name: "z", Type: "uint8"}},
+		},
 		&schema.Field{Type: "zeros", Bits: "[1, 70, 3][kind % 3]"},
 	)
 }
@@ -118,8 +122,10 @@ func example() schema.Record {
 		{Name: "blob", Value: []byte{1, 2, 3}},
 		{Name: "key", Value: []byte{9, 8, 7, 6, 5, 4}},
 		{Name: "scores", Value: []any{uint64(9), uint64(0)}},
-		{Name: "points", Value: []any{schema.Record{{Name: "flag", Value: true}, {Name: "p", Value: uint64(0xab)}},
-			schema.Record{{Name: "flag", Value: false}}}},
+		{Name: "points", Value: []any{
+			schema.Record{{Name: "flag", Value: true}, {Name: "p", Value: uint64(0xab)}},
+			schema.Record{{Name: "flag", Value: false}},
+		}},
 		{Name: "place", Value: schema.Record{{Name: "y", Value: int64(-2)}, {Name: "z", Value: uint64(255)}}},
 	}
 }
@@ -179,22 +185,39 @@ func TestMalformed(t *testing.T) {
 		bit    int
 	}{
 		"out of range": {[]*schema.Field{{Name: "x", Type: "int", Min: of(0), Max: of(4)}}, "07", wire.ErrRange, "x", 0},
-		"cut": {[]*schema.Field{{Name: "a", Type: "uint8"}, {Name: "x", Type: "uint32"}}, "07000000",
-			wire.ErrShort, "x", 8},
+		"cut": {
+			[]*schema.Field{{Name: "a", Type: "uint8"}, {Name: "x", Type: "uint32"}},
+			"07000000",
+			wire.ErrShort, "x", 8,
+		},
 		"long text": {[]*schema.Field{{Name: "s", Type: "string", Max: of(65535)}}, "ffff41", wire.ErrShort, "s", 0},
-		"long bytes": {[]*schema.Field{{Name: "n", Type: "uint16"}, {Name: "s", Type: "bytes", Count: "n * 1000"}},
-			"ffff41", wire.ErrRange, "s", 16},
-		"negative": {[]*schema.Field{{Name: "n", Type: "int8"}, {Name: "s", Type: "bytes", Count: "n"}}, "ff",
-			wire.ErrRange, "s", 8},
-		"wide word": {[]*schema.Field{{Name: "n", Type: "uint8"}, {Name: "s", Type: "bits", Bits: "n"}}, "41",
-			wire.ErrRange, "s", 8},
+		"long bytes": {
+			[]*schema.Field{{Name: "n", Type: "uint16"}, {Name: "s", Type: "bytes", Count: "n * 1000"}},
+			"ffff41", wire.ErrRange, "s", 16,
+		},
+		"negative": {
+			[]*schema.Field{{Name: "n", Type: "int8"}, {Name: "s", Type: "bytes", Count: "n"}},
+			"ff",
+			wire.ErrRange, "s", 8,
+		},
+		"wide word": {
+			[]*schema.Field{{Name: "n", Type: "uint8"}, {Name: "s", Type: "bits", Bits: "n"}},
+			"41",
+			wire.ErrRange, "s", 8,
+		},
 		"padding": {[]*schema.Field{{Name: "a", Type: "bool"}, {Type: "align"}}, "03", wire.ErrPadding, "align", 1},
-		"zeros": {[]*schema.Field{{Name: "a", Type: "bool"}, {Type: "zeros", Bits: "5"}}, "10",
-			wire.ErrPadding, "zeros", 1},
+		"zeros": {
+			[]*schema.Field{{Name: "a", Type: "bool"}, {Type: "zeros", Bits: "5"}},
+			"10",
+			wire.ErrPadding, "zeros", 1,
+		},
 		"many nothings": {
-			[]*schema.Field{{Name: "a", Type: "array", Count: "60000",
-				Fields: []*schema.Field{{Name: "b", Type: "array", Count: "60000", Item: &schema.Field{Type: "bits", Bits: "0"}}}}},
-			"", wire.ErrRange, "", 0},
+			[]*schema.Field{{
+				Name: "a", Type: "array", Count: "60000",
+				Fields: []*schema.Field{{Name: "b", Type: "array", Count: "60000", Item: &schema.Field{Type: "bits", Bits: "0"}}},
+			}},
+			"", wire.ErrRange, "", 0,
+		},
 	} {
 		b := compile(t, c.fields...)
 		data, _ := hex.DecodeString(c.data)
@@ -278,8 +301,10 @@ func TestVisit(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`["n",0,-1,0,4,2,""]`, `["list",0,-1,4,0,2,""]`, `["",1,0,4,4,3,""]`, `["",1,1,8,4,4,""]`,
-		`["g",0,-1,12,0,0,""]`, `["t",1,-1,12,12,0,"x"]`}
+	want := []string{
+		`["n",0,-1,0,4,2,""]`, `["list",0,-1,4,0,2,""]`, `["",1,0,4,4,3,""]`, `["",1,1,8,4,4,""]`,
+		`["g",0,-1,12,0,0,""]`, `["t",1,-1,12,12,0,"x"]`,
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
@@ -303,7 +328,8 @@ func TestExpressions(t *testing.T) {
 	}
 	for _, text := range []string{"1 +", "(1", "1 2", "nobody", "[1][", "[1", "99999999999999999999", "1 = 2", "", "é"} {
 		s := &schema.Schema{
-			Messages: map[uint32]*schema.Body{0: {Fields: []*schema.Field{{Name: "v", Type: "bits", Bits: text}}}}}
+			Messages: map[uint32]*schema.Body{0: {Fields: []*schema.Field{{Name: "v", Type: "bits", Bits: text}}}},
+		}
 		var wrong *schema.Error
 		if err := s.Compile(gafferCoding{}); !errors.As(err, &wrong) ||
 			wrong.Path != "$.messages.0.fields[0].bits" && text != "" {

@@ -56,8 +56,10 @@ func (s *Schema) body(kind uint32, at int) (*Body, error) {
 	if b := s.Messages[kind]; b != nil {
 		return b, nil
 	}
-	return nil, &wire.ParseError{Field: "message_type", Bit: at, Expected: "a type of the schema", Found: fmt.Sprint(kind),
-		Err: wire.ErrRange}
+	return nil, &wire.ParseError{
+		Field: "message_type", Bit: at, Expected: "a type of the schema", Found: fmt.Sprint(kind),
+		Err: wire.ErrRange,
+	}
 }
 
 // Visit does for this body what Schema.Visit does.

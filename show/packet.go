@@ -68,10 +68,14 @@ func AppendProtocol(to []byte, r *filter.Record) []byte {
 
 // Names of other protocols, by EtherType and by IP protocol.
 var (
-	etherNames = map[uint16]string{0x0806: "ARP", 0x8035: "RARP", 0x88cc: "LLDP", 0x888e: "EAPOL",
-		0x8863: "PPPoE discovery", 0x8847: "MPLS", 0x86dd: "IPv6", 0x0800: "IPv4"}
-	ipNames = map[byte]string{1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 41: "IPv6", 47: "GRE", 50: "ESP", 51: "AH",
-		58: "ICMPv6", 89: "OSPF", 132: "SCTP"}
+	etherNames = map[uint16]string{
+		0x0806: "ARP", 0x8035: "RARP", 0x88cc: "LLDP", 0x888e: "EAPOL",
+		0x8863: "PPPoE discovery", 0x8847: "MPLS", 0x86dd: "IPv6", 0x0800: "IPv4",
+	}
+	ipNames = map[byte]string{
+		1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 41: "IPv6", 47: "GRE", 50: "ESP", 51: "AH",
+		58: "ICMPv6", 89: "OSPF", 132: "SCTP",
+	}
 )
 
 // carried returns the protocol of a frame that is neither UDP nor TCP.

@@ -117,8 +117,10 @@ func (s *initialised) Sync() {
 
 // NewApp returns the UI on an initialised screen.
 func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
-	a := &App{Box: tview.NewBox(), app: tview.NewApplication(), store: s, model: NewModel(s, o), screen: screen,
-		colors: screen.Colors(), quit: make(chan struct{})}
+	a := &App{
+		Box: tview.NewBox(), app: tview.NewApplication(), store: s, model: NewModel(s, o), screen: screen,
+		colors: screen.Colors(), quit: make(chan struct{}),
+	}
 	if o.Theme != "" {
 		a.model.Layout.Theme = o.Theme
 	}

@@ -11,8 +11,10 @@ func TestAckBits(t *testing.T) {
 	// 0xf7fbffff lacks bits 18 and 27; 0xe03f lacks bits 6 to 12.
 	for _, c := range []struct{ capture, keys, want string }{
 		{"reliable-loss10.client.pcap.gz", "<Enter>300GS", "they stand for 154 down to 123; missing 136 127"},
-		{"u210_falseack.server.pcapng.gz", "<Enter>2387GS",
-			"they stand for 164 down to 149; missing 158 157 156 155 154 153 152"},
+		{
+			"u210_falseack.server.pcapng.gz", "<Enter>2387GS",
+			"they stand for 164 down to 149; missing 158 157 156 155 154 153 152",
+		},
 	} {
 		m := openModel(t, c.capture)
 		screenOf(t, m, 160, 50)

@@ -105,7 +105,8 @@ func newDriver(t testing.TB, path string) *driver {
 		t.Fatal(err)
 	}
 	d.model = NewModel(d.store,
-		Options{Table: driven().table, Theme: "dark", Save: discarded,
+		Options{
+			Table: driven().table, Theme: "dark", Save: discarded,
 			Autopsy: func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
 				records := 0
 				each(func(*analyze.Record) { records++ })
@@ -113,7 +114,8 @@ func newDriver(t testing.TB, path string) *driver {
 					return nil
 				}
 				return []string{fmt.Sprintf("flow %d: %d records until %v", f.ID, records, end)}
-			}})
+			},
+		})
 	return d
 }
 

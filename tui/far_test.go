@@ -12,8 +12,10 @@ import (
 // A packet far behind the last checkpoint is stepped to in the background. Its
 // state is then the same as the state computed at once.
 func TestFarStatesAreTold(t *testing.T) {
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "t210_rechunk.client.pcap.gz",
-		"u210_falseack.server.pcapng.gz"} {
+	for _, name := range []string{
+		"reliable-loss10.client.pcap.gz", "t210_rechunk.client.pcap.gz",
+		"u210_falseack.server.pcapng.gz",
+	} {
 		var want, got [2]machine.View
 		for _, walks := range []int{1 << 30, 8} {
 			d := newDriver(t, testenv.Capture(t, name))

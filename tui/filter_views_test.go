@@ -120,8 +120,10 @@ func TestFiltersInTables(t *testing.T) {
 	m.Store.Lock()
 	m.View = browser.Flows
 	m.Store.Unlock()
-	for text, want := range map[string]int{"frame.len > 60000": 0, "frame.len > 60": 1, "rel.resend": 1,
-		"flow.packets > 100000": 0, "udp.port == 1": 0} {
+	for text, want := range map[string]int{
+		"frame.len > 60000": 0, "frame.len > 60": 1, "rel.resend": 1,
+		"flow.packets > 100000": 0, "udp.port == 1": 0,
+	} {
 		filterBy(m, text)
 		if got := shown(t, m, func() int { return rowsShown(m) }); got != want {
 			t.Errorf("%s: %d flows, expected %d", text, got, want)
@@ -144,8 +146,10 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 	s.Start()
 	t.Cleanup(func() { _ = s.Stop() })
 	await(t, s, func() bool { return s.Settled() })
-	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: o.Registry, Rules: analyze.Rules}),
-		Theme: "dark"})
+	return NewModel(s, Options{
+		Table: fields.NewTable(fields.Options{Registry: o.Registry, Rules: analyze.Rules}),
+		Theme: "dark",
+	})
 }
 
 // A capture that never ends is bounded in two ways. The oldest flows are

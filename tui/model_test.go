@@ -14,8 +14,10 @@ import (
 // At random packets, the state on screen equals that of a tracker which was
 // stepped from the flow's first packet.
 func TestStateEqualsAFoldFromTheStart(t *testing.T) {
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_falseack.server.pcapng.gz",
-		"reliable-two-clients.server.pcap.gz"} {
+	for _, name := range []string{
+		"reliable-loss10.client.pcap.gz", "u210_falseack.server.pcapng.gz",
+		"reliable-two-clients.server.pcap.gz",
+	} {
 		m := openModel(t, name)
 		m.Store.Lock()
 		rng := rand.New(rand.NewPCG(7, 9))
@@ -117,8 +119,10 @@ func TestAnyKeys(t *testing.T) {
 		}
 	}
 	keys = append(keys, "1", "7", "0", "x", "é", "世", "Backspace", "Delete", "'", "a")
-	for _, name := range []string{"u210_falseack.server.pcapng.gz", "reliable-ipfrag.client.pcap.gz",
-		"t210_rechunk.client.pcap.gz"} {
+	for _, name := range []string{
+		"u210_falseack.server.pcapng.gz", "reliable-ipfrag.client.pcap.gz",
+		"t210_rechunk.client.pcap.gz",
+	} {
 		m := openModel(t, name)
 		rng := rand.New(rand.NewPCG(3, 5))
 		steps := 1500
@@ -194,8 +198,10 @@ func TestStory(t *testing.T) {
 func TestLine(t *testing.T) {
 	l := line{history: []string{"one", "two"}}
 	l.set("flow.rt > 1")
-	for _, k := range []string{"Home", "Right", "Delete", "l", "End", "0", "Ctrl-W", "2", "Left", "Left", "Left",
-		"Left", "t"} {
+	for _, k := range []string{
+		"Home", "Right", "Delete", "l", "End", "0", "Ctrl-W", "2", "Left", "Left", "Left",
+		"Left", "t",
+	} {
 		l.key(k)
 	}
 	if got := l.String(); got != "flow.rtt > 2" {

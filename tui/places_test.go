@@ -93,8 +93,13 @@ func TestMousePlaces(t *testing.T) {
 func TestTinyScreens(t *testing.T) {
 	m := openModel(t, "u210_falseack.server.pcapng.gz")
 	screenOf(t, m, 80, 24)
-	for _, c := range []struct{ keys, want string }{{"", "▶ 1"}, {"<Enter>", "▶    1"}, {"M", "▶2"}, {"F", " E riptide"},
-		{"R", "▶   1"}} {
+	for _, c := range []struct{ keys, want string }{
+		{"", "▶ 1"},
+		{"<Enter>", "▶    1"},
+		{"M", "▶2"},
+		{"F", " E riptide"},
+		{"R", "▶   1"},
+	} {
 		press(m, c.keys)
 		screenOf(t, m, 40, 8)
 		if got := textOf(screenOf(t, m, 24, 8)); !strings.Contains(got, c.want) {

@@ -50,7 +50,8 @@ func openPath(t testing.TB, path string) *Model {
 		}
 	})
 	await(t, s, func() bool { return s.Settled() })
-	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules}),
+	return NewModel(s, Options{
+		Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules}),
 		Theme: "dark", Autopsy: func(f *analyze.Flow, _ machine.Instant, each func(analyze.Sink)) []string {
 			records, lost := 0, 0
 			each(func(r *analyze.Record) {
@@ -58,7 +59,8 @@ func openPath(t testing.TB, path string) *Model {
 				lost += len(r.Messages)
 			})
 			return []string{fmt.Sprintf("flow %d: %d records, %d messages ended", f.ID, records, lost)}
-		}})
+		},
+	})
 }
 
 // counts maps a store to the number of its running background jobs.

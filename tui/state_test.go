@@ -57,19 +57,25 @@ type printedTable struct {
 
 // printedView formats a view of the state inspector in the same way.
 func printedView(frame uint64, flow int, side machine.Side, v *machine.View) printedSide {
-	x := printedSide{Frame: frame, Flow: flow, Side: side.String(), Windows: []printedWindow{}, Gauges: []printedGauge{},
-		Tables: []printedTable{}}
+	x := printedSide{
+		Frame: frame, Flow: flow, Side: side.String(), Windows: []printedWindow{}, Gauges: []printedGauge{},
+		Tables: []printedTable{},
+	}
 	for i := range v.Windows {
 		w := &v.Windows[i]
-		y := printedWindow{Name: w.Name, Certainty: w.Grade.String(), First: w.First, Next: max(w.Next, -1), Size: w.Size,
-			Slots: []printedSlot{}}
+		y := printedWindow{
+			Name: w.Name, Certainty: w.Grade.String(), First: w.First, Next: max(w.Next, -1), Size: w.Size,
+			Slots: []printedSlot{},
+		}
 		for _, c := range w.Cells {
 			y.Cells += string(c.Rune())
 		}
 		for j := range w.Slots {
 			s := &w.Slots[j]
-			z := printedSlot{Index: s.Index, Sequence64: s.Sequence64, Cell: show.CellWords[s.Cell], Certainty: s.Grade.String(),
-				Frame: s.Ref.Frame()}
+			z := printedSlot{
+				Index: s.Index, Sequence64: s.Sequence64, Cell: show.CellWords[s.Cell], Certainty: s.Grade.String(),
+				Frame: s.Ref.Frame(),
+			}
 			if s.SettledBy != 0 {
 				z.ByFrame, z.Bit = s.SettledBy.Frame(), s.Bit
 			}

@@ -227,12 +227,20 @@ func TestTUIColours(t *testing.T) {
 		env      []string
 		has, not []*regexp.Regexp
 	}{
-		{"true", []string{"TERM=screen-256color", "COLORTERM=truecolor"}, []*regexp.Regexp{trueColour},
-			[]*regexp.Regexp{of256}},
+		{
+			"true",
+			[]string{"TERM=screen-256color", "COLORTERM=truecolor"},
+			[]*regexp.Regexp{trueColour},
+			[]*regexp.Regexp{of256},
+		},
 		{"256", []string{"TERM=screen-256color"}, []*regexp.Regexp{of256}, []*regexp.Regexp{trueColour}},
 		{"16", []string{"TERM=screen"}, []*regexp.Regexp{of16}, []*regexp.Regexp{trueColour, of256}},
-		{"none", []string{"TERM=screen-256color", "COLORTERM=truecolor", "NO_COLOR=1"}, nil,
-			[]*regexp.Regexp{trueColour, of256, of16}},
+		{
+			"none",
+			[]string{"TERM=screen-256color", "COLORTERM=truecolor", "NO_COLOR=1"},
+			nil,
+			[]*regexp.Regexp{trueColour, of256, of16},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -99,8 +99,10 @@ func TestFilterOnAny(t *testing.T) {
 		return
 	}
 	out := testnet.Inject(t, "veth1")
-	for filter, want := range map[string]int{"udp port 7777": 2, "vlan": 1, "vlan 5 and udp port 7777": 1, "vlan 6": 0,
-		"not udp": 0, "host 10.9.0.2 and less 40": 2, "ip6 and udp": 0} {
+	for filter, want := range map[string]int{
+		"udp port 7777": 2, "vlan": 1, "vlan 5 and udp port 7777": 1, "vlan 6": 0,
+		"not udp": 0, "host 10.9.0.2 and less 40": 2, "ip6 and udp": 0,
+	} {
 		l, fence := start(t, Options{Interface: Any, Filter: filter}),
 			start(t, Options{Interface: "veth0", Filter: "udp port 7777"})
 		out.Send(t, ethernet(t, []byte("none")))

@@ -87,8 +87,10 @@ func (s *source) Interface() capture.Interface {
 	if s.cooked {
 		link = capture.LinkSLL2
 	}
-	return capture.Interface{Name: s.name, Filter: s.filter, LinkType: link, SnapLength: uint32(s.snap),
-		Resolution: capture.Nanoseconds, OS: "linux"}
+	return capture.Interface{
+		Name: s.name, Filter: s.filter, LinkType: link, SnapLength: uint32(s.snap),
+		Resolution: capture.Nanoseconds, OS: "linux",
+	}
 }
 
 // Next implements Source. It waits for the next frame. Its data lie in the ring

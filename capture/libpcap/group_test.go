@@ -22,8 +22,10 @@ func TestLoopback(t *testing.T) {
 		return
 	}
 	idle := 0
-	g, err := OpenGroup([]afpacket.Options{{Interface: "lo", Filter: "udp port 7777", Idle: func() { idle++ }},
-		{Interface: "veth0"}})
+	g, err := OpenGroup([]afpacket.Options{
+		{Interface: "lo", Filter: "udp port 7777", Idle: func() { idle++ }},
+		{Interface: "veth0"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,11 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 	c := &code{target: target}
 	if tags := countTags(n); tags > 0 && target != EthernetBytes {
 		if c.tagged = true; tags > 1 && target == CookedSocket {
-			return nil, &Error{Filter: filter, Column: 1,
+			return nil, &Error{
+				Filter: filter, Column: 1,
 				Reason: "expected one vlan at most where packets come without their link header (-i any): what is behind a " +
-					"second tag cannot be told there"}
+					"second tag cannot be told there",
+			}
 		}
 	}
 	if err := unsupported(n, target); err != "" {

@@ -45,8 +45,10 @@ const (
 )
 
 // transports are the protocols over IPv4 whose bytes a filter can name.
-var transports = map[string]uint32{"tcp": protocolTCP, "udp": protocolUDP, "sctp": protocolSCTP, "icmp": protocolICMP,
-	"igmp": protocolIGMP}
+var transports = map[string]uint32{
+	"tcp": protocolTCP, "udp": protocolUDP, "sctp": protocolSCTP, "icmp": protocolICMP,
+	"igmp": protocolIGMP,
+}
 
 // networks are the protocols over Ethernet whose bytes a filter can name.
 var networks = map[string]uint32{"ip": typeIPv4, "ip6": typeIPv6, "arp": typeARP, "rarp": typeRARP}

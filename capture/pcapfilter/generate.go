@@ -254,8 +254,10 @@ func (n host) address(c *code, offset uint32, yes, no label) {
 }
 
 func (n port) generate(c *code, yes, no label) {
-	protocols := map[string][]uint32{"": {protocolSCTP, protocolTCP, protocolUDP}, "tcp": {protocolTCP},
-		"udp": {protocolUDP}, "sctp": {protocolSCTP}}[n.proto]
+	protocols := map[string][]uint32{
+		"": {protocolSCTP, protocolTCP, protocolUDP}, "tcp": {protocolTCP},
+		"udp": {protocolUDP}, "sctp": {protocolSCTP},
+	}[n.proto]
 	carried := func(offset uint32) func(yes, no label) {
 		return func(yes, no label) {
 			c.loadNetwork(n.depth, offset, oneByte)

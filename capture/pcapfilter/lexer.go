@@ -30,8 +30,10 @@ const (
 
 func lex(filter string) ([]token, error) {
 	if len(filter) > longest {
-		return nil, &Error{Filter: filter[:40] + "…", Column: longest + 1,
-			Reason: fmt.Sprintf("expected at most %d characters, found %d", longest, len(filter))}
+		return nil, &Error{
+			Filter: filter[:40] + "…", Column: longest + 1,
+			Reason: fmt.Sprintf("expected at most %d characters, found %d", longest, len(filter)),
+		}
 	}
 	var out []token
 	for i := 0; i < len(filter); {
@@ -50,8 +52,10 @@ func lex(filter string) ([]token, error) {
 				i++
 			}
 		default:
-			return nil, &Error{Filter: filter, Column: i + 1,
-				Reason: fmt.Sprintf("%q is not in the language of capture filters that ackscope takes", filter[i:i+1])}
+			return nil, &Error{
+				Filter: filter, Column: i + 1,
+				Reason: fmt.Sprintf("%q is not in the language of capture filters that ackscope takes", filter[i:i+1]),
+			}
 		}
 		out = append(out, token{filter[begin:i], begin + 1})
 	}

@@ -187,8 +187,12 @@ func verdict(t *testing.T, filter string, vm *bpf.VM, p []byte) bool {
 func packet(r *rand.Rand) []byte {
 	pick := func(values ...uint16) uint16 { return values[r.IntN(len(values))] }
 	station := func() []byte {
-		return [][]byte{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
-			{1, 0, 0x5e, 0, 0, 1}}[r.IntN(4)]
+		return [][]byte{
+			{2, 0, 0, 0, 0, 1},
+			{2, 0, 0, 0, 0, 2},
+			{0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+			{1, 0, 0x5e, 0, 0, 1},
+		}[r.IntN(4)]
 	}
 	p := append(append(make([]byte, 0, 300), station()...), station()...)
 	for range []int{0, 0, 1, 2}[r.IntN(4)] {
@@ -198,12 +202,26 @@ func packet(r *rand.Rand) []byte {
 	kind := pick(0x0800, 0x0800, 0x0800, 0x86dd, 0x86dd, 0x86dd, 0x0806, 0x8035, 0x1234)
 	p = binary.BigEndian.AppendUint16(p, kind)
 	address4 := func() []byte {
-		return [][]byte{{10, 0, 0, 1}, {10, 0, 0, 2}, {10, 0, 0, 0}, {10, 1, 0, 9}, {192, 168, 1, 7}, {192, 168, 2, 7},
-			{11, 0, 0, 1}, {224, 0, 0, 1}}[r.IntN(8)]
+		return [][]byte{
+			{10, 0, 0, 1},
+			{10, 0, 0, 2},
+			{10, 0, 0, 0},
+			{10, 1, 0, 9},
+			{192, 168, 1, 7},
+			{192, 168, 2, 7},
+			{11, 0, 0, 1},
+			{224, 0, 0, 1},
+		}[r.IntN(8)]
 	}
 	address6 := func() []byte {
-		a := [][]byte{{0xfe, 0x80}, {0x20, 0x01, 0x0d, 0xb8}, {0}, {0x20, 0x01, 0x0d, 0xb9}, {0xfe, 0xc0},
-			{0xff, 2}}[r.IntN(6)]
+		a := [][]byte{
+			{0xfe, 0x80},
+			{0x20, 0x01, 0x0d, 0xb8},
+			{0},
+			{0x20, 0x01, 0x0d, 0xb9},
+			{0xfe, 0xc0},
+			{0xff, 2},
+		}[r.IntN(6)]
 		out := make([]byte, 16)
 		copy(out, a)
 		out[7], out[15] = byte(r.IntN(12)/11), byte(r.IntN(3))

@@ -23,8 +23,10 @@ func TestMillionSegments(t *testing.T) {
 	var base, worst uint64
 	for n := range 1_000_000 {
 		to := min(from+1+s.rng.Intn(200), len(s.stream))
-		p := capture.Packet{Ref: machine.MakeRef(0, uint64(n)+2), TCPSeq: s.isn + 1 + at, TCPFlags: ack,
-			Payload: s.stream[from:to], Length: to - from}
+		p := capture.Packet{
+			Ref: machine.MakeRef(0, uint64(n)+2), TCPSeq: s.isn + 1 + at, TCPFlags: ack,
+			Payload: s.stream[from:to], Length: to - from,
+		}
 		p.Spans = []capture.Span{{Ref: p.Ref, Length: p.Length}}
 		at += uint32(p.Length)
 		from = to % len(s.stream)

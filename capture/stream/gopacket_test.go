@@ -21,7 +21,8 @@ func (c *collector) New(gopacket.Flow, gopacket.Flow, *layers.TCP, reassembly.As
 }
 
 func (c *collector) Accept(*layers.TCP, gopacket.CaptureInfo, reassembly.TCPFlowDirection, reassembly.Sequence, *bool,
-	reassembly.AssemblerContext) bool {
+	reassembly.AssemblerContext,
+) bool {
 	return true
 }
 

@@ -139,7 +139,8 @@ func profileNames(p *dissect.Protocol) []string {
 
 // completeProfile completes PROTOCOL and PROTOCOL:PROFILE.
 func completeProfile(a *app.App, _ *cobra.Command, args []string, toComplete string) ([]string,
-	cobra.ShellCompDirective) {
+	cobra.ShellCompDirective,
+) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -155,7 +156,8 @@ func completeProfile(a *app.App, _ *cobra.Command, args []string, toComplete str
 
 // CompleteDecodeAs completes the profile after the comma of -d.
 func CompleteDecodeAs(a *app.App, c *cobra.Command, _ []string, toComplete string) ([]string,
-	cobra.ShellCompDirective) {
+	cobra.ShellCompDirective,
+) {
 	selector, target, ok := strings.Cut(toComplete, ",")
 	if !ok {
 		return []string{"udp.port==", "tcp.port==", "ip.addr=="},

@@ -130,8 +130,10 @@ func (a *App) WarnLetGo() {
 	for _, why := range []analyze.Reason{analyze.ReasonFlows, analyze.ReasonBytes} {
 		if n := a.Memory.let[why]; n > 0 {
 			all += n
-			parts = append(parts, show.Grouped(n)+map[analyze.Reason]string{analyze.ReasonFlows: " since there were too many",
-				analyze.ReasonBytes: " since their state was too large"}[why])
+			parts = append(parts, show.Grouped(n)+map[analyze.Reason]string{
+				analyze.ReasonFlows: " since there were too many",
+				analyze.ReasonBytes: " since their state was too large",
+			}[why])
 		}
 	}
 	if all == 0 || a.Flags.Quiet {
@@ -157,8 +159,10 @@ func (e *RoomError) Error() string {
 // ParseSize parses a size with its unit. A bare number is in kB, as in tshark.
 func ParseSize(text string) (int64, error) {
 	number := strings.TrimRight(text, "kKMGiB")
-	factor, ok := map[string]float64{"": 1e3, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20,
-		"GiB": 1 << 30, "B": 1}[text[len(number):]]
+	factor, ok := map[string]float64{
+		"": 1e3, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20,
+		"GiB": 1 << 30, "B": 1,
+	}[text[len(number):]]
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !ok || !(v > 0) || v*factor > math.MaxInt64/2 {
 		return 0, fmt.Errorf("expected a size as 100MB, found %q", text)

@@ -153,7 +153,8 @@ const mergedFlows = 8
 
 // writeMerged writes both captures to one file.
 func writeMerged(a *app.App, m *merge.Merged, in [2]*reader.Reader, to string) error {
-	from := reader.Origin{Files: []reader.OriginFile{{In: in[0].In}, {In: in[1].In}},
+	from := reader.Origin{
+		Files: []reader.OriginFile{{In: in[0].In}, {In: in[1].In}},
 		Of: func(tap, index int) capture.Interface {
 			x := reader.OriginOf(in[tap].In).Of(0, index)
 			letter := string(rune('A' + tap))
@@ -163,7 +164,8 @@ func writeMerged(a *app.App, m *merge.Merged, in [2]*reader.Reader, to string) e
 			x.Name = letter + ": " + x.Name
 			x.Resolution = capture.Nanoseconds // the times were moved
 			return x
-		}}
+		},
+	}
 	out, err := reader.NewSave(a, "-w", to, from)
 	if err != nil {
 		return err

@@ -97,7 +97,8 @@ const reportPasses = 3
 // reportOn adds a recording to a report. The result added says whether it was
 // added. The errors are of reading the recording and of writing the report.
 func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (added bool,
-	reading, writing error) {
+	reading, writing error,
+) {
 	in, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: reportPasses})
 	if err != nil {
 		return false, err, nil
@@ -113,7 +114,8 @@ func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.O
 // gather reads the capture for a report. The error says why there is no report,
 // or how reading ended.
 func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Options,
-	f *reportFlags) (*report.Report, error) {
+	f *reportFlags,
+) (*report.Report, error) {
 	defer src.Done()
 	first, err := analyze.Learn(src, o)
 	if err != nil {
@@ -122,8 +124,10 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 	full, _ := report.Choose(first.Flows(), f.flows)
 	sink, messages, dead := listing.NewSeriesSink(), &report.Messages{}, a.NewEndings()
 	sink.Ledger.Room = a.Share(8)
-	r := &report.Report{Name: namesOfFiles(from.Paths), Ledger: &sink.Ledger, Messages: messages,
-		Ends: map[int]report.End{}}
+	r := &report.Report{
+		Name: namesOfFiles(from.Paths), Ledger: &sink.Ledger, Messages: messages,
+		Ends: map[int]report.End{},
+	}
 	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		r.LetGo.Add(f)
 		sink.Ledger.Forget(f)

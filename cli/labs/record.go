@@ -105,8 +105,10 @@ func (r *labRecording) open(f *Flags, relay bool) (err error) {
 		return errors.New("-w: --recorder relay: there is no relay in this process")
 	}
 	describe := func(int, int) capture.Interface {
-		return capture.Interface{Name: "relay", LinkType: capture.LinkRaw,
-			Description: "noted by the relay of ackscope lab, not captured"}
+		return capture.Interface{
+			Name: "relay", LinkType: capture.LinkRaw,
+			Description: "noted by the relay of ackscope lab, not captured",
+		}
 	}
 	if r.live != nil {
 		describe = func(int, int) capture.Interface { return r.live.Interface() }
@@ -217,8 +219,10 @@ func (r *labRecording) note(s lab.Observation, build func(to []byte, e capture.E
 	r.ids[s.From]++
 	r.packet, r.err = build(r.packet[:0], capture.Envelope{Src: s.From, Dst: s.To, TTL: 64, ID: r.ids[s.From]})
 	if r.err == nil {
-		r.err = r.save.Write(&capture.Frame{At: r.clock.Wall(s.At), LinkType: capture.LinkRaw, Length: len(r.packet),
-			Data: r.packet})
+		r.err = r.save.Write(&capture.Frame{
+			At: r.clock.Wall(s.At), LinkType: capture.LinkRaw, Length: len(r.packet),
+			Data: r.packet,
+		})
 	}
 }
 

@@ -305,8 +305,10 @@ func (r *labRun) scenario() {
 	for name, v := range f.Params() {
 		params[name] = fmt.Sprint(v)
 	}
-	line := sim.Line{"event": "scenario", "name": "lab " + r.protocol.Name, "transport": f.carrier.String(),
-		"params": params}
+	line := sim.Line{
+		"event": "scenario", "name": "lab " + r.protocol.Name, "transport": f.carrier.String(),
+		"params": params,
+	}
 	if f.allHere() {
 		params["lo"] = "1"
 	}

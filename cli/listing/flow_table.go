@@ -50,8 +50,10 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 	}
 	c := &app.Columns{
 		Paint: paint, Fit: room.width,
-		Heads: []string{"#", "protocol", "A", "B", "packets A→B / B→A", "never acked", "loss", "RTT ms", "resends",
-			"tap", "findings"},
+		Heads: []string{
+			"#", "protocol", "A", "B", "packets A→B / B→A", "never acked", "loss", "RTT ms", "resends",
+			"tap", "findings",
+		},
 		Right: []bool{true, false, false, false, true, true, true, true, true, false, false},
 	}
 	rows, row := len(flows), func(i int) { flowRow(c, flows[i]) }
@@ -190,8 +192,10 @@ func verdict(s *analyze.Session, from *reader.Recording) string {
 	} else {
 		what = filepath.Base(what)
 	}
-	parts := []string{what, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)),
-		show.Plural(s.Begun(), "flow")}
+	parts := []string{
+		what, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)),
+		show.Plural(s.Begun(), "flow"),
+	}
 	if n := s.Duplicates(); n > 0 {
 		parts = append(parts, show.Grouped(n)+" captured twice")
 	}

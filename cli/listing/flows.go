@@ -129,14 +129,17 @@ func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) erro
 	if !p.picked.passes(f) {
 		return nil
 	}
-	return p.rows.Add(&export.FlowRow{Flow: f, File: p.picked.from.File(f.FirstRef), Ended: ended,
-		Provisional: provisional})
+	return p.rows.Add(&export.FlowRow{
+		Flow: f, File: p.picked.from.File(f.FirstRef), Ended: ended,
+		Provisional: provisional,
+	})
 }
 
 // analyzeOnce reads a recording in one run, in constant memory. The error is
 // how reading ended. If reading could not begin, there is no session.
 func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
-	picked *flowPick) (*analyze.Session, error) {
+	picked *flowPick,
+) (*analyze.Session, error) {
 	o, err := a.Options()
 	if err != nil {
 		return nil, err

@@ -137,8 +137,14 @@ func costText(c *ledger.Cost) string {
 	for _, x := range []struct {
 		name string
 		bits uint64
-	}{{"goodput", c.Goodput}, {"sent again", c.Resent}, {"acks", c.Acks}, {"protocol headers", c.Header},
-		{"IP and UDP", c.IP + c.Transport}, {"link", c.Link}} {
+	}{
+		{"goodput", c.Goodput},
+		{"sent again", c.Resent},
+		{"acks", c.Acks},
+		{"protocol headers", c.Header},
+		{"IP and UDP", c.IP + c.Transport},
+		{"link", c.Link},
+	} {
 		if x.bits > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", show.Share(x.bits, c.Total()), x.name))
 		}
@@ -154,8 +160,10 @@ func (p *ledgerPrinter) side(title string, s *ledger.Side) error {
 	}
 	c := &app.Columns{
 		Paint: p.paint, Fit: p.width,
-		Heads: []string{"type", "count", "copies", "bytes", "share", "each", "goodput", "again", "acks", "header",
-			"IP+UDP", "link"},
+		Heads: []string{
+			"type", "count", "copies", "bytes", "share", "each", "goodput", "again", "acks", "header",
+			"IP+UDP", "link",
+		},
 		Right: []bool{false, true, true, true, true, true, true, true, true, true, true, true},
 	}
 	return c.Render(w, len(rows)+1, func(i int) {

@@ -48,8 +48,10 @@ func newPacketLister(a *app.App, f *packetFlags, l *reader.Listing) (*packetList
 	if !slices.Contains(TimeFormats, f.times) {
 		return nil, fmt.Errorf("-t %q: expected %s", f.times, strings.Join(TimeFormats, ", "))
 	}
-	return &packetLister{app: a, tabs: f.format == "tabs", listing: l, paint: show.Painter(colored), times: f.times,
-		verbose: f.verbose, hex: f.hex, width: a.Width(), number: 5, address: 15, protocol: 6, length: 4}, nil
+	return &packetLister{
+		app: a, tabs: f.format == "tabs", listing: l, paint: show.Painter(colored), times: f.times,
+		verbose: f.verbose, hex: f.hex, width: a.Width(), number: 5, address: 15, protocol: 6, length: 4,
+	}, nil
 }
 
 // begin names the recording and forgets the previous one.

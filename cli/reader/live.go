@@ -308,8 +308,14 @@ func (l *LiveFlags) Check() error {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.User != ""},
-		{"--keep-root", l.KeepRoot}, {"-a", len(l.autostop) > 0}} {
+	}{
+		{"-f", l.filter != ""},
+		{"--bpf-raw", l.program != ""},
+		{"-B", l.buffer != 0},
+		{"-Z", l.User != ""},
+		{"--keep-root", l.KeepRoot},
+		{"-a", len(l.autostop) > 0},
+	} {
 		if f.set {
 			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)
 		}

@@ -312,8 +312,10 @@ func TestSecretsOfMetrics(t *testing.T) {
 		"no end":           {WatchFlags{tokenFile: "/dev/zero"}, "expected at most"},
 		"no file":          {WatchFlags{tokenFile: filepath.Join(t.TempDir(), "no")}, "no such file"},
 		"no certificate":   {WatchFlags{certificate: secret, key: cert}, "--metrics-tls-cert"},
-		"another's key": {WatchFlags{certificate: cert, key: writeMode(t, "k", otherKey, 0o600)},
-			"private key does not match"},
+		"another's key": {
+			WatchFlags{certificate: cert, key: writeMode(t, "k", otherKey, 0o600)},
+			"private key does not match",
+		},
 		"no key": {WatchFlags{certificate: cert, key: cert}, "--metrics-tls-key"},
 		"a key without end": {
 			WatchFlags{certificate: cert, key: writeMode(t, "k", key[:len(key)-20], 0o600)}, "--metrics-tls-key",
@@ -345,8 +347,10 @@ func TestTLS(t *testing.T) {
 		strings.Contains(text, "up") {
 		t.Errorf("without TLS: %s %q, expected 400", response.Status, text)
 	}
-	old := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10,
-		MaxVersion: tls.VersionTLS11}}
+	old := &tls.Dialer{Config: &tls.Config{
+		InsecureSkipVerify: true, MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11,
+	}}
 	if _, err := old.DialContext(context.Background(), "tcp", s.address); err == nil {
 		t.Error("TLS 1.1 was taken, expected 1.2 at least")
 	}

@@ -180,8 +180,10 @@ func (s *Save) begin(path string) (err error) {
 	}
 	x := s.described(0)
 	s.ng, err = capture.NewWriter(w,
-		capture.WriterOptions{Application: x.Application, OS: x.OS, Hardware: x.Hardware, Comments: x.Comments,
-			FlushEvery: FlushSaved})
+		capture.WriterOptions{
+			Application: x.Application, OS: x.OS, Hardware: x.Hardware, Comments: x.Comments,
+			FlushEvery: FlushSaved,
+		})
 	return s.saving(err)
 }
 

@@ -76,8 +76,10 @@ func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
 // asked reports whether any of the flags was given. The capture is then read
 // like a live one.
 func (w *WatchFlags) asked() bool {
-	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key",
-		"alert", "max-flows", "flow-idle"} {
+	for _, name := range []string{
+		"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key",
+		"alert", "max-flows", "flow-idle",
+	} {
 		if w.Set(name) {
 			return true
 		}

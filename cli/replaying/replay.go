@@ -71,7 +71,8 @@ settings, and message latency and traffic are compared: docs/replay.md.`,
 	p.IntVar(&f.jobs, "jobs", 0, "captures that are replayed at a time; 0: one for each core")
 	_ = c.RegisterFlagCompletionFunc("behaviour", app.CompleteWords(behaviourNames(a)...))
 	_ = c.RegisterFlagCompletionFunc("what-if", func(c *cobra.Command, args []string, word string) ([]cobra.Completion,
-		cobra.ShellCompDirective) {
+		cobra.ShellCompDirective,
+	) {
 		return completeChanges(a, c, args, word)
 	})
 	return c

@@ -88,7 +88,8 @@ func parameters(a *app.App) (list []machine.Parameter) {
 
 // completeChanges completes --what-if: "resend=50ms,win" is one word to a shell.
 func completeChanges(a *app.App, _ *cobra.Command, _ []string, word string) ([]cobra.Completion,
-	cobra.ShellCompDirective) {
+	cobra.ShellCompDirective,
+) {
 	before := word[:strings.LastIndexByte(word, ',')+1]
 	var list []cobra.Completion
 	for _, p := range parameters(a) {

@@ -45,7 +45,8 @@ func (l Simulators) unknownFault(protocol, name string) error {
 // completeFaults completes --fault with the faults of the protocol of
 // --protocol.
 func (l Simulators) completeFaults(c *cobra.Command, _ []string, _ string) ([]cobra.Completion,
-	cobra.ShellCompDirective) {
+	cobra.ShellCompDirective,
+) {
 	of, _, _ := strings.Cut(c.Flags().Lookup("protocol").Value.String(), ":")
 	list := []cobra.Completion{cobra.CompletionWithDesc("list", "name all")}
 	if p := l.lookup(of); p != nil {

@@ -208,8 +208,10 @@ func ParseRange(text string) (least, most int, err error) {
 
 // Params returns the parameters by their names in truth files.
 func (f *Flags) Params() map[string]any {
-	m := map[string]any{"seed": f.Seed, "dur": f.Duration.Seconds(), "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter,
-		"dup": f.Dup}
+	m := map[string]any{
+		"seed": f.Seed, "dur": f.Duration.Seconds(), "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter,
+		"dup": f.Dup,
+	}
 	if rates, err := Pair(f.Rate, ParseNumber); err == nil {
 		m["pps"], m["cpps"], m["spps"] = rates[0], rates[0], rates[1]
 	}

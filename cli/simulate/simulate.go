@@ -118,7 +118,8 @@ func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 // runInto runs a simulation, writes the outputs and ends the log. An output
 // that the user did not ask for is nil.
 func (s *Simulation) runInto(at float64, journal *sim.Journal, endLog func() error, tapTo,
-	journalTo *app.OutputFile) error {
+	journalTo *app.OutputFile,
+) error {
 	end, trouble := func() error { return nil }, new(error)
 	if tapTo != nil {
 		var err error

@@ -163,7 +163,8 @@ func parseFrames(texts []string, diff bool) (frames []frameName, err error) {
 // placeFrames returns the recording of a flow and frames, and the positions of
 // the frames in it.
 func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameName) (from *reader.Recording,
-	refs []machine.Ref, err error) {
+	refs []machine.Ref, err error,
+) {
 	file := 0 // the file of frames that name none
 	if flow.File != "" {
 		if from, file, err = reader.RecordingOf(list, "--flow", flow.File); err != nil {

@@ -110,14 +110,16 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 // screenOptions returns the options of the UI that are the same for all
 // captures.
 func screenOptions(a *app.App, theme, filter string) tui.Options {
-	options := tui.Options{Table: a.Table(), Theme: theme, Filter: filter,
+	options := tui.Options{
+		Table: a.Table(), Theme: theme, Filter: filter,
 		Save: func(path string, in *capture.Input) (store.Saver, error) {
 			// The UI ends the program on signals itself.
 			s, err := reader.BeginSave(a, "", path, "", reader.OriginOf(in), a.Outputs.Whole)
 			return saver{s}, err
 		}, Autopsy: func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
 			return autopsyLines(a, f, end, each)
-		}}
+		},
+	}
 	if dir, err := os.UserConfigDir(); err == nil {
 		options.Config = filepath.Join(dir, "ackscope", "tui.json")
 	}

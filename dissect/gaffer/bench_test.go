@@ -32,8 +32,10 @@ func datagram(t testing.TB, text string) *machine.Datagram {
 
 // TestNoAllocations: nothing on a packet's path allocates.
 func TestNoAllocations(t *testing.T) {
-	for name, text := range map[string]string{wire.Reliable: "3e64000135fa276e00010203",
-		wire.Article: "2c0128018ffdfbcf00010203", wire.Reliable2017: "002c012601ffffefdd0001"} {
+	for name, text := range map[string]string{
+		wire.Reliable: "3e64000135fa276e00010203",
+		wire.Article:  "2c0128018ffdfbcf00010203", wire.Reliable2017: "002c012601ffffefdd0001",
+	} {
 		ctx, dg := dissect.Context{Config: builtinConfig(t, name)}, datagram(t, text)
 		var d dissect.Dissection
 		line := make([]byte, 0, 200)
@@ -62,8 +64,10 @@ func TestClassifierSize(t *testing.T) {
 }
 
 func BenchmarkDissect(b *testing.B) {
-	for name, text := range map[string]string{wire.Reliable: "3e64000135fa276e00010203",
-		wire.Article: "2c0128018ffdfbcf00010203"} {
+	for name, text := range map[string]string{
+		wire.Reliable: "3e64000135fa276e00010203",
+		wire.Article:  "2c0128018ffdfbcf00010203",
+	} {
 		b.Run(name, func(b *testing.B) {
 			ctx, dg := dissect.Context{Config: builtinConfig(b, name)}, datagram(b, text)
 			var d dissect.Dissection

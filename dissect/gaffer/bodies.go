@@ -94,8 +94,10 @@ func (b *bodies) body(kind uint32, r *bits.Reader) (*schema.Body, error) {
 	if body := b.byType[kind]; body != nil {
 		return body, nil
 	}
-	return nil, &common.ParseError{Field: "type", Bit: r.Pos(), Expected: "a type that the schema has",
-		Found: fmt.Sprint(kind), Err: common.ErrRange}
+	return nil, &common.ParseError{
+		Field: "type", Bit: r.Pos(), Expected: "a type that the schema has",
+		Found: fmt.Sprint(kind), Err: common.ErrRange,
+	}
 }
 
 // fields adds the fields of a body that begins at bit at of t.b, under a heading. It
@@ -111,8 +113,10 @@ func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) 
 	heading := len(d.Fields)
 	d.Add(dissect.Field{Spec: b.groups[kind], Depth: depth, Bit: uint32(at)})
 	err = body.Visit(&r, func(l *schema.Leaf) {
-		f := dissect.Field{Spec: b.specs[l.Field], Depth: depth + 1 + uint8(min(l.Depth, 100)), Bit: uint32(l.Bit),
-			Bits: uint32(l.Bits), Uint: l.Uint, Bytes: l.Bytes}
+		f := dissect.Field{
+			Spec: b.specs[l.Field], Depth: depth + 1 + uint8(min(l.Depth, 100)), Bit: uint32(l.Bit),
+			Bits: uint32(l.Bits), Uint: l.Uint, Bytes: l.Bytes,
+		}
 		switch {
 		case l.Field.Shape() == schema.Float:
 			f.Uint = math.Float64bits(float64(math.Float32frombits(uint32(l.Uint))))

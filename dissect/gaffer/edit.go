@@ -40,7 +40,8 @@ func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, chan
 
 // edit changes a datagram of a flow whose keys are known; b is a copy of it.
 func (s *secured) edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b []byte,
-	change changer) ([]byte, error) {
+	change changer,
+) ([]byte, error) {
 	var pk wire.Packet
 	if s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil {
 		change(b, d, nil) // not a packet of netcode: nothing in it is encrypted

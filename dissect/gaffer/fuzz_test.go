@@ -78,8 +78,10 @@ func TestReassemblerIsBounded(t *testing.T) {
 		r := NewReassembler(p)
 		data := make([]byte, 1024)
 		for i := range 40000 {
-			pk := &wire.Packet{Kind: wire.KindFragment, Sequence: uint32(i*3) & 0xffff, FragmentID: 1 + i%200,
-				FragmentCount: 250, Chunk: uint16(i), SliceID: i % 30, SliceCount: 32}
+			pk := &wire.Packet{
+				Kind: wire.KindFragment, Sequence: uint32(i*3) & 0xffff, FragmentID: 1 + i%200,
+				FragmentCount: 250, Chunk: uint16(i), SliceID: i % 30, SliceCount: 32,
+			}
 			if name == "article-slices" {
 				pk.Kind = wire.KindSlice
 			}

@@ -57,11 +57,15 @@ func (t *tree) rest(end, payload int) error {
 	}
 	switch {
 	case v != 0:
-		return &common.ParseError{Field: "padding", Bit: end, Expected: "zero bits", Found: fmt.Sprint(v),
-			Err: common.ErrPadding}
+		return &common.ParseError{
+			Field: "padding", Bit: end, Expected: "zero bits", Found: fmt.Sprint(v),
+			Err: common.ErrPadding,
+		}
 	case r.Left() > 0:
-		return &common.ParseError{Field: "trailing", Bit: r.Pos(), Expected: "the end of the body",
-			Found: fmt.Sprintf("%d more bytes", r.Left()/8), Err: common.ErrTrailing}
+		return &common.ParseError{
+			Field: "trailing", Bit: r.Pos(), Expected: "the end of the body",
+			Found: fmt.Sprintf("%d more bytes", r.Left()/8), Err: common.ErrTrailing,
+		}
 	}
 	return nil
 }

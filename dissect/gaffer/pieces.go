@@ -52,7 +52,8 @@ func (p *pieces) opened(dg *machine.Datagram) (machine.Datagram, bool) {
 
 // Learn implements dissect.Pieces.
 func (p *pieces) Learn(ctx dissect.Context, dg *machine.Datagram,
-	change func(b []byte, d *dissect.Dissection, seal func([]byte))) {
+	change func(b []byte, d *dissect.Dissection, seal func([]byte)),
+) {
 	plain, ok := p.opened(dg)
 	if !ok {
 		return

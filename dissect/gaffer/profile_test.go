@@ -35,8 +35,10 @@ func TestProfileErrors(t *testing.T) {
 		"unknown base":     {head + "base: articles\n", "base: expected one of", ""},
 		"unknown protocol": {"protocol: gafer\nname: x\n", "expected one of gaffer", ""},
 		"no name":          {"protocol: gaffer\n", "line 1: name: is missing", ""},
-		"bad header": {head + "settings:\n  header: [{field: sequence, bits: 12}]\n",
-			"sequence is 12 bits wide", ""},
+		"bad header": {
+			head + "settings:\n  header: [{field: sequence, bits: 12}]\n",
+			"sequence is 12 bits wide", "",
+		},
 		"schema type": {head + "settings:\n  schema:\n    messages:\n      0:\n        fields:\n          - {name: " +
 			"a, type: nonsense}\n", `unknown type "nonsense"`, "line 8: "},
 		"schema beyond": {head + "settings:\n  messages: {form: by-id, types: 1, max_per_packet: 4}\n  schema: " +
@@ -156,9 +158,8 @@ func TestMessagesAreDissected(t *testing.T) {
 
 // TestUserProfileIsFound: a user's profile is tried on flows like a built-in one.
 func TestUserProfileIsFound(t *testing.T) {
-	profiles, err :=
-		yamlfile.Profiles([]byte("protocol: gaffer\nname: odd\nbase: article\nsettings:\n  header: [{field: ack_bits, "+
-			"bits: 64}, {field: ack, bits: 32}, {field: sequence, bits: 32}]\n  prefix: [zero]\n"), "odd.yaml", registry)
+	profiles, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: odd\nbase: article\nsettings:\n  header: [{field: ack_bits, "+
+		"bits: 64}, {field: ack, bits: 32}, {field: sequence, bits: 32}]\n  prefix: [zero]\n"), "odd.yaml", registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,10 +190,9 @@ func TestUserProfileIsFound(t *testing.T) {
 		dissect.NewRegistry(protocol)); err == nil {
 		t.Error("a user's profile serves as a base")
 	}
-	alike, err :=
-		yamlfile.Profiles(
-			[]byte("protocol: gaffer\nname: mine\nbase: article\nsettings: {receive_window: 256, ports: [7777]}\n"),
-			"mine.yaml", registry)
+	alike, err := yamlfile.Profiles(
+		[]byte("protocol: gaffer\nname: mine\nbase: article\nsettings: {receive_window: 256, ports: [7777]}\n"),
+		"mine.yaml", registry)
 	if err != nil {
 		t.Fatal(err)
 	}

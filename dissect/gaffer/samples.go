@@ -14,8 +14,10 @@ func sampleBodies(profile string) *schema.Schema {
 	of := func(v int64) *int64 { return &v }
 	float := func(name string) *schema.Field { return &schema.Field{Name: name, Type: "float"} }
 	vector := func(name, condition string) *schema.Field {
-		return &schema.Field{Name: name, Type: "group", If: condition,
-			Fields: []*schema.Field{float("x"), float("y"), float("z")}}
+		return &schema.Field{
+			Name: name, Type: "group", If: condition,
+			Fields: []*schema.Field{float("x"), float("y"), float("z")},
+		}
 	}
 	return &schema.Schema{Packets: map[uint32]*schema.Body{
 		1: {Name: "A", Doc: "Three small integers.", Fields: []*schema.Field{

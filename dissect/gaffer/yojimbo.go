@@ -75,8 +75,10 @@ func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Conf
 	if err != nil {
 		panic(err) // see newProfileSet
 	}
-	l := yojimbo.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection,
-		Found: &atomic.Pointer[yojimbo.Inference]{}}
+	l := yojimbo.Layers{
+		Netcode: s.netcode, Reliable: reliable, Connection: connection,
+		Found: &atomic.Pointer[yojimbo.Inference]{},
+	}
 	if connection != nil && len(connection.Channels) == 0 {
 		l.Connection, l.Known = nil, connection
 	}

@@ -60,8 +60,10 @@ func gameBodies(kind uint32, r *bits.Reader) (v map[string]any, err error) {
 	defer caught(&err)
 	switch kind {
 	case 0:
-		return map[string]any{"tick": take(r, 32), "mx": int64(take(r, 11)) - 1000, "my": int64(take(r, 11)) - 1000,
-			"fire": take(r, 1) == 1}, nil
+		return map[string]any{
+			"tick": take(r, 32), "mx": int64(take(r, 11)) - 1000, "my": int64(take(r, 11)) - 1000,
+			"fire": take(r, 1) == 1,
+		}, nil
 	case 1:
 		n := int(take(r, 6))
 		if !r.Align() {
@@ -146,8 +148,10 @@ func loggedText(t testing.TB, raw json.RawMessage) string {
 // configuration returns the run's configuration, as its endpoints were set up.
 func (r *yojimboRun) configuration(t testing.TB) *wire.Yojimbo {
 	t.Helper()
-	y := &wire.Yojimbo{MessageTypes: r.config.Types, BlockTypes: blockTypes(r.config.Schema),
-		Bodies: bodiesOf(r.config.Schema)}
+	y := &wire.Yojimbo{
+		MessageTypes: r.config.Types, BlockTypes: blockTypes(r.config.Schema),
+		Bodies: bodiesOf(r.config.Schema),
+	}
 	for _, c := range r.config.Channels {
 		kind := wire.ReliableOrdered
 		if c.Type == "unreliable_unordered" {

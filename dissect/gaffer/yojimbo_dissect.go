@@ -123,8 +123,10 @@ func (t *tree) connection(y *wire.Yojimbo) {
 		e := &p.Entries[i]
 		heading := len(t.d.Fields)
 		t.d.Add(dissect.Field{Spec: fieldEntry, Depth: 1, Bit: uint32(e.Bit), Note: "channel " + strconv.Itoa(e.Channel)})
-		t.d.Add(dissect.Field{Spec: fieldChannel, Depth: 2, Bit: uint32(e.Bit), Bits: uint32(y.ChannelBits()),
-			Uint: uint64(e.Channel)})
+		t.d.Add(dissect.Field{
+			Spec: fieldChannel, Depth: 2, Bit: uint32(e.Bit), Bits: uint32(y.ChannelBits()),
+			Uint: uint64(e.Channel),
+		})
 		block := uint64(0)
 		if e.Block {
 			block = 1
@@ -152,8 +154,10 @@ func (t *tree) connection(y *wire.Yojimbo) {
 			t.problem(err)
 		}
 		if left := len(t.b)*8 - p.End; left > 0 {
-			t.d.Add(dissect.Field{Spec: fieldUnreadPayload, Depth: 1, Bit: uint32(p.End), Bits: uint32(left),
-				Bytes: t.b[p.End/8:]})
+			t.d.Add(dissect.Field{
+				Spec: fieldUnreadPayload, Depth: 1, Bit: uint32(p.End), Bits: uint32(left),
+				Bytes: t.b[p.End/8:],
+			})
 		}
 	}
 }
@@ -176,15 +180,19 @@ func (t *tree) message(y *wire.Yojimbo, e *wire.ChannelEntry, m *wire.Connection
 	if m.Body == 0 {
 		return // its type was not reached
 	}
-	t.d.Add(dissect.Field{Spec: fieldMessageType, Depth: 3, Bit: uint32(m.Bit), Bits: uint32(m.Body - m.Bit),
-		Uint: uint64(m.Type)})
+	t.d.Add(dissect.Field{
+		Spec: fieldMessageType, Depth: 3, Bit: uint32(m.Bit), Bits: uint32(m.Body - m.Bit),
+		Uint: uint64(m.Type),
+	})
 	if !m.Read {
 		return
 	}
 	t.bodyOf(m.Type, m.Body, m.End, b)
 	if m.BlockLen > 0 {
-		t.d.Add(dissect.Field{Spec: fieldBlockData, Depth: 3, Bit: uint32(m.BlockOffset) * 8, Bits: uint32(m.BlockLen) * 8,
-			Bytes: t.b[m.BlockOffset : m.BlockOffset+m.BlockLen]})
+		t.d.Add(dissect.Field{
+			Spec: fieldBlockData, Depth: 3, Bit: uint32(m.BlockOffset) * 8, Bits: uint32(m.BlockLen) * 8,
+			Bytes: t.b[m.BlockOffset : m.BlockOffset+m.BlockLen],
+		})
 	}
 }
 
@@ -212,8 +220,10 @@ func (t *tree) bodyOf(kind uint32, from, to int, b *bodies) {
 // unread adds the bits of a body that no schema reads.
 func (t *tree) unread(from, to int) {
 	if to > from {
-		t.d.Add(dissect.Field{Spec: fieldBody, Depth: 3, Bit: uint32(from), Bits: uint32(to - from),
-			Bytes: t.b[from/8 : bits.Bytes(to)]})
+		t.d.Add(dissect.Field{
+			Spec: fieldBody, Depth: 3, Bit: uint32(from), Bits: uint32(to - from),
+			Bytes: t.b[from/8 : bits.Bytes(to)],
+		})
 	}
 }
 
@@ -227,8 +237,10 @@ func (t *tree) fragment(f *wire.BlockFragment, b *bodies) {
 	if f.Offset == 0 {
 		return
 	}
-	t.d.Add(dissect.Field{Spec: fieldBlockData, Depth: 2, Bit: uint32(f.Offset) * 8, Bits: uint32(f.Size) * 8,
-		Bytes: t.b[f.Offset : f.Offset+f.Size]})
+	t.d.Add(dissect.Field{
+		Spec: fieldBlockData, Depth: 2, Bit: uint32(f.Offset) * 8, Bits: uint32(f.Size) * 8,
+		Bytes: t.b[f.Offset : f.Offset+f.Size],
+	})
 	if f.Read {
 		t.d.Add(dissect.Field{Spec: fieldMessageType, Depth: 3, Uint: uint64(f.Type)})
 		t.bodyOf(f.Type, f.Body, f.End, b)

@@ -94,8 +94,10 @@ func TestInferWithMessages(t *testing.T) {
 	testenv.Grid(t, "a search over every recorded configuration")
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
-		known := &wire.Yojimbo{MessageTypes: r.config.Types, Bodies: bodiesOf(r.config.Schema),
-			BlockTypes: blockTypes(r.config.Schema)}
+		known := &wire.Yojimbo{
+			MessageTypes: r.config.Types, Bodies: bodiesOf(r.config.Schema),
+			BlockTypes: blockTypes(r.config.Schema),
+		}
 		for flow := range r.client {
 			s, n := sampleOf(t, r, "client", flow)
 			if n < 100 {

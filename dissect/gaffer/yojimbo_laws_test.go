@@ -58,8 +58,10 @@ func TestDissectDecrypted(t *testing.T) {
 				t.Errorf("%s frame %d: no line", name, dg.Ref.Frame())
 			}
 		}
-		for _, want := range []string{"gaffer.sequence", "gaffer.ack_bits", "gaffer.yojimbo.entries", "gaffer.message.type",
-			"gaffer.netcode.token.client_id"} {
+		for _, want := range []string{
+			"gaffer.sequence", "gaffer.ack_bits", "gaffer.yojimbo.entries", "gaffer.message.type",
+			"gaffer.netcode.token.client_id",
+		} {
 			if seen[want] == 0 {
 				t.Errorf("%s: no field %s", name, want)
 			}

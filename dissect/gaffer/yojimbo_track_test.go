@@ -105,8 +105,10 @@ func TestInnerPacketsEqualLog(t *testing.T) {
 				if v := f.facts.Vantage; !v.Near(near) {
 					t.Errorf("%s.%s flow %d: the tap is at %v (%s)", name, at, i, v, f.facts.VantageReason)
 				}
-				for kind, event := range map[machine.EventKind]string{machine.EventSent: "sent", machine.EventReceived: "received",
-					machine.EventAcked: "acked"} {
+				for kind, event := range map[machine.EventKind]string{
+					machine.EventSent: "sent", machine.EventReceived: "received",
+					machine.EventAcked: "acked",
+				} {
 					var got, want []int
 					for _, e := range f.effects.Events {
 						if e.Kind == kind && e.Side == near {

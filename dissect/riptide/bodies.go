@@ -68,8 +68,10 @@ func newBodies(s *schema.Schema) (*bodies, error) {
 	ready := b.byCoding[wire.Coding{Codec: hypotheses[0]}]
 	for _, kind := range schema.Kinds(ready.Packets) {
 		if !slices.Contains(packetTypes, wire.Type(kind)) {
-			return nil, &schema.Error{Path: fmt.Sprintf("$.packets.%d", kind),
-				Text: "expected 2 (connect data), 3 (reject data), 5 (kick data) or 6 (notify)"}
+			return nil, &schema.Error{
+				Path: fmt.Sprintf("$.packets.%d", kind),
+				Text: "expected 2 (connect data), 3 (reject data), 5 (kick data) or 6 (notify)",
+			}
 		}
 	}
 	for _, kind := range schema.Kinds(ready.Messages) {
@@ -92,8 +94,7 @@ func (b *bodies) describe(prefix string, byKind map[uint32]*schema.Body, groups 
 		if name == "" {
 			name = fmt.Sprintf("id%d", kind)
 		}
-		groups[kind] =
-			b.spec(&dissect.FieldSpec{Name: prefix + "." + name, Label: name, Kind: dissect.KindGroup, Doc: body.Doc})
+		groups[kind] = b.spec(&dissect.FieldSpec{Name: prefix + "." + name, Label: name, Kind: dissect.KindGroup, Doc: body.Doc})
 		b.name(prefix+"."+name, body.Fields)
 	}
 }
@@ -104,8 +105,7 @@ func (b *bodies) name(path string, fields []*schema.Field) {
 		if f.Name != "" {
 			at, label = path+"."+f.Name, f.Name
 		}
-		b.specs[f.Index()] =
-			b.spec(&dissect.FieldSpec{Name: at, Label: label, Kind: dissect.KindOfShape(f.Shape()), Doc: f.Doc})
+		b.specs[f.Index()] = b.spec(&dissect.FieldSpec{Name: at, Label: label, Kind: dissect.KindOfShape(f.Shape()), Doc: f.Doc})
 		b.name(at, f.Fields)
 		if f.Item != nil {
 			b.name(at, []*schema.Field{f.Item})
@@ -159,14 +159,17 @@ func dataBody(s *schema.Schema, b *bodies, m *wire.Message) (*schema.Body, *diss
 
 // add adds the fields of a message's values under their heading.
 func (b *bodies) add(s Sender, m *wire.Message, dg *machine.Datagram, d *dissect.Dissection, body *schema.Body,
-	heading *dissect.FieldSpec) {
+	heading *dissect.FieldSpec,
+) {
 	var r bits.Reader
 	r.Reset(dg.Bytes, m.BodyBit)
 	at := len(d.Fields)
 	d.Add(dissect.Field{Spec: heading, Depth: 1, Bit: uint32(m.BodyBit)})
 	err := body.Visit(&r, func(l *schema.Leaf) {
-		f := dissect.Field{Spec: b.specs[l.Field.Index()], Depth: 2 + uint8(min(l.Depth, 100)), Bit: uint32(l.Bit),
-			Bits: uint32(l.Bits), Uint: l.Uint, Bytes: l.Bytes}
+		f := dissect.Field{
+			Spec: b.specs[l.Field.Index()], Depth: 2 + uint8(min(l.Depth, 100)), Bit: uint32(l.Bit),
+			Bits: uint32(l.Bits), Uint: l.Uint, Bytes: l.Bytes,
+		}
 		switch {
 		case l.Lost:
 			f.Note = "left off the wire by the sender's library"
@@ -187,8 +190,10 @@ func (b *bodies) add(s Sender, m *wire.Message, dg *machine.Datagram, d *dissect
 	}
 	if rest > 0 && rest < 8 {
 		v, _ := r.Bits(rest)
-		d.Add(dissect.Field{Spec: fieldPadding, Depth: 1, Bit: uint32(m.BodyBit + m.BodyBits - rest),
-			Bits: uint32(rest), Uint: v})
+		d.Add(dissect.Field{
+			Spec: fieldPadding, Depth: 1, Bit: uint32(m.BodyBit + m.BodyBits - rest),
+			Bits: uint32(rest), Uint: v,
+		})
 	}
 }
 
@@ -203,8 +208,10 @@ func ended(s Sender, m *wire.Message, r *bits.Reader) error {
 	if rest == 0 || s.Codec.Dialect.Form == wire.BitPacked && rest < 8 && ok && (v == 0 || lost) {
 		return nil
 	}
-	return &common.ParseError{Field: "payload", Bit: r.Pos(), Expected: "the end, by the schema",
-		Found: fmt.Sprintf("%d bits", rest), Err: common.ErrTrailing}
+	return &common.ParseError{
+		Field: "payload", Bit: r.Pos(), Expected: "the end, by the schema",
+		Found: fmt.Sprintf("%d bits", rest), Err: common.ErrTrailing,
+	}
 }
 
 // read reads a body that begins at a bit of b and ends where m says.

@@ -139,10 +139,14 @@ func TestSchemaData(t *testing.T) {
 		{"2.1-dev-n", "03040d77726f6e672076657273696f6ed6ffffff", `reject_data {"v0":"wrong version","v1":-42}`},
 		{"2.0", "04050d77726f6e672076657273696f6ed6ffffff", `reject_data {"v0":"wrong version","v1":-42}`},
 		{"2.0", "0305616c6963650700", `connect_data {"v0":"alice","v1":7}`},
-		{"2.1-dev-n", "0607007d0900546397130300 0066779b430361636b",
-			`notify {"v0":328688468,"v1":3,"v2":false,"v3":310.9328,"v4":"ack"}`},
-		{"2.1-dev-n", "0708000700157d3f07",
-			`bools {"v0":[true,false,true,true,true,true,true,false,true,true,true,true,true,true,false,false,true,true,true,false,false]}`},
+		{
+			"2.1-dev-n", "0607007d0900546397130300 0066779b430361636b",
+			`notify {"v0":328688468,"v1":3,"v2":false,"v3":310.9328,"v4":"ack"}`,
+		},
+		{
+			"2.1-dev-n", "0708000700157d3f07",
+			`bools {"v0":[true,false,true,true,true,true,true,false,true,true,true,true,true,true,false,false,true,true,true,false,false]}`,
+		},
 		{"2.2.1", "2300", ` null`},
 		{"2.2.1", "02", ` null`},
 		{"2.2.1", "1400", ` null`},

@@ -88,8 +88,10 @@ func readCapture(t testing.TB, path string) (out []*flow) {
 		}
 		f := known[k]
 		if f == nil {
-			f = &flow{transport: packet.Transport, addrs: [2]netip.AddrPort{packet.Src, packet.Dst},
-				graded: map[machine.Certainty]int{}}
+			f = &flow{
+				transport: packet.Transport, addrs: [2]netip.AddrPort{packet.Src, packet.Dst},
+				graded: map[machine.Certainty]int{},
+			}
 			if packet.Transport == capture.TCP {
 				f.conn = stream.New(formats(), stream.Limits{})
 			}

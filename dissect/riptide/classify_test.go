@@ -29,8 +29,10 @@ func classify(datagrams []machine.Datagram) dissect.Verdict {
 // TestCaptures finds dialect and versions in every capture, without any settings. It does so by the
 // whole flow, and by the first 64 datagrams, after which the analyzer decides.
 func TestCaptures(t *testing.T) {
-	dialects := map[string]*wire.Dialect{"u200": wire.V20, "t200": wire.V20, "u21d": wire.DevD, "t21d": wire.DevD,
-		"u21n": wire.DevN, "t21n": wire.DevN, "upy200": wire.V20, "tpy200": wire.V20}
+	dialects := map[string]*wire.Dialect{
+		"u200": wire.V20, "t200": wire.V20, "u21d": wire.DevD, "t21d": wire.DevD,
+		"u21n": wire.DevN, "t21n": wire.DevN, "upy200": wire.V20, "tpy200": wire.V20,
+	}
 	for _, path := range captures(t, riptideRuns...) {
 		tr := truthOf(t, path)
 		prefix, _, _ := strings.Cut(runOf(path), "_")
@@ -159,8 +161,10 @@ func exchange(n int, from func(i int) machine.Side, make func(i int) []byte) (ou
 	for i := range n {
 		b := make(i)
 		out = append(out,
-			machine.Datagram{At: machine.Instant(time.Duration(i) * 20 * time.Millisecond), Ref: machine.MakeRef(0, uint64(i)+1),
-				From: from(i), Bytes: b, Length: len(b)})
+			machine.Datagram{
+				At: machine.Instant(time.Duration(i) * 20 * time.Millisecond), Ref: machine.MakeRef(0, uint64(i)+1),
+				From: from(i), Bytes: b, Length: len(b),
+			})
 	}
 	return out
 }
@@ -211,8 +215,10 @@ func TestNoiseIsNotClaimed(t *testing.T) {
 		},
 	} {
 		for _, n := range []int{4, 16, 64, 400} {
-			for side, from := range map[string]func(int) machine.Side{"both ways": turns,
-				"one way": func(int) machine.Side { return machine.A }} {
+			for side, from := range map[string]func(int) machine.Side{
+				"both ways": turns,
+				"one way":   func(int) machine.Side { return machine.A },
+			} {
 				if v := classify(exchange(n, from, make)); v.Config != nil {
 					t.Errorf("%s %s, %d datagrams: taken for Riptide: %s", name, side, n, v.Reason)
 				}
@@ -241,8 +247,10 @@ func sessionOf(t testing.TB, codecs [2]wire.Codec) (out []machine.Datagram) {
 			t.Fatal(err)
 		}
 		at = at.Add(15 * time.Millisecond)
-		out = append(out, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(out))+1), From: from, Bytes: b,
-			Length: len(b)})
+		out = append(out, machine.Datagram{
+			At: at, Ref: machine.MakeRef(0, uint64(len(out))+1), From: from, Bytes: b,
+			Length: len(b),
+		})
 	}
 	send(machine.A, wire.Message{Type: wire.Connect}, 3, 'b', 'o', 'b')
 	send(machine.B, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 1})

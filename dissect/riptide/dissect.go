@@ -75,12 +75,16 @@ func body(m *wire.Message, b []byte, length int, d *dissect.Dissection) {
 	if m.BodyBits >= 8 {
 		// The values decide which bits of the last byte are padding, so these stay with the values.
 		pad = 0
-		d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(m.BodyBits),
-			Bytes: d.Unaligned(b, m.BodyBit)})
+		d.Add(dissect.Field{
+			Spec: spec, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(m.BodyBits),
+			Bytes: d.Unaligned(b, m.BodyBit),
+		})
 	}
 	if pad > 0 && pad < 8 && len(b) == length {
-		d.Add(dissect.Field{Spec: fieldPadding, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(pad),
-			Uint: uint64(b[length-1]) >> (8 - pad)})
+		d.Add(dissect.Field{
+			Spec: fieldPadding, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(pad),
+			Uint: uint64(b[length-1]) >> (8 - pad),
+		})
 	}
 }
 

@@ -75,8 +75,13 @@ func TestDissectExample(t *testing.T) {
 		bit, bits uint32
 		value     uint64
 	}
-	want := []field{{"riptide", 0, 80, 0}, {"riptide.type", 0, 4, 7}, {"riptide.sequence", 4, 16, 4},
-		{"riptide.message_id", 20, 8, 2}, {"riptide.payload", 28, 52, 0}}
+	want := []field{
+		{"riptide", 0, 80, 0},
+		{"riptide.type", 0, 4, 7},
+		{"riptide.sequence", 4, 16, 4},
+		{"riptide.message_id", 20, 8, 2},
+		{"riptide.payload", 28, 52, 0},
+	}
 	if len(d.Fields) != len(want) {
 		t.Fatalf("%d fields, want %d: %+v", len(d.Fields), len(want), d.Fields)
 	}
@@ -148,8 +153,10 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("the first profile is %s", p.Name)
 		}
 	}
-	for _, want := range []string{"notes", "2.0", "2.1-dev-d", "2.1-dev-n", "2.1", "notes-be", "2.2.1",
-		"pytide-2.1.0-alpha"} {
+	for _, want := range []string{
+		"notes", "2.0", "2.1-dev-d", "2.1-dev-n", "2.1", "notes-be", "2.2.1",
+		"pytide-2.1.0-alpha",
+	} {
 		if !names[want] {
 			t.Errorf("no profile %s", want)
 		}

@@ -125,8 +125,10 @@ func (g *guessGroup) has(b []byte, bodyBit int) bool {
 // Guesses returns the guesses so far, by message id, Notify last.
 func (g *Guesser) Guesses() (out []Guess) {
 	for k, group := range g.groups {
-		guess := Guess{Dialect: k.dialect.Name, Notify: k.notify, MessageID: k.id, Payloads: group.count,
-			FixedBits: group.bits}
+		guess := Guess{
+			Dialect: k.dialect.Name, Notify: k.notify, MessageID: k.id, Payloads: group.count,
+			FixedBits: group.bits,
+		}
 		if group.bits < 0 {
 			group.search()
 			guess.Typings = slices.Clone(group.typings)

@@ -161,7 +161,9 @@ func wanted(v *truthValue, counted bool) (p Part, n int, isArray bool) {
 	case element == "bool":
 		return Part{Kind: PartBools}, elements(v), true
 	}
-	width := map[string]int{"byte": 8, "sbyte": 8, "short": 16, "ushort": 16, "int": 32, "uint": 32, "float": 32,
-		"long": 64, "ulong": 64, "double": 64, "vec2": 64}[element]
+	width := map[string]int{
+		"byte": 8, "sbyte": 8, "short": 16, "ushort": 16, "int": 32, "uint": 32, "float": 32,
+		"long": 64, "ulong": 64, "double": 64, "vec2": 64,
+	}[element]
 	return Part{Kind: PartArray, Bits: width}, elements(v), true
 }

@@ -81,12 +81,16 @@ func profiles(k *knowledge) (out []dissect.Profile) {
 		if _, taken := wire.Lookup(build.Name); taken {
 			continue
 		}
-		s := both(Sender{Codec: wire.Codec{Dialect: build.Dialect},
-			Builds: wire.Matching(func(o *wire.Build) bool { return o == build })})
+		s := both(Sender{
+			Codec:  wire.Codec{Dialect: build.Dialect},
+			Builds: wire.Matching(func(o *wire.Build) bool { return o == build }),
+		})
 		s.bodies = b
 		out = append(out,
-			dissect.Profile{Name: build.Name, Doc: fmt.Sprintf("%s as %s writes it", build.Dialect.Name, build.Name),
-				Config: config(s)})
+			dissect.Profile{
+				Name: build.Name, Doc: fmt.Sprintf("%s as %s writes it", build.Dialect.Name, build.Name),
+				Config: config(s),
+			})
 	}
 	out[0].Fields = b.fields()
 	if k != nil {

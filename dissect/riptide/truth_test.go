@@ -72,8 +72,10 @@ func readTruth(t testing.TB, capture string) *truth {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &truth{version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]string{},
-		connected: map[int][]truthLine{}}
+	tr := &truth{
+		version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]string{},
+		connected: map[int][]truthLine{},
+	}
 	relays := map[uint16]string{}
 	sc := bufio.NewScanner(z)
 	sc.Buffer(nil, 16<<20)

@@ -44,8 +44,10 @@ func TestInfo(t *testing.T) {
 		{"direct", "80 6012", "foreign, 3 bytes"},
 		{"direct", "53 00", "malformed: packet_id at byte 1: packet ends before the field does: expected at least 3 bytes, " +
 			"found 2"},
-		{"direct", "41 8005 00",
-			"malformed: packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4"},
+		{
+			"direct", "41 8005 00",
+			"malformed: packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4",
+		},
 		{"direct-le", "53 0500 01 61", "data id 5 dont-duplicate, 1 bytes"},
 		{"direct-le", "41 0580", "ack id 5"},
 		{"proxied", "53 0005 0a000001 1770 c0000202 270f 02 6162", "data id 5 10.0.0.1:6000→192.0.2.2:9999 order, 2 bytes"},
@@ -83,10 +85,14 @@ func TestFields(t *testing.T) {
 				"flags@15 flags.dont_duplicate@15 flags.order@15 payload@16",
 		},
 		{"proxied", "53 0005 0a000001 17", "srdp@00 command@00 ack@01 packet_id@01 source.addr@03"},
-		{"direct", "53 0005 00" + strings.Repeat("00", 544),
-			"srdp@00 command@00 ack@01 packet_id@01 flags@03 flags.dont_duplicate@03 flags.order@03 payload@04"},
-		{"direct", "53 0005 00" + strings.Repeat("00", 545),
-			"srdp@00 command@00 ack@01 packet_id@01 flags@03 flags.dont_duplicate@03 flags.order@03 payload@04 oddity@00"},
+		{
+			"direct", "53 0005 00" + strings.Repeat("00", 544),
+			"srdp@00 command@00 ack@01 packet_id@01 flags@03 flags.dont_duplicate@03 flags.order@03 payload@04",
+		},
+		{
+			"direct", "53 0005 00" + strings.Repeat("00", 545),
+			"srdp@00 command@00 ack@01 packet_id@01 flags@03 flags.dont_duplicate@03 flags.order@03 payload@04 oddity@00",
+		},
 	} {
 		if got := show(e.profile, e.bytes); got != e.want {
 			t.Errorf("%s %.60s:\n got %s\nwant %s", e.profile, e.bytes, got, e.want)
@@ -118,8 +124,10 @@ func TestForeignIsNoFault(t *testing.T) {
 // exchange returns the datagrams of a conversation: A's data and B's answers,
 // with foreign datagrams between them. Every tenth answer is lost.
 func exchange(p wire.Profile, n, foreign int, r *rand.Rand) (out []machine.Datagram) {
-	from := wire.Packet{Command: p.DataCommand, Source: wire.Address{IP: [4]byte{10, 0, 0, 1}, Port: 6000},
-		Destination: wire.Address{IP: [4]byte{10, 0, 0, 2}, Port: 6000}}
+	from := wire.Packet{
+		Command: p.DataCommand, Source: wire.Address{IP: [4]byte{10, 0, 0, 1}, Port: 6000},
+		Destination: wire.Address{IP: [4]byte{10, 0, 0, 2}, Port: 6000},
+	}
 	add := func(side machine.Side, b []byte) {
 		out = append(out, machine.Datagram{From: side, Bytes: b, Length: len(b)})
 	}

@@ -18,8 +18,10 @@ func FuzzFlow(f *testing.F) {
 		var seed []byte
 		for id := range uint16(6) {
 			pk := wire.Packet{Command: w.DataCommand, ID: 32764 + id*3, Flags: uint8(id)}
-			for _, b := range [][]byte{w.Append(nil, &pk, []byte("data")), w.Append(nil, ptr(w.AckOf(&pk)), nil),
-				w.Append(nil, &pk, []byte("data"))} {
+			for _, b := range [][]byte{
+				w.Append(nil, &pk, []byte("data")), w.Append(nil, ptr(w.AckOf(&pk)), nil),
+				w.Append(nil, &pk, []byte("data")),
+			} {
 				seed = append(append(seed, uint8(id&1), 40, uint8(len(b))), b...)
 			}
 		}

@@ -137,8 +137,10 @@ func doneFileSettings(v any) (*dissect.Config, error) {
 	for _, o := range []struct {
 		name, word string
 		little     *bool
-	}{{"byte_order", f.ByteOrder, &s.Wire.LittleEndian},
-		{"frame_byte_order", f.FrameByteOrder, &s.Wire.FrameLittleEndian}} {
+	}{
+		{"byte_order", f.ByteOrder, &s.Wire.LittleEndian},
+		{"frame_byte_order", f.FrameByteOrder, &s.Wire.FrameLittleEndian},
+	} {
 		if o.word != "big" && o.word != "little" {
 			return nil, fmt.Errorf("%s: expected big or little, found %q", o.name, o.word)
 		}

@@ -11,8 +11,10 @@ import (
 
 // decoded returns the field of dissected specs of one name and kind.
 func decoded(p *dissect.Protocol, s *dissect.FieldSpec) *filter.Field {
-	f := &filter.Field{Name: s.Name, Doc: s.Doc, Unit: s.Unit, Hex: s.Hex, Of: p,
-		Needs: filter.NeedFlow | filter.NeedFields, Enum: s.Enum, Specs: []*dissect.FieldSpec{s}}
+	f := &filter.Field{
+		Name: s.Name, Doc: s.Doc, Unit: s.Unit, Hex: s.Hex, Of: p,
+		Needs: filter.NeedFlow | filter.NeedFields, Enum: s.Enum, Specs: []*dissect.FieldSpec{s},
+	}
 	if s.Enum != nil {
 		f.Words = sortedWords(s.Enum)
 	}

@@ -12,17 +12,21 @@ import (
 // names and meanings.
 func frameFields() []*filter.Field {
 	duration := func(name, doc string, get func(*filter.Record) (int64, bool)) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc,
-			Values: filter.Values{Int: filter.One(get)}}
+		return &filter.Field{
+			Name: name, Kind: filter.Duration, Unit: "s", Doc: doc,
+			Values: filter.Values{Int: filter.One(get)},
+		}
 	}
 	fields := []*filter.Field{
-		{Name: "frame", Kind: filter.Bytes, Doc: "The whole frame as captured.",
+		{
+			Name: "frame", Kind: filter.Bytes, Doc: "The whole frame as captured.",
 			Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
 				if r.Frame == nil {
 					return nil, false
 				}
 				return r.Frame.Data, true
-			})}},
+			})},
+		},
 		number("frame.number", "", "Number of the frame in its file, from 1.",
 			func(r *filter.Record) (uint64, bool) { return r.Datagram.Ref.Frame(), true }),
 		number("frame.len", "bytes", "Length on the wire.", func(r *filter.Record) (uint64, bool) {
@@ -45,10 +49,14 @@ func frameFields() []*filter.Field {
 				}
 				return uint64(r.Frame.Interface), true
 			}),
-		{Name: "frame.file", Kind: filter.Text, Doc: "Name of the capture file.",
-			Values: filter.TextValues(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
-		{Name: "frame.time", Kind: filter.Time, Doc: "When the frame was captured: text in local time, as tshark's.",
-			Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })}},
+		{
+			Name: "frame.file", Kind: filter.Text, Doc: "Name of the capture file.",
+			Values: filter.TextValues(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" })),
+		},
+		{
+			Name: "frame.time", Kind: filter.Time, Doc: "When the frame was captured: text in local time, as tshark's.",
+			Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })},
+		},
 		{
 			Name: "frame.time_epoch", Kind: filter.Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.",
 			Seconds: true,
@@ -81,7 +89,8 @@ func frameFields() []*filter.Field {
 		address("ip.src", "IPv4 source address.", capture.LayerIPv4, 12, true, false),
 		address("ip.dst", "IPv4 destination address.", capture.LayerIPv4, 12, false, true),
 		address("ip.addr", "Either IPv4 address.", capture.LayerIPv4, 12, true, true),
-		{Name: "ip.version", Kind: filter.Uint, Doc: "IP version: 4 or 6.",
+		{
+			Name: "ip.version", Kind: filter.Uint, Doc: "IP version: 4 or 6.",
 			Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
 				b, ok := header(r, l, capture.LayerIPv4, 0, 1)
 				if !ok {
@@ -91,7 +100,8 @@ func frameFields() []*filter.Field {
 					return 0, false
 				}
 				return uint64(b[0] >> 4), true
-			})}},
+			})},
+		},
 		headerUint("ip.hdr_len", "bytes", "Length of the IPv4 header.", capture.LayerIPv4, 0,
 			1, func(v uint64) uint64 { return v & 15 * 4 }),
 		hexed(8, headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1,
@@ -154,15 +164,19 @@ func frameFields() []*filter.Field {
 					return uint64(r.Dst.Port()),
 						r.Transport == t.kind
 				}),
-			&filter.Field{Name: t.name + ".port", Kind: filter.Uint, Doc: "Either " + t.title + " port.",
+			&filter.Field{
+				Name: t.name + ".port", Kind: filter.Uint, Doc: "Either " + t.title + " port.",
 				Values: filter.Values{Uint: filter.Two(func(r *filter.Record) (uint64, uint64, bool) {
 					return uint64(r.Src.Port()), uint64(r.Dst.Port()), r.Transport == t.kind
-				})}},
-			&filter.Field{Name: t.name + ".payload", Kind: filter.Bytes, Doc: "Payload of the " + t.title + " packet.",
+				})},
+			},
+			&filter.Field{
+				Name: t.name + ".payload", Kind: filter.Bytes, Doc: "Payload of the " + t.title + " packet.",
 				Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
 					b, _ := carriedBytes(r)
 					return b, r.Transport == t.kind && len(b) > 0
-				})}},
+				})},
+			},
 		)
 	}
 	return append(fields,
@@ -238,11 +252,13 @@ func stream(name, title string, t capture.Transport) *filter.Field {
 
 // payload returns the field for the payload of a transport.
 func payload(name, doc string) *filter.Field {
-	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc,
+	return &filter.Field{
+		Name: name, Kind: filter.Bytes, Doc: doc,
 		Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
 			b, _ := carriedBytes(r)
 			return b, (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
-		})}}
+		})},
+	}
 }
 
 // flag returns the field for a bit of the TCP flags.
@@ -287,7 +303,8 @@ func whole(r *filter.Record, kind capture.LayerKind) ([]byte, bool) {
 // headerUint returns the field for a number of one or two bytes in every header
 // of a kind.
 func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, of func(uint64) uint64) *filter.Field {
-	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc,
+	return &filter.Field{
+		Name: name, Kind: filter.Uint, Unit: unit, Doc: doc,
 		Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
 			b, ok := header(r, l, kind, offset, n)
 			switch {
@@ -298,14 +315,16 @@ func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, o
 			default:
 				return of(uint64(binary.BigEndian.Uint16(b))), true
 			}
-		})}}
+		})},
+	}
 }
 
 // tag returns the field for a number of VLAN tags: of 802.1ad's service tags,
 // or of all others.
 func tag(name, doc string, service bool, of func(uint64) uint64) *filter.Field {
 	const etherService = 0x88a8
-	return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc,
+	return &filter.Field{
+		Name: name, Kind: filter.Uint, Doc: doc,
 		Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
 			// The type of a tag precedes it, as the EtherType of the header before.
 			b, ok := header(r, l, capture.LayerVLAN, -2, 4)
@@ -313,15 +332,18 @@ func tag(name, doc string, service bool, of func(uint64) uint64) *filter.Field {
 				return 0, false
 			}
 			return of(uint64(binary.BigEndian.Uint16(b[2:]))), true
-		})}}
+		})},
+	}
 }
 
 // layer returns the field for a whole header.
 func layer(name, doc string, kind capture.LayerKind) *filter.Field {
-	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc,
+	return &filter.Field{
+		Name: name, Kind: filter.Bytes, Doc: doc,
 		Values: filter.Values{Bytes: filter.Each(layers, func(r *filter.Record, l *capture.Layer) ([]byte, bool) {
 			return header(r, l, kind, 0, l.Length)
-		})}}
+		})},
+	}
 }
 
 // mac returns the field for one Ethernet address, or for two.
@@ -353,7 +375,8 @@ func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool
 	if kind == capture.LayerIPv6 {
 		size = 16
 	}
-	f := &filter.Field{Name: name, Kind: filter.Address, Doc: doc,
+	f := &filter.Field{
+		Name: name, Kind: filter.Address, Doc: doc,
 		Values: filter.Values{Address: func(pass filter.Test[netip.Addr], all bool) filter.Predicate {
 			return func(r *filter.Record) bool {
 				found := false
@@ -383,7 +406,8 @@ func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool
 				}
 				return found && all
 			}
-		}}}
+		}},
+	}
 	if kind == capture.LayerIPv4 {
 		f.In4 = func(n filter.Network4, all bool) filter.Predicate { return inNetwork(f.Address, n, src, dst, all) }
 	}

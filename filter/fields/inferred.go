@@ -21,8 +21,10 @@ func wordsOf[T ~uint8](n T, word func(T) string) []string {
 
 // flowText returns a field for one text of the flow.
 func flowText(name, doc string, words []string, get func(*filter.Record) (string, bool)) *filter.Field {
-	return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: filter.NeedFlow,
-		Values: filter.TextValues(filter.One(get))}
+	return &filter.Field{
+		Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: filter.NeedFlow,
+		Values: filter.TextValues(filter.One(get)),
+	}
 }
 
 func flowFields(protocols []*dissect.Protocol) []*filter.Field {
@@ -77,15 +79,21 @@ func flowFields(protocols []*dissect.Protocol) []*filter.Field {
 
 // perSide returns a field for the figures of both sides, and one for each side.
 func perSide(name string, kind filter.Kind, unit, doc string,
-	fill func(*filter.Values, []machine.Side)) []*filter.Field {
+	fill func(*filter.Values, []machine.Side),
+) []*filter.Field {
 	var out []*filter.Field
 	for _, x := range []struct {
 		suffix, whose string
 		sides         []machine.Side
-	}{{"", "Either side's ", []machine.Side{machine.A, machine.B}}, {"_a", "Side a's ", []machine.Side{machine.A}},
-		{"_b", "Side b's ", []machine.Side{machine.B}}} {
-		f := &filter.Field{Name: name + x.suffix, Kind: kind, Unit: unit, Doc: x.whose + doc + ".",
-			Needs: filter.NeedFlow | filter.NeedState}
+	}{
+		{"", "Either side's ", []machine.Side{machine.A, machine.B}},
+		{"_a", "Side a's ", []machine.Side{machine.A}},
+		{"_b", "Side b's ", []machine.Side{machine.B}},
+	} {
+		f := &filter.Field{
+			Name: name + x.suffix, Kind: kind, Unit: unit, Doc: x.whose + doc + ".",
+			Needs: filter.NeedFlow | filter.NeedState,
+		}
 		fill(&f.Values, x.sides)
 		out = append(out, f)
 	}
@@ -148,17 +156,22 @@ func eventWord(p *dissect.Protocol, k machine.EventKind) string {
 func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedEvents
 	uints := func(name, doc string, value func(*filter.Record, *machine.Event) (uint64, bool)) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc, Needs: needs,
-			Values: filter.Values{Uint: filter.Each(events, value)}}
+		return &filter.Field{
+			Name: name, Kind: filter.Uint, Doc: doc, Needs: needs,
+			Values: filter.Values{Uint: filter.Each(events, value)},
+		}
 	}
 	texts := func(name, doc string, words []string, value func(*filter.Record, *machine.Event) string) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
+		return &filter.Field{
+			Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
 			Values: filter.TextValues(filter.Each(events, func(r *filter.Record, e *machine.Event) (string, bool) {
 				return value(r, e), true
-			}))}
+			})),
+		}
 	}
 	kind := func(name, doc string, k machine.EventKind) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc + " The value is the packet's sequence number.",
+		return &filter.Field{
+			Name: name, Kind: filter.Uint, Doc: doc + " The value is the packet's sequence number.",
 			Needs: needs, Values: filter.Values{Uint: sequencesOf(k), Bare: func(r *filter.Record) bool {
 				for i := range r.Events {
 					if r.Events[i].Kind == k {
@@ -166,7 +179,8 @@ func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 					}
 				}
 				return false
-			}}}
+			}},
+		}
 	}
 	words := wordsOf(machine.EventRegraded, machine.EventKind.String)[1:]
 	var own []*filter.Field
@@ -185,9 +199,11 @@ func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 		}
 	}
 	fields := []*filter.Field{
-		{Name: "rel", Doc: "Something about reliability was settled at this packet: a fact is told at the packet that " +
-			"settles it, at the earliest the one that shows it.", Needs: needs,
-			Present: func(r *filter.Record) bool { return len(r.Events) > 0 }},
+		{
+			Name: "rel", Doc: "Something about reliability was settled at this packet: a fact is told at the packet that " +
+				"settles it, at the earliest the one that shows it.", Needs: needs,
+			Present: func(r *filter.Record) bool { return len(r.Events) > 0 },
+		},
 		kind("rel.sent", "A side sent a packet.", machine.EventSent),
 		kind("rel.received", "A side accepted a packet of its peer.", machine.EventReceived),
 		kind("rel.acked", "A side learned that its packet arrived.", machine.EventAcked),
@@ -206,9 +222,12 @@ func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 			func(_ *filter.Record, e *machine.Event) string { return e.Certainty.String() }),
 		uints("rel.sequence", "Sequence number of the packet that an event is about, as on the wire.",
 			func(_ *filter.Record, e *machine.Event) (uint64, bool) { return uint64(e.Sequence), true }),
-		{Name: "rel.sequence64", Kind: filter.Int, Doc: "The same, unwrapped.", Needs: needs,
+		{
+			Name: "rel.sequence64", Kind: filter.Int, Doc: "The same, unwrapped.", Needs: needs,
 			Values: filter.Values{
-				Int: filter.Each(events, func(_ *filter.Record, e *machine.Event) (int64, bool) { return e.Sequence64, true })}},
+				Int: filter.Each(events, func(_ *filter.Record, e *machine.Event) (int64, bool) { return e.Sequence64, true }),
+			},
+		},
 		uints("rel.bit", "Which bit of the ack bits told that a packet arrived.",
 			func(_ *filter.Record, e *machine.Event) (uint64, bool) {
 				return uint64(e.Bit), e.Kind == machine.EventAcked
@@ -216,10 +235,12 @@ func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 		uints("rel.by_frame", "Frame whose header carried the ack.", func(_ *filter.Record, e *machine.Event) (uint64, bool) {
 			return e.By.Frame(), e.Kind == machine.EventAcked && e.By != 0
 		}),
-		{Name: "rel.rtt", Kind: filter.Duration, Unit: "s", Doc: "Round-trip time that the side sampled from an ack.",
+		{
+			Name: "rel.rtt", Kind: filter.Duration, Unit: "s", Doc: "Round-trip time that the side sampled from an ack.",
 			Needs: needs, Values: filter.Values{Int: filter.Each(events, func(_ *filter.Record, e *machine.Event) (int64, bool) {
 				return e.RTT, e.Kind == machine.EventAcked && e.RTT >= 0
-			})}},
+			})},
+		},
 	}
 	return append(fields, own...)
 }
@@ -229,10 +250,12 @@ func anomalies(r *filter.Record) []machine.Anomaly { return r.Anomalies }
 func findingFields(rules []*machine.Rule) []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedFindings
 	texts := func(name, doc string, words []string, value func(*machine.Anomaly) string) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
+		return &filter.Field{
+			Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
 			Values: filter.TextValues(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
 				return value(a), true
-			}))}
+			})),
+		}
 	}
 	ids := make([]string, len(rules))
 	for i, rule := range rules {
@@ -240,8 +263,10 @@ func findingFields(rules []*machine.Rule) []*filter.Field {
 	}
 	slices.Sort(ids)
 	return []*filter.Field{
-		{Name: "finding", Doc: "A rule found something at this packet.", Needs: needs,
-			Present: func(r *filter.Record) bool { return len(r.Anomalies) > 0 }},
+		{
+			Name: "finding", Doc: "A rule found something at this packet.", Needs: needs,
+			Present: func(r *filter.Record) bool { return len(r.Anomalies) > 0 },
+		},
 		texts("finding.rule", "Which rule did, as `explain` names it.",
 			slices.Compact(ids), func(a *machine.Anomaly) string { return a.Rule.ID }),
 		texts("finding.severity", "How grave it is.", wordsOf(machine.Error, machine.Severity.String),

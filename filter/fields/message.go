@@ -15,25 +15,35 @@ func messages(r *filter.Record) []machine.Message { return r.Messages }
 func messageFields() []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedMessages
 	uints := func(name, doc string, value func(*machine.Message) (uint64, bool)) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc, Needs: needs,
+		return &filter.Field{
+			Name: name, Kind: filter.Uint, Doc: doc, Needs: needs,
 			Values: filter.Values{
-				Uint: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (uint64, bool) { return value(m) })}}
+				Uint: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (uint64, bool) { return value(m) }),
+			},
+		}
 	}
 	texts := func(name, doc string, words []string, value func(*machine.Message) string) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
+		return &filter.Field{
+			Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
 			Values: filter.TextValues(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
 				s := value(m)
 				return s, s != ""
-			}))}
+			})),
+		}
 	}
 	times := func(name, doc string, value func(*machine.Message) (int64, bool)) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc, Needs: needs,
+		return &filter.Field{
+			Name: name, Kind: filter.Duration, Unit: "s", Doc: doc, Needs: needs,
 			Values: filter.Values{
-				Int: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (int64, bool) { return value(m) })}}
+				Int: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (int64, bool) { return value(m) }),
+			},
+		}
 	}
 	return []*filter.Field{
-		{Name: "message", Doc: "The life of a message ended at this packet: nothing more can happen to it.", Needs: needs,
-			Present: func(r *filter.Record) bool { return len(r.Messages) > 0 }},
+		{
+			Name: "message", Doc: "The life of a message ended at this packet: nothing more can happen to it.", Needs: needs,
+			Present: func(r *filter.Record) bool { return len(r.Messages) > 0 },
+		},
 		uints("message.id", "The message's own number, unwrapped.",
 			func(m *machine.Message) (uint64, bool) { return uint64(m.ID), m.ID >= 0 }),
 		uints("message.type", "Number of its type.", func(m *machine.Message) (uint64, bool) { return uint64(m.Type), true }),

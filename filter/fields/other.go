@@ -9,8 +9,10 @@ import (
 
 // Offsets of the field that says which header follows.
 var (
-	etherType = map[capture.LayerKind]int{capture.LayerEthernet: 12, capture.LayerVLAN: 2, capture.LayerSLL: 14,
-		capture.LayerSLL2: 0, capture.LayerSNAP: 6}
+	etherType = map[capture.LayerKind]int{
+		capture.LayerEthernet: 12, capture.LayerVLAN: 2, capture.LayerSLL: 14,
+		capture.LayerSLL2: 0, capture.LayerSNAP: 6,
+	}
 	nextHeader = map[capture.LayerKind]int{capture.LayerIPv6: 6, capture.LayerIPv6Extension: 0}
 )
 

@@ -78,8 +78,10 @@ type vocabulary struct {
 // frames, headers, flows, inferred facts, and then the fields of protocols.
 func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
-	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp",
-		"icmpv6", "flow", "rel", "message", "finding", "malformed"}, first); i >= 0 {
+	if i := slices.Index([]string{
+		"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp",
+		"icmpv6", "flow", "rel", "message", "finding", "malformed",
+	}, first); i >= 0 {
 		return i
 	}
 	return 100

@@ -53,8 +53,10 @@ var law = []rule{
 	{"machine/riptide/clock", nil, nil},
 	{"machine/riptide/pathloss", []string{"machine"}, nil},
 	{"machine/riptide/riptidetest", append(roomOf("endpoint"), "sim"), nil},
-	{"machine/gaffer/gaffertest",
-		append(roomOf("endpoint", "messages"), "sim", "capture", "schema/yamlfile", "internal/testenv"), nil},
+	{
+		"machine/gaffer/gaffertest",
+		append(roomOf("endpoint", "messages"), "sim", "capture", "schema/yamlfile", "internal/testenv"), nil,
+	},
 	{"machine/riptide/vantage", roomOf(), nil},
 	{"machine/gaffer/messages", roomOf(), nil},
 	{"machine/gaffer/netcode", roomOf(), nil},
@@ -73,13 +75,18 @@ var law = []rule{
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
 	{"dissect/*/layers", []string{"dissect", "wire", "wire/@"}, []string{gopacket}},
 	{"dissect/gaffer/netcode", []string{"machine", "machine/@/yojimbo", "wire/@"}, []string{"golang.org/x/crypto"}},
-	{"dissect/*", []string{"dissect", "dissect/@/netcode", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits",
-		"machine/@", "machine/@/..."}, nil},
+	{"dissect/*", []string{
+		"dissect", "dissect/@/netcode", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits",
+		"machine/@", "machine/@/...",
+	}, nil},
 	{"analyze", []string{"capture", "capture/stream", "dissect", "machine", "printable", "scale"}, nil},
 	{"filter", []string{"analyze", "dissect", "machine", "capture", "printable"}, nil},
 	{"filter/fields", []string{"filter", "dissect", "machine", "capture"}, nil},
-	{"show", []string{"analyze", "capture", "dissect", "filter", "machine", "printable", "scale"},
-		[]string{"github.com/dustin/go-humanize"}},
+	{
+		"show",
+		[]string{"analyze", "capture", "dissect", "filter", "machine", "printable", "scale"},
+		[]string{"github.com/dustin/go-humanize"},
+	},
 	{"show/table", nil, nil},
 	{"export", []string{"analyze", "dissect", "machine", "capture", "filter", "show", "printable", "scale"}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
@@ -90,17 +97,24 @@ var law = []rule{
 	{"rewrite/merge", []string{"analyze", "capture", "machine", "scale"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
-	{"report", []string{"analyze", "dissect", "graph", "ledger", "machine", "replay", "rewrite/merge", "show", "printable",
-		"scale"}, nil},
+	{"report", []string{
+		"analyze", "dissect", "graph", "ledger", "machine", "replay", "rewrite/merge", "show", "printable",
+		"scale",
+	}, nil},
 	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "agenda", "sim"}, nil},
 	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"tui/store", []string{"analyze", "capture", "dissect", "filter", "machine", "replay", "scale", "show"}, nil},
 	{"tui/browser", []string{"tui/draw", "tui/store", "analyze", "filter", "machine", "show"}, nil},
-	{"tui/screens", []string{"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "dissect", "filter", "graph",
-		"machine", "replay", "scale", "show", "show/table"}, nil},
-	{"tui", []string{"tui/...", "analyze", "capture", "filter", "machine", "outfile", "show"},
-		[]string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
+	{"tui/screens", []string{
+		"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "dissect", "filter", "graph",
+		"machine", "replay", "scale", "show", "show/table",
+	}, nil},
+	{
+		"tui",
+		[]string{"tui/...", "analyze", "capture", "filter", "machine", "outfile", "show"},
+		[]string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"},
+	},
 	{"cli/app", cliBase(), cliOutside},
 	{"cli/privilege", cliBase(), cliOutside},
 	{"cli/reader", cliBase("app", "privilege"), cliOutside},
@@ -148,8 +162,10 @@ func cliBase(beside ...string) []string {
 	return ours
 }
 
-var cliOutside = []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys",
-	"github.com/dustin/go-humanize"}
+var cliOutside = []string{
+	"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys",
+	"github.com/dustin/go-humanize",
+}
 
 var captureOutside = []string{gopacket, "golang.org/x/sys", "golang.org/x/net/bpf", "github.com/klauspost/compress"}
 

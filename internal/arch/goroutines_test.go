@@ -13,8 +13,10 @@ import (
 // sequential are the packages that start no goroutine, not even in their tests.
 // Their callers decide what runs concurrently. `make race` omits them, since
 // the race detector could find nothing there.
-var sequential = []string{"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "analyze", "replay",
-	"rewrite", "graph", "show", "ledger", "report", "export", "capture/stream", "capture/pcapfilter"}
+var sequential = []string{
+	"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "analyze", "replay",
+	"rewrite", "graph", "show", "ledger", "report", "export", "capture/stream", "capture/pcapfilter",
+}
 
 func TestInnerRingsStartNoGoroutine(t *testing.T) {
 	files := 0

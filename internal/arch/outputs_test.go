@@ -16,13 +16,17 @@ import (
 // outfile may call them. So modes, links, locks and overwriting follow the same
 // rules everywhere.
 var writing = map[string][]string{
-	"os": {"Create", "CreateTemp", "OpenFile", "WriteFile", "Rename", "Link", "Symlink", "Truncate", "OpenRoot",
-		"OpenInRoot"},
+	"os": {
+		"Create", "CreateTemp", "OpenFile", "WriteFile", "Rename", "Link", "Symlink", "Truncate", "OpenRoot",
+		"OpenInRoot",
+	},
 	"io/ioutil": {"WriteFile", "TempFile"},
 	"syscall":   {"Open", "Openat", "Creat", "Mkfifo", "Mknod", "Rename", "Link"},
 	// The same functions of Cobra and x/sys.
-	"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Creat", "Mkfifo", "Mknod", "Rename", "Renameat",
-		"Renameat2", "Link", "Linkat"},
+	"golang.org/x/sys/unix": {
+		"Open", "Openat", "Openat2", "Creat", "Mkfifo", "Mknod", "Rename", "Renameat",
+		"Renameat2", "Link", "Linkat",
+	},
 	"golang.org/x/sys/windows":   {"CreateFile", "MoveFile", "MoveFileEx"},
 	"github.com/spf13/cobra/doc": {"GenManTree", "GenManTreeFromOpts", "GenMarkdownTree", "GenYamlTree", "GenReSTTree"},
 }

@@ -144,7 +144,8 @@ func listTyped(t *testing.T, patterns []string) (packages []typed, exports map[s
 
 // products returns the positions at which a package multiplies a time.
 func products(t *testing.T, set *token.FileSet, path string, files []*ast.File,
-	exports map[string]string) (faults []string) {
+	exports map[string]string,
+) (faults []string) {
 	t.Helper()
 	info := &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},

@@ -52,7 +52,8 @@ func BenchmarkDissect(b *testing.B) {
 // dissectAll dissects every datagram of a capture, as one flow whose side a has
 // the higher port. It expects at least so many fields of each datagram.
 func dissectAll(b *testing.B, path string, protocol *dissect.Protocol, config *dissect.Config,
-	least int) (packets int) {
+	least int,
+) (packets int) {
 	b.Helper()
 	in, err := files.Open([]string{path}, files.Options{})
 	if err != nil {
@@ -80,8 +81,10 @@ func dissectAll(b *testing.B, path string, protocol *dissect.Protocol, config *d
 			context.From = machine.B
 		}
 		d.Reset()
-		datagram = machine.Datagram{At: packet.At, Ref: packet.Ref, From: context.From, Bytes: packet.Payload,
-			Length: packet.Length}
+		datagram = machine.Datagram{
+			At: packet.At, Ref: packet.Ref, From: context.From, Bytes: packet.Payload,
+			Length: packet.Length,
+		}
 		protocol.Dissect(context, &datagram, &d)
 		if d.Problem != nil || len(d.Fields) < least {
 			b.Fatalf("packet %d: %d fields, %v", packets+1, len(d.Fields), d.Problem)

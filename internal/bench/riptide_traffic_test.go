@@ -54,8 +54,10 @@ func simulatedRiptide(b *testing.B, clients int, length time.Duration) (path str
 				if !e.Connected(machine.Peer(p)) {
 					continue
 				}
-				channel := [...]uint8{riptide.ChannelReliable, riptide.ChannelUnreliable, riptide.ChannelReliable,
-					riptide.ChannelNotify}[f.Number%4]
+				channel := [...]uint8{
+					riptide.ChannelReliable, riptide.ChannelUnreliable, riptide.ChannelReliable,
+					riptide.ChannelNotify,
+				}[f.Number%4]
 				f.Do(machine.Submit{To: machine.Peer(p), Channel: channel, Type: 7, Payload: make([]byte, 10+f.Rand.IntN(60))})
 			}
 		}
@@ -79,8 +81,10 @@ func simulatedRiptide(b *testing.B, clients int, length time.Duration) (path str
 				t.Bytes); err != nil {
 				b.Fatal(err)
 			}
-			if err := to.WriteFrame(&files.Frame{At: t.At + 1_767_225_600_000_000_000, LinkType: 101, Length: len(packet),
-				Data: packet}); err != nil {
+			if err := to.WriteFrame(&files.Frame{
+				At: t.At + 1_767_225_600_000_000_000, LinkType: 101, Length: len(packet),
+				Data: packet,
+			}); err != nil {
 				b.Fatal(err)
 			}
 		})

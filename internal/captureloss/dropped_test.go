@@ -126,8 +126,10 @@ func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 		"5%", "--delay", "20ms", "--jitter", "5ms",
 		"--services", "any", "--duration", "20s", "--rate", "20", "--tap", "b", "-w", simulated)
 	for protocol, captures := range map[string][]string{
-		"gaffer": {testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
-			testenv.Capture(t, "plain-le-clean.server.pcap.gz")},
+		"gaffer": {
+			testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
+			testenv.Capture(t, "plain-le-clean.server.pcap.gz"),
+		},
 		"riptide": {testenv.Capture(t, "u210_clean.client.pcap.gz"), testenv.Capture(t, "u21n_clean.server.pcapng.gz")},
 		"srdp":    {simulated},
 	} {

@@ -76,13 +76,15 @@ func genuine(t testing.TB) (frames []capture.Frame) {
 // returns the reports about the real flows, the heap of the session at its end,
 // and the average time of a forged packet.
 func run(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits) (out map[string]*said,
-	s *analyze.Session, heap int64, took time.Duration) {
+	s *analyze.Session, heap int64, took time.Duration,
+) {
 	return runAgain(t, frames, kind, each, limits, nil)
 }
 
 // runAgain is run with a survey of an earlier run.
 func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits,
-	survey *analyze.Survey) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
+	survey *analyze.Survey,
+) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
 	t.Helper()
 	out = map[string]*said{}
 	of := func(f *analyze.Flow) *said {
@@ -96,7 +98,8 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 		return out[k]
 	}
 	before := heapNow()
-	s = analyze.NewSession(analyze.Options{Registry: registry(), Limits: limits, Survey: survey,
+	s = analyze.NewSession(analyze.Options{
+		Registry: registry(), Limits: limits, Survey: survey,
 		Sink: func(r *analyze.Record) {
 			if r.Flow == nil || len(r.Events) == 0 {
 				return
@@ -106,7 +109,8 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 					x.events = append(x.events, fmt.Sprint(e))
 				}
 			}
-		}})
+		},
+	})
 	d := capture.NewDecoder(capture.DecodeOptions{})
 	forger := &forger{rng: rand.New(rand.NewPCG(1, 2))}
 	forger.learn(frames)
@@ -117,8 +121,10 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 		for range each {
 			forgeries++
 			b := forger.next(kind)
-			f := capture.Frame{At: frames[i].At, Ref: machine.MakeRef(9, uint64(forgeries)), LinkType: capture.LinkEthernet,
-				Data: b, Length: len(b), Offset: -1}
+			f := capture.Frame{
+				At: frames[i].At, Ref: machine.MakeRef(9, uint64(forgeries)), LinkType: capture.LinkEthernet,
+				Data: b, Length: len(b), Offset: -1,
+			}
 			d.Decode(&f, &p)
 			s.Feed(&f, &p)
 		}
@@ -160,8 +166,10 @@ func heapNow() int64 {
 // protocols. Otherwise their trackers would not be tested.
 func recognised(t *testing.T, s *analyze.Session) {
 	t.Helper()
-	for of, want := range map[int]string{knownGaffer: "gaffer", knownRiptide: "riptide", knownStream: "riptide",
-		knownSRDP: "srdp"} {
+	for of, want := range map[int]string{
+		knownGaffer: "gaffer", knownRiptide: "riptide", knownStream: "riptide",
+		knownSRDP: "srdp",
+	} {
 		a, is := turnedFrom(of), ""
 		for _, f := range s.Flows() {
 			if (f.A == a || f.B == a) && f.Protocol != nil {

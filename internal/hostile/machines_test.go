@@ -140,8 +140,10 @@ func FuzzMachines(f *testing.F) {
 		}
 		x := known[int(data[0])%len(known)]
 		c := *x.config
-		c.Facts.Vantage = []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageB,
-			machine.VantageBoth}[data[1]&3]
+		c.Facts.Vantage = []machine.Vantage{
+			machine.VantageUnknown, machine.VantageA, machine.VantageB,
+			machine.VantageBoth,
+		}[data[1]&3]
 		c.Stream = data[1]&4 != 0 && len(x.protocol.Framings) > 0
 		c.Ends = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 		flow := readScript(data[2:])

@@ -59,8 +59,10 @@ func TestBesideOthers(t *testing.T) {
 		return
 	}
 	rivals := []rival{
-		{"ackscope capture -w", []string{program(t), "capture", "-q", "-Z", testenv.AsUser, "-i", "veth0", "-w", "FILE",
-			"--json", "-B", "64"}},
+		{"ackscope capture -w", []string{
+			program(t), "capture", "-q", "-Z", testenv.AsUser, "-i", "veth0", "-w", "FILE",
+			"--json", "-B", "64",
+		}},
 		{"tcpdump -w", []string{tcpdump, "-i", "veth0", "-B", "65536", "-w", "FILE"}},
 		{"gopacket afpacket, cgo", []string{ring, "veth0", "FILE", "64"}},
 		{"ackscope flows", []string{program(t), "flows", "-Z", testenv.AsUser, "-i", "veth0", "-B", "64", "-w", "FILE"}},

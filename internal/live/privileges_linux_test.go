@@ -50,8 +50,10 @@ func ways() []way {
 		{name: "root, `--keep-root`", attributes: root, args: keep},
 		{name: "root, `-Z 4711:4712`", attributes: root, args: z, uid: testenv.UserID},
 		{name: "root through sudo, called by 4711", attributes: root, environment: sudo, uid: testenv.UserID},
-		{name: "root through sudo, called by root", attributes: root, environment: []string{"SUDO_UID=0", "SUDO_GID=0"},
-			refused: true},
+		{
+			name: "root through sudo, called by root", attributes: root, environment: []string{"SUDO_UID=0", "SUDO_GID=0"},
+			refused: true,
+		},
 		{name: "4711, file capability `cap_net_raw+ep`", attributes: user, program: withFileCapability, uid: testenv.UserID},
 		{name: "4711, ambient `CAP_NET_RAW`, as systemd gives it", attributes: ambient, uid: testenv.UserID},
 		{name: "4711, program that is set-user-ID root", attributes: user, program: setUserID, uid: testenv.UserID},

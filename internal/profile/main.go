@@ -35,8 +35,10 @@ func main() {
 
 // commands are profiled over each capture. flows is the work that all others do
 // first, so it appears several times.
-var commands = []string{"flows", "flows", "flows", "flows", "findings", "findings", "events", "packets",
-	"ledger", "replay"}
+var commands = []string{
+	"flows", "flows", "flows", "flows", "findings", "findings", "events", "packets",
+	"ledger", "replay",
+}
 
 // take writes the profile to a file.
 func take(to string) error {

@@ -36,8 +36,10 @@ var judging = []string{
 // terms give each word one meaning. Names of Go are split at capitals first, so
 // "judgeVantage" counts as "judge Vantage".
 var terms = []term{
-	{word: whole(`judge[sd]?|judging`), within: judging,
-		say: "for replay only: a vantage places the tap, a state classifies, a tracker checks"},
+	{
+		word: whole(`judge[sd]?|judging`), within: judging,
+		say: "for replay only: a vantage places the tap, a state classifies, a tracker checks",
+	},
 	{word: whole(`understud(y|ies)`), say: "size-only endpoint"},
 	{word: whole(`couriers?|parcels?|errands?`), say: "what carried a message"},
 	{word: whole(`theatres?`), say: "run"},
@@ -48,8 +50,10 @@ var terms = []term{
 	{word: whole(`nobody`), say: "no one by name: say who does what"},
 	{word: regexp.MustCompile(`(?i)\btakes? it that\b`), say: "assumes, or records"},
 	{word: regexp.MustCompile(`(?i)\bheld against nobody\b`), say: "ignores"},
-	{word: regexp.MustCompile(`(?i)\b(contract file|section \d+\.\d+|ring \d of the house|of the house)\b`),
-		say: "a reference that a reader can follow"},
+	{
+		word: regexp.MustCompile(`(?i)\b(contract file|section \d+\.\d+|ring \d of the house|of the house)\b`),
+		say:  "a reference that a reader can follow",
+	},
 }
 
 func whole(word string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(` + word + `)\b`) }

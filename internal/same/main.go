@@ -177,8 +177,10 @@ func simulated() (list []subject) {
 		{"srdp-le", []string{"--protocol", "srdp:direct-le", "--services", "order", "--clients", "2"}},
 	}
 	faults := map[string][]string{
-		"gaffer": {"", "ack-gaps", "", "sequence-skipped", "", "ack-bit-off-by-one", "", "stale-entry-kept", "",
-			"fragments-reversed"},
+		"gaffer": {
+			"", "ack-gaps", "", "sequence-skipped", "", "ack-bit-off-by-one", "", "stale-entry-kept", "",
+			"fragments-reversed",
+		},
 		"riptide": {"", "window-shift", "", "ack-missing", "", "resend-early", "", "sequence-skipped", "", "rtt-doubled"},
 		"srdp":    {"", "ack-missing", "", "resend-early", "", "id-skipped", "", "resend-changed", "", "ack-twice"},
 	}
@@ -214,10 +216,12 @@ func alone() (list []subject) {
 	const gaffer, riptide = "testdata/pcaps/reliable-loss10.client.pcap.gz", "testdata/pcaps/u210_loss10.client.pcapng.gz"
 	add := func(name string, runs ...command) { list = append(list, subject{name: name, runs: runs}) }
 	var helps []command
-	for _, c := range []string{"", "anonymise", "autopsy", "capture", "events", "explain", "export", "export csv",
+	for _, c := range []string{
+		"", "anonymise", "autopsy", "capture", "events", "explain", "export", "export csv",
 		"export jsonl", "export parquet", "export pcapng", "export qlog", "export wireshark", "fields", "findings", "flows",
 		"graph", "guess", "lab", "lab gaffer", "lab riptide", "lab srdp", "ledger", "merge", "messages", "packets",
-		"protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui"} {
+		"protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui",
+	} {
 		helps = append(helps, command{"help." + strings.ReplaceAll(c, " ", "."), append(strings.Fields(c), "--help")})
 	}
 	add("help", helps...)

@@ -24,8 +24,11 @@ func TestSplit(t *testing.T) {
 		{"cut\x1b[3", []run{{plain, 0, "cut"}}, 3},
 		{"erase\x1b[K", []run{{plain, 0, "erase"}}, 5},
 		{"\x1b[38;5;196;48;2;1;2;3mx\x1b[m", []run{{style{fg: rgb + 0xff0000, bg: rgb + 0x010203}, 0, "x"}}, 1},
-		{"\x1b[38;5;244mg\x1b[38:2:255:0:1mh\x1b[39m",
-			[]run{{style{fg: rgb + 0x808080, bg: -1}, 0, "g"}, {style{fg: rgb + 0xff0001, bg: -1}, 1, "h"}}, 2},
+		{
+			"\x1b[38;5;244mg\x1b[38:2:255:0:1mh\x1b[39m",
+			[]run{{style{fg: rgb + 0x808080, bg: -1}, 0, "g"}, {style{fg: rgb + 0xff0001, bg: -1}, 1, "h"}},
+			2,
+		},
 		{"\x1b[38;5ms", []run{{plain, 0, "s"}}, 1},
 	} {
 		runs, end, width := split(c.line, plain)

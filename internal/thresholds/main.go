@@ -42,7 +42,7 @@ func run(measuring bool, only string) error {
 		return fmt.Errorf("no constants in machine/: run it from the root of the repository")
 	}
 	if measuring {
-		if err := measure(root, tree, only); err != nil {
+		if err := measure(root, only); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // The tests are those of package internal/truth, built over sources in which each
 // measured constant is a variable (constants.Overlay). They scale one at a time, and
 // hold what ackscope then says against the endpoints' logs.
-func measure(root string, tree *constants.Tree, only string) error {
+func measure(root, only string) error {
 	dir, err := os.MkdirTemp("", "thresholds")
 	if err != nil {
 		return err
@@ -29,7 +29,8 @@ func measure(root string, tree *constants.Tree, only string) error {
 	if err != nil {
 		return err
 	}
-	if tree, err = constants.Read(absolute); err != nil {
+	tree, err := constants.Read(absolute)
+	if err != nil {
 		return err
 	}
 	overlay, err := tree.Overlay(dir)

@@ -214,8 +214,10 @@ type near struct {
 }
 
 func newNear(r *run, c *captured, endpoint string, conn int) *near {
-	n := &near{run: r, captured: c, endpoint: endpoint, conn: conn, sent: map[int]bool{}, over: c.last,
-		doubtful: map[float64]bool{}}
+	n := &near{
+		run: r, captured: c, endpoint: endpoint, conn: conn, sent: map[int]bool{}, over: c.last,
+		doubtful: map[float64]bool{},
+	}
 	for _, l := range n.log("sent") {
 		n.sent[l.Seq] = true
 		n.frames = append(n.frames, l.T)

@@ -123,7 +123,7 @@ func copied(
 	defer in.Close()
 	var f capture.Frame
 	begun := false
-	var first = f.At
+	first := f.At
 	for {
 		if err := in.Next(&f); errors.Is(err, io.EOF) {
 			return last

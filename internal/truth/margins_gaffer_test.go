@@ -62,8 +62,10 @@ func simulated(t *testing.T, dir, flags string) simulation {
 		t.Fatal(err)
 	}
 	path, log := filepath.Join(dir, fmt.Sprintf("%d.pcapng", len(n))), filepath.Join(dir, "log")
-	testenv.Output(t, testenv.Ackscope(t), append([]string{"simulate", "-q", "--profiles", messagesProfile(t),
-		"-w", path, "--truth", log}, strings.Fields(flags)...)...)
+	testenv.Output(t, testenv.Ackscope(t), append([]string{
+		"simulate", "-q", "--profiles", messagesProfile(t),
+		"-w", path, "--truth", log,
+	}, strings.Fields(flags)...)...)
 	text, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +125,8 @@ func faulty(t *testing.T, dir, protocol string) (list []*scene) {
 		}
 		flags := x.Scenario + " --fault " + x.Fault + fmt.Sprintf(" --seed %d", i+1)
 		for _, usual := range [][2]string{{"--loss", "5%"}, {"--duration", "8s"}, {"--protocol", map[string]string{
-			"gaffer": "gaffer:reliable", "riptide": "riptide:main", "srdp": "srdp"}[protocol]}} {
+			"gaffer": "gaffer:reliable", "riptide": "riptide:main", "srdp": "srdp",
+		}[protocol]}} {
 			if !strings.Contains(x.Scenario, usual[0]) {
 				flags += " " + usual[0] + " " + usual[1]
 			}

@@ -10,8 +10,10 @@ import (
 // srdpScenes lists the scenes of SRDP, of which no recorded capture has a log.
 func srdpScenes(t *testing.T) (list []*scene) {
 	dir := t.TempDir()
-	calls := []string{"--services any --repeats 0-4", "--services order --timeout 130ms",
-		"--services dont-duplicate --repeats 3 --event-clock", "--services any --give-up 2s"}
+	calls := []string{
+		"--services any --repeats 0-4", "--services order --timeout 130ms",
+		"--services dont-duplicate --repeats 3 --event-clock", "--services any --give-up 2s",
+	}
 	forms := []string{"srdp", "srdp:proxied", "srdp:direct-le"}
 	networks(func(n int, tap, flags string) {
 		flags += " --duration 8s --protocol " + forms[n%len(forms)] + " " + calls[n%len(calls)]

@@ -72,8 +72,10 @@ func readRipRun(t *testing.T, name string) *ripRun {
 // parseRipRun reads the log of a run.
 func parseRipRun(t *testing.T, name string, text []byte) *ripRun {
 	t.Helper()
-	r := &ripRun{version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]netip.AddrPort{},
-		ids: map[int][]ripLine{}, partial: map[string]bool{}}
+	r := &ripRun{
+		version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]netip.AddrPort{},
+		ids: map[int][]ripLine{}, partial: map[string]bool{},
+	}
 	scan := bufio.NewScanner(bytes.NewReader(text))
 	scan.Buffer(nil, 16<<20)
 	for scan.Scan() {
@@ -310,8 +312,10 @@ func (c *ripCapture) joined() bool {
 }
 
 // connectionEvents are the connection events that the logs contain.
-var connectionEvents = []string{"connected", "connection_failed", "disconnected",
-	"client_connected", "client_disconnected"}
+var connectionEvents = []string{
+	"connected", "connection_failed", "disconnected",
+	"client_connected", "client_disconnected",
+}
 
 // TestRiptideConnections: the connections made, refused, failed and ended are found,
 // with the library's reasons, and so are announced clients. No others are
@@ -590,8 +594,10 @@ func (c *ripCapture) dropped(t *testing.T, x *connection, dir string) (messages,
 // log of the relay's drops.
 func TestRiptideResends(t *testing.T) {
 	right, wrong := map[string]int{}, map[string]int{}
-	ripCaptures(t, []string{"u210_loss", "u221_loss", "u200_loss", "u21n_loss", "u21d_loss", "u210_burst", "u21n_burst",
-		"u210_clean", "u221_clean"}, func(t *testing.T, c *ripCapture) {
+	ripCaptures(t, []string{
+		"u210_loss", "u221_loss", "u200_loss", "u21n_loss", "u21d_loss", "u210_burst", "u21n_burst",
+		"u210_clean", "u221_clean",
+	}, func(t *testing.T, c *ripCapture) {
 		for _, x := range c.connections(t) {
 			for _, s := range []machine.Side{machine.A, machine.B} {
 				if !c.near(&x, s) {
@@ -786,8 +792,11 @@ func TestFramingLost(t *testing.T) {
 		name  string
 		every int
 		lost  bool
-	}{{"t210_rechunk.client.pcap.gz", 0, false}, {"t210_midstream.client.pcap.gz", 0, false},
-		{"t210_rechunk.client.pcap.gz", 25, true}} {
+	}{
+		{"t210_rechunk.client.pcap.gz", 0, false},
+		{"t210_midstream.client.pcap.gz", 0, false},
+		{"t210_rechunk.client.pcap.gz", 25, true},
+	} {
 		in, err := capture.Open([]string{testenv.Capture(t, c.name)}, capture.Options{})
 		if err != nil {
 			t.Fatal(err)

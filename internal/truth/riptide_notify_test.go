@@ -18,8 +18,10 @@ import (
 // denies. Few messages are shown as acked only by headers on their way to it.
 // What arrives after a side has left is not compared, since it is known later.
 func TestNotifyWindows(t *testing.T) {
-	for _, name := range []string{"u21n_notify_loss10.client.pcap.gz", "u21n_notify_loss10.server.pcapng.gz",
-		"u210_poor_notify.client.pcap.gz", "u210_poor_notify.server.pcapng.gz"} {
+	for _, name := range []string{
+		"u21n_notify_loss10.client.pcap.gz", "u21n_notify_loss10.server.pcapng.gz",
+		"u210_poor_notify.client.pcap.gz", "u210_poor_notify.server.pcapng.gz",
+	} {
 		t.Run(name, func(t *testing.T) {
 			path := testenv.Capture(t, name)
 			named := ripName.FindStringSubmatch(filepath.Base(path))

@@ -18,8 +18,10 @@ func TestTruthcheckRiptide(t *testing.T) {
 	program := testenv.Ackscope(t)
 	schema := testenv.Capture(t, "riptide-messages.yaml")
 	var paths []string
-	for _, pattern := range []string{"u2*.client.pcap*", "u2*.server.pcap*", "t2*.client.pcap*", "t2*.server.pcap*",
-		"upy200_cs200_server.server.pcap*"} {
+	for _, pattern := range []string{
+		"u2*.client.pcap*", "u2*.server.pcap*", "t2*.client.pcap*", "t2*.server.pcap*",
+		"upy200_cs200_server.server.pcap*",
+	} {
 		found, err := filepath.Glob(filepath.Join(filepath.Dir(schema), pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -77,8 +77,10 @@ func readRun(t *testing.T, name string) *run {
 // parseRun reads the logs of a run.
 func parseRun(t *testing.T, name string, text []byte) *run {
 	t.Helper()
-	r := &run{name: name, params: map[string]string{}, by: map[who][]line{}, joined: map[who]int{},
-		peers: map[netip.AddrPort]int{}}
+	r := &run{
+		name: name, params: map[string]string{}, by: map[who][]line{}, joined: map[who]int{},
+		peers: map[netip.AddrPort]int{},
+	}
 	scan := bufio.NewScanner(bytes.NewReader(text))
 	scan.Buffer(nil, 1<<20)
 	for scan.Scan() {

@@ -66,10 +66,14 @@ func TestSimulatedSRDP(t *testing.T) {
 		stride = 1
 	}
 	for _, form := range []string{"srdp", "srdp:proxied", "srdp:direct-le"} {
-		for _, network := range []string{"", "--loss 10% --jitter 20ms", "--loss 30% --dup 5%", "--jitter 40ms --dup 10%",
-			"--loss 5%/40% --outage 3s,1s"} {
-			for _, calls := range []string{"--services any --repeats 0-4", "--services order --timeout 130ms",
-				"--services dont-duplicate --repeats 3 --event-clock"} {
+		for _, network := range []string{
+			"", "--loss 10% --jitter 20ms", "--loss 30% --dup 5%", "--jitter 40ms --dup 10%",
+			"--loss 5%/40% --outage 3s,1s",
+		} {
+			for _, calls := range []string{
+				"--services any --repeats 0-4", "--services order --timeout 130ms",
+				"--services dont-duplicate --repeats 3 --event-clock",
+			} {
 				for _, tap := range []string{"a", "b", "between", "0.2"} {
 					n++
 					if n%stride != 0 {

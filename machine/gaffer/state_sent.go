@@ -49,8 +49,10 @@ func (s *State) StartAt(sequence uint32) { s.SentNext = sequence & s.Rules.Mask(
 // arrived is unknown.
 func (s *State) Join(c Claims) {
 	r := s.Rules
-	*s = State{Rules: r, SentNext: s.SentNext, SentBuffer: s.SentBuffer, SentSpan: s.SentSpan, AckedTop: s.AckedTop,
-		acked: s.acked}
+	*s = State{
+		Rules: r, SentNext: s.SentNext, SentBuffer: s.SentBuffer, SentSpan: s.SentSpan, AckedTop: s.AckedTop,
+		acked: s.acked,
+	}
 	if r.NoStaleClear {
 		s.ReceivedBuffer = emptyRing(r.Received)
 	}

@@ -24,8 +24,10 @@ type model struct {
 }
 
 func newModel(r *Rules) *model {
-	return &model{window: int64(r.Received), width: int64(r.AckBits), newest: -1, received: map[int64]bool{},
-		acked: map[int64]bool{}}
+	return &model{
+		window: int64(r.Received), width: int64(r.AckBits), newest: -1, received: map[int64]bool{},
+		acked: map[int64]bool{},
+	}
 }
 
 func (m *model) arrive(seq int64, refuse bool) Fate {
@@ -180,8 +182,16 @@ func TestHalfRange(t *testing.T) {
 	for _, c := range []struct {
 		a, b  uint32
 		newer bool
-	}{{32768, 0, true}, {0, 32768, false}, {40000, 7232, true}, {7232, 40000, false}, {32767, 0, true}, {0, 32769, true},
-		{5, 5, false}, {0, 65535, true}} {
+	}{
+		{32768, 0, true},
+		{0, 32768, false},
+		{40000, 7232, true},
+		{7232, 40000, false},
+		{32767, 0, true},
+		{0, 32769, true},
+		{5, 5, false},
+		{0, 65535, true},
+	} {
 		if got := r.Newer(c.a, c.b); got != c.newer {
 			t.Errorf("%d newer than %d: %v, expected %v", c.a, c.b, got, c.newer)
 		}

@@ -108,30 +108,48 @@ const (
 
 // Behaviours lists all of them, the oldest first.
 var Behaviours = []*Behaviour{
-	{Name: "riptide@notes", First: 1, Window: "what was written from the notes",
-		Doc: "as the Riptide Networking Notes tell it", Receive: ReceiveNotes, Send: SendOldestBit, Limit: 15},
-	{Name: "riptide@2.0", First: 1, Window: "release 2.0.0",
+	{
+		Name: "riptide@notes", First: 1, Window: "what was written from the notes",
+		Doc: "as the Riptide Networking Notes tell it", Receive: ReceiveNotes, Send: SendOldestBit, Limit: 15,
+	},
+	{
+		Name: "riptide@2.0", First: 1, Window: "release 2.0.0",
 		Doc:     "release 2.0.0: the newest id stays where it is at jumps of 17 to 80, beyond 80 there is no filter",
-		Receive: ReceiveWindow, Send: SendOldestBit, Limit: 15},
-	{Name: "riptide@dev-d", First: 1, Window: "source builds of February to July 2023",
-		Doc: "source builds of February to July 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15, LooseTimers: true},
-	{Name: "riptide@dev-n", First: 1, Window: "source builds of July to November 2023",
+		Receive: ReceiveWindow, Send: SendOldestBit, Limit: 15,
+	},
+	{
+		Name: "riptide@dev-d", First: 1, Window: "source builds of February to July 2023",
+		Doc: "source builds of February to July 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15, LooseTimers: true,
+	},
+	{
+		Name: "riptide@dev-n", First: 1, Window: "source builds of July to November 2023",
 		Doc: "source builds of July to November 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15,
-		DropsConnection: true, QualityLimits: true, LooseTimers: true},
-	{Name: "riptide@2.1.0", First: 1, Window: "releases 2.1.0 to 2.2.1",
+		DropsConnection: true, QualityLimits: true, LooseTimers: true,
+	},
+	{
+		Name: "riptide@2.1.0", First: 1, Window: "releases 2.1.0 to 2.2.1",
 		Doc: "release 2.1.0: shift fault, and sequence ids OR-ed on sends to several", ShiftFault: true,
-		MergedSequences: true, Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true},
-	{Name: "riptide@2.1.1-2.2.1", First: 1, Window: "releases 2.1.0 to 2.2.1", Doc: "releases 2.1.1 to 2.2.1: shift fault",
-		ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true},
-	{Name: "riptide@main", First: 1, Window: "the library after August 2026",
+		MergedSequences: true, Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true,
+	},
+	{
+		Name: "riptide@2.1.1-2.2.1", First: 1, Window: "releases 2.1.0 to 2.2.1", Doc: "releases 2.1.1 to 2.2.1: shift fault",
+		ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true,
+	},
+	{
+		Name: "riptide@main", First: 1, Window: "the library after August 2026",
 		Doc: "the library after August 2026: without the shift fault, its timers in order", Limit: 15, DropsConnection: true,
-		QualityLimits: true},
-	{Name: "pytide@2.0", Port: true, OneSequence: true, First: 1, Window: "Pytide 2.0.0",
+		QualityLimits: true,
+	},
+	{
+		Name: "pytide@2.0", Port: true, OneSequence: true, First: 1, Window: "Pytide 2.0.0",
 		Doc:     "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again",
-		Receive: ReceiveEverything, Send: SendCauseOnly},
-	{Name: "pytide@2.1-alpha", Port: true, First: 2, Window: "Pytide 2.1.0-alpha",
+		Receive: ReceiveEverything, Send: SendCauseOnly,
+	},
+	{
+		Name: "pytide@2.1-alpha", Port: true, First: 2, Window: "Pytide 2.1.0-alpha",
 		Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendReceived, QualityLimits: true,
-		MessageLimit: 15, NoNotify: true, NoTimeout: true},
+		MessageLimit: 15, NoNotify: true, NoTimeout: true,
+	},
 }
 
 // LookupBehaviour returns the behaviour with a name, or nil.

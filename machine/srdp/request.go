@@ -53,8 +53,10 @@ func (r Request) Submit() machine.Submit {
 // RequestOf returns the call that an input makes. Its Bytes are those of the
 // input.
 func RequestOf(in machine.Submit) Request {
-	return Request{To: in.To, Bytes: in.Payload, Repeats: uint8(in.Type),
-		Timeout: time.Duration(in.Type>>8) * time.Millisecond, Flags: in.Channel}
+	return Request{
+		To: in.To, Bytes: in.Payload, Repeats: uint8(in.Type),
+		Timeout: time.Duration(in.Type>>8) * time.Millisecond, Flags: in.Channel,
+	}
 }
 
 // CancelOf reads the command machine.Cancel, which makes an endpoint give up a

@@ -139,10 +139,17 @@ func TestReceived(t *testing.T) {
 		copies []copy
 	}{
 		{"no promise, none kept", Rules{4, 100}, []copy{{1, Promise{}, 0, 0, Delivered}, {1, Promise{}, 0, 1, Delivered}}},
-		{"once", Rules{4, 100}, []copy{{1, once, 0, 0, Delivered}, {1, once, 0, 100, Duplicate}, {1, once, 0, 200, Duplicate},
-			{1, once, 0, 301, Delivered}}},
-		{"another packet of the same id", Rules{4, 100},
-			[]copy{{1, once, 7, 0, Delivered}, {1, once, 8, 1, Delivered}, {1, once, 7, 2, Duplicate}}},
+		{"once", Rules{4, 100}, []copy{
+			{1, once, 0, 0, Delivered},
+			{1, once, 0, 100, Duplicate},
+			{1, once, 0, 200, Duplicate},
+			{1, once, 0, 301, Delivered},
+		}},
+		{
+			"another packet of the same id",
+			Rules{4, 100},
+			[]copy{{1, once, 7, 0, Delivered}, {1, once, 8, 1, Delivered}, {1, once, 7, 2, Duplicate}},
+		},
 		{"the list is bounded", Rules{2, 100}, []copy{
 			{1, once, 0, 0, Delivered},
 			{2, once, 0, 0, Delivered},
@@ -161,11 +168,19 @@ func TestReceived(t *testing.T) {
 			{9, once, 0, 4, Delivered},
 			{2, ordered, 0, 5, Delivered},
 		}},
-		{"both", Rules{4, 100}, []copy{{1, both, 0, 0, Delivered}, {1, both, 0, 1, Duplicate}, {2, both, 0, 2, Delivered},
-			{1, both, 0, 3, Duplicate}}},
+		{"both", Rules{4, 100}, []copy{
+			{1, both, 0, 0, Delivered},
+			{1, both, 0, 1, Duplicate},
+			{2, both, 0, 2, Delivered},
+			{1, both, 0, 3, Duplicate},
+		}},
 		{"what is out of the list is not the newest", Rules{2, 100}, []copy{
-			{1, ordered, 0, 0, Delivered}, {2, once, 0, 0, Delivered}, {3, once, 0, 0, Delivered}, {2, once, 0, 0, Duplicate},
-			{1, ordered, 0, 1, Delivered}, {1, ordered, 0, 2, Delivered},
+			{1, ordered, 0, 0, Delivered},
+			{2, once, 0, 0, Delivered},
+			{3, once, 0, 0, Delivered},
+			{2, once, 0, 0, Duplicate},
+			{1, ordered, 0, 1, Delivered},
+			{1, ordered, 0, 2, Delivered},
 		}},
 	} {
 		var r Received

@@ -197,8 +197,10 @@ type patch struct {
 }
 
 func newAnonymiser(o Options) *anonymiser {
-	a := &anonymiser{options: o, streams: map[way][]*stream{}, patches: map[machine.Ref][]patch{},
-		encrypted: map[*analyze.Flow]bool{}}
+	a := &anonymiser{
+		options: o, streams: map[way][]*stream{}, patches: map[machine.Ref][]patch{},
+		encrypted: map[*analyze.Flow]bool{},
+	}
 	a.names.init(o.Key, o.Ports)
 	a.fields.init(o.Key, &a.names)
 	a.frames.names = &a.names

@@ -62,7 +62,8 @@ func run(t *testing.T, src anonymise.Source, o anonymise.Options) (*written, *an
 }
 
 func runBy(t *testing.T, analysis analyze.Options, src anonymise.Source, o anonymise.Options) (*written,
-	*anonymise.Report) {
+	*anonymise.Report,
+) {
 	t.Helper()
 	w := &written{}
 	report, err := anonymise.Run(src, analysis, o, func(f *capture.Frame) error {
@@ -291,8 +292,10 @@ func write(t *testing.T, path string, from *written) {
 // completely.
 func TestChecksums(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "reliable-ipv6.client.pcap.gz",
-		"t210_midstream.client.pcap.gz", "reliable-ipfrag.client.pcap.gz"} {
+	for _, name := range []string{
+		"reliable-loss10.client.pcap.gz", "reliable-ipv6.client.pcap.gz",
+		"t210_midstream.client.pcap.gz", "reliable-ipfrag.client.pcap.gz",
+	} {
 		in := open(t, filepath.Join(pcaps, name))
 		w, _ := run(t, in, anonymise.Options{Ports: true})
 		path := filepath.Join(t.TempDir(), "out.pcapng")

@@ -264,8 +264,10 @@ func TestClock(t *testing.T) {
 
 // TestTwoThousand: with enough packets the drift is found within 20 ppm.
 func TestTwoThousand(t *testing.T) {
-	for _, name := range []string{"reliable-clean", "reliable-loss10", "reliable-burst", "plain-le-clean", "crc32-clean",
-		"reliable-snap60", "reliable-ipfrag"} {
+	for _, name := range []string{
+		"reliable-clean", "reliable-loss10", "reliable-burst", "plain-le-clean", "crc32-clean",
+		"reliable-snap60", "reliable-ipfrag",
+	} {
 		for _, r := range runs(t) {
 			if r.name != name {
 				continue

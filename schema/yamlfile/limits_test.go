@@ -152,8 +152,10 @@ func TestMemory(t *testing.T) {
 
 // TestMemoryMixed does the same with random mixtures of several patterns.
 func TestMemoryMixed(t *testing.T) {
-	parts := []string{"[", "]", "{", "}", "a: ", "- ", "? ", "\n", "\n ", "\n  ", "\n    ", "&a ", "*a ", "<<: ", "!b ",
-		", ", "\"", "'", "# c\n", "|\n", ">\n", "1", "name: x\n", "---\n", "\t", "é", "fields:\n", "messages: "}
+	parts := []string{
+		"[", "]", "{", "}", "a: ", "- ", "? ", "\n", "\n ", "\n  ", "\n    ", "&a ", "*a ", "<<: ", "!b ",
+		", ", "\"", "'", "# c\n", "|\n", ">\n", "1", "name: x\n", "---\n", "\t", "é", "fields:\n", "messages: ",
+	}
 	runs := 20
 	if n, err := strconv.Atoi(os.Getenv("ACKSCOPE_CLISOAK")); err == nil {
 		runs = n
@@ -220,8 +222,10 @@ func TestLimits(t *testing.T) {
 		"fields": {manyFields(10_001), "line 10005: $.messages.0.fields[10000]: expected at most 10000 fields"},
 		"fields by aliases": {"messages:\n  0: {name: A, fields: &f [" + lines(100, "{name: a%d, type: bool}, ") + "]}\n" +
 			lines(120, "  1%d: {name: B, fields: *f}\n"), "expected at most 10000 fields"},
-		"depth": {strings.Repeat("[", 65) + strings.Repeat("]", 65),
-			"line 1: expected values nested at most 64 deep"},
+		"depth": {
+			strings.Repeat("[", 65) + strings.Repeat("]", 65),
+			"line 1: expected values nested at most 64 deep",
+		},
 		"columns":         {indented(3000, "a:\n"), "line 65: expected values nested at most 64 deep"},
 		"laughs":          {nestedAliases(20), "aliases that stand for at most 100000 values"},
 		"itself":          {"messages: &a\n  0: *a\n", "line 2: expected the name of an anchor that stands before"},

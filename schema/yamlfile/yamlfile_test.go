@@ -48,18 +48,28 @@ messages:
 func TestSchemaErrors(t *testing.T) {
 	for name, c := range map[string]struct{ src, want, line string }{
 		"unknown key": {"messages:\n  0:\n    name: A\n    feilds: []\n", "feilds", "line 4: "},
-		"unknown type": {"messages:\n  0:\n    fields:\n      - name: a\n        type: integer\n",
-			`unknown type "integer"`, "line 5: "},
+		"unknown type": {
+			"messages:\n  0:\n    fields:\n      - name: a\n        type: integer\n",
+			`unknown type "integer"`, "line 5: ",
+		},
 		"missing bits": {"messages:\n  0:\n    fields:\n      - name: a\n        type: bits\n", "needs bits", "line 4: "},
-		"bad condition": {"messages:\n  0:\n    fields:\n      - name: a\n        type: bool\n        if: b == 1\n",
-			`named "b"`, "line 6: "},
-		"range": {"messages:\n  0:\n    fields:\n      - {name: a, type: int, min: 5, max: 4}\n",
-			"above max", "line 4: "},
-		"twice": {"messages:\n  0:\n    fields:\n      - {name: a, type: bool}\n      - {name: a, type: bool}\n",
-			"earlier field", "line 5: "},
+		"bad condition": {
+			"messages:\n  0:\n    fields:\n      - name: a\n        type: bool\n        if: b == 1\n",
+			`named "b"`, "line 6: ",
+		},
+		"range": {
+			"messages:\n  0:\n    fields:\n      - {name: a, type: int, min: 5, max: 4}\n",
+			"above max", "line 4: ",
+		},
+		"twice": {
+			"messages:\n  0:\n    fields:\n      - {name: a, type: bool}\n      - {name: a, type: bool}\n",
+			"earlier field", "line 5: ",
+		},
 		"name": {"messages:\n  0:\n    name: \"A\\e[31m\"\n", "U+001B at byte 2", "line 3: "},
-		"name of field": {"messages:\n  0:\n    fields:\n      - {name: \"a\\u202e\", type: bool}\n",
-			"U+202E at byte 2", "line 4: "},
+		"name of field": {
+			"messages:\n  0:\n    fields:\n      - {name: \"a\\u202e\", type: bool}\n",
+			"U+202E at byte 2", "line 4: ",
+		},
 		"name of item": {"messages:\n  0:\n    fields:\n      - {name: a, type: array, count: 1, item: {name: \"b c\", " +
 			"type: bool}}\n", "U+0020 at byte 2", "line 4: "},
 		"no yaml":    {"messages: [\n", "", ""},

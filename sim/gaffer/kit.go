@@ -84,8 +84,10 @@ func (k *Kit) End(role sim.Role, n int, _ netip.AddrPort) (*sim.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sim.End{Endpoint: e, Refuse: k.Refuse[role], App: k.app(e, role),
-		Log: &log{kit: k, role: role, n: n, endpoint: e}}, nil
+	return &sim.End{
+		Endpoint: e, Refuse: k.Refuse[role], App: k.app(e, role),
+		Log: &log{kit: k, role: role, n: n, endpoint: e},
+	}, nil
 }
 
 // app sends a packet a frame, and the messages that are due.
@@ -104,8 +106,10 @@ func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 			}
 			f.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body})
 		}
-		f.Do(machine.Submit{Channel: messages.ChannelPacket,
-			Payload: sim.Noise(f.Rand, k.Least+f.Rand.IntN(k.Most-k.Least+1))})
+		f.Do(machine.Submit{
+			Channel: messages.ChannelPacket,
+			Payload: sim.Noise(f.Rand, k.Least+f.Rand.IntN(k.Most-k.Least+1)),
+		})
 		if k.Count > 0 && uint64(f.Number)+1 >= k.Count {
 			f.Done()
 		}

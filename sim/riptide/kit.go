@@ -76,8 +76,10 @@ func (k *Kit) End(role sim.Role, _ int, _ netip.AddrPort) (*sim.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sim.End{Endpoint: e, App: k.app(e, role), Log: newLog(k, role, e),
-		Farewell: []machine.Input{machine.Command{Kind: farewell}}}, nil
+	return &sim.End{
+		Endpoint: e, App: k.app(e, role), Log: newLog(k, role, e),
+		Farewell: []machine.Input{machine.Command{Kind: farewell}},
+	}, nil
 }
 
 // app sends messages of random kinds to all connected peers.

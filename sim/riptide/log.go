@@ -70,8 +70,10 @@ func newLog(k *Kit, role sim.Role, e *endpoint.Endpoint) *Log {
 	}
 }
 
-var modes = [...]string{riptide.ChannelUnreliable: "unreliable", riptide.ChannelReliable: "reliable",
-	riptide.ChannelNotify: "notify"}
+var modes = [...]string{
+	riptide.ChannelUnreliable: "unreliable", riptide.ChannelReliable: "reliable",
+	riptide.ChannelNotify: "notify",
+}
 
 // Opening implements sim.Describer.
 func (l *Log) Opening(own, to netip.AddrPort) (lines []sim.Line) {

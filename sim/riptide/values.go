@@ -76,8 +76,10 @@ func (v value) read(r *wire.Reader) (sim.Line, error) {
 	case floatValue:
 		x, err := r.Float(32)
 		bits := math.Float32bits(float32(x))
-		return sim.Line{"type": "float", "value": x,
-			"bits": hex.EncodeToString([]byte{byte(bits >> 24), byte(bits >> 16), byte(bits >> 8), byte(bits)})}, err
+		return sim.Line{
+			"type": "float", "value": x,
+			"bits": hex.EncodeToString([]byte{byte(bits >> 24), byte(bits >> 16), byte(bits >> 8), byte(bits)}),
+		}, err
 	case boolValue:
 		x, _, err := r.Bool()
 		return sim.Line{"type": "bool", "value": x}, err

@@ -166,11 +166,15 @@ func (k *Kit) endpoint(role sim.Role, self wire.Address) (machine.Endpoint, erro
 	case role == sim.Proxy && k.Via == ViaUDP:
 		return endpoint.NewUDPProxy(proxy)
 	case role == sim.Proxy:
-		return endpoint.NewTCPProxy(endpoint.TCPProxyOptions{ProxyOptions: proxy, Repeats: k.Repeats, Timeout: k.Timeout,
-			Limit: k.Limit})
+		return endpoint.NewTCPProxy(endpoint.TCPProxyOptions{
+			ProxyOptions: proxy, Repeats: k.Repeats, Timeout: k.Timeout,
+			Limit: k.Limit,
+		})
 	case role == sim.Client && k.Via == ViaTCP:
-		return endpoint.NewStream(endpoint.StreamOptions{Profile: k.Profile, Side: machine.Side(role),
-			First: k.First[role], Self: self})
+		return endpoint.NewStream(endpoint.StreamOptions{
+			Profile: k.Profile, Side: machine.Side(role),
+			First: k.First[role], Self: self,
+		})
 	}
 	byProxy := k.Via == ViaUDP
 	if role == sim.Server {

@@ -17,7 +17,9 @@ const (
 	viewCount
 )
 
-var viewNames = [viewCount]string{"flows", "packets", "state", "ladder", "graphs", "messages", "findings",
-	"autopsy", "replay"}
+var viewNames = [viewCount]string{
+	"flows", "packets", "state", "ladder", "graphs", "messages", "findings",
+	"autopsy", "replay",
+}
 
 func (v View) String() string { return viewNames[v] }

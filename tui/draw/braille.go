@@ -11,8 +11,10 @@ type Braille struct {
 
 // NewBraille returns an empty canvas of w by h cells.
 func NewBraille(w, h int) *Braille {
-	return &Braille{W: max(w, 0), h: max(h, 0), cells: make([]rune, max(w, 0)*max(h, 0)),
-		roles: make([]Role, max(w, 0)*max(h, 0))}
+	return &Braille{
+		W: max(w, 0), h: max(h, 0), cells: make([]rune, max(w, 0)*max(h, 0)),
+		roles: make([]Role, max(w, 0)*max(h, 0)),
+	}
 }
 
 // brailleBits maps a dot's row and column in its cell to its bit.

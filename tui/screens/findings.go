@@ -50,8 +50,10 @@ func (t *FindingTable) settle(br *browser.Browser) {
 	}
 	t.version, t.flow, t.filter = br.Store.Version(), br.Flow, br.Filter
 	t.refused = br.Refusal(browser.Findings)
-	g := &findingGather{flow: br.Flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{},
-		count: map[*machine.Rule]uint64{}, session: br.Store.Session()}
+	g := &findingGather{
+		flow: br.Flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{},
+		count: map[*machine.Rule]uint64{}, session: br.Store.Session(),
+	}
 	t.later = nil
 	if !g.gather(br, t, store.FlowsAtOnce) {
 		t.rows = g.rows()

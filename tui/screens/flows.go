@@ -82,8 +82,10 @@ func sideText(f *analyze.Flow, text func(*machine.Summary) string) string {
 }
 
 var flowColumns = []flowColumn{
-	{name: "#", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string { return strconv.Itoa(f.ID) },
-		key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.ID)} }},
+	{
+		name: "#", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string { return strconv.Itoa(f.ID) },
+		key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.ID)} },
+	},
 	{name: "protocol", text: func(_ *browser.Browser, f *analyze.Flow) string {
 		if f.Pending() {
 			return "…"
@@ -128,13 +130,17 @@ var flowColumns = []flowColumn{
 		}
 		return ""
 	}, key: func(br *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(br.Store.Worst(f))} }},
-	{name: "findings", text: func(_ *browser.Browser, f *analyze.Flow) string { return findingsText(f) },
+	{
+		name: "findings", text: func(_ *browser.Browser, f *analyze.Flow) string { return findingsText(f) },
 		key: func(_ *browser.Browser, f *analyze.Flow) flowKey {
 			return flowKey{number: float64(gravity(f))}
-		}, role: func(_ *browser.Browser, f *analyze.Flow) draw.Role { return gravestRole(f) }},
-	{name: "traffic", yields: 3,
+		}, role: func(_ *browser.Browser, f *analyze.Flow) draw.Role { return gravestRole(f) },
+	},
+	{
+		name: "traffic", yields: 3,
 		text: func(br *browser.Browser, f *analyze.Flow) string { return draw.Sparkline(br.Store.Traffic(f)) },
-		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
+		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} },
+	},
 }
 
 // findingsText formats the findings by severity: 1E 3W 2N.

@@ -24,8 +24,10 @@ func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 	columns := make([]table.Column, len(flowColumns))
 	for i := range flowColumns {
 		col := &flowColumns[i]
-		columns[i] = table.Column{Title: col.name, Right: col.right, Min: draw.TextWidth(col.name) + 1, Yields: col.yields,
-			Needed: i == t.sort}
+		columns[i] = table.Column{
+			Title: col.name, Right: col.right, Min: draw.TextWidth(col.name) + 1, Yields: col.yields,
+			Needed: i == t.sort,
+		}
 	}
 	fitted := table.New(columns, flowGap)
 	text := make([][]string, 0, max(rows, 0))

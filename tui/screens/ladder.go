@@ -47,7 +47,8 @@ func (l *Ladder) Zoom(by int) {
 // arrows returns the packets of the flow near an entry. It returns false if the
 // drawing's share of steps ended before it had found all of them.
 func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.Instant,
-	oneWay time.Duration) (out []graph.Arrow, all bool) {
+	oneWay time.Duration,
+) (out []graph.Arrow, all bool) {
 	const most = 400 // in each direction: no screen has room for more
 	vantage := f.Facts().Vantage
 	add := func(n int) bool {
@@ -59,8 +60,10 @@ func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.In
 		if e.Marks.Duplicate() {
 			return true
 		}
-		a := graph.Arrow{Entry: n, From: e.Marks.From(), Tap: at, Fate: e.Marks.Fate(), Settled: e.Settled,
-			Resend: e.Marks.Has(machine.EventResent)}
+		a := graph.Arrow{
+			Entry: n, From: e.Marks.From(), Tap: at, Fate: e.Marks.Fate(), Settled: e.Settled,
+			Resend: e.Marks.Has(machine.EventResent),
+		}
 		graph.Place(&a, vantage, oneWay)
 		out = append(out, a)
 		return true

@@ -196,8 +196,10 @@ func lifeText(s *store.Store, x *store.Life) []string {
 		for _, ref := range x.Frames[1:n] {
 			frames = append(frames, s.Frame(ref))
 		}
-		again := map[bool]string{true: "once: frame ",
-			false: fmt.Sprintf("%d times: frames ", x.Attempts-1)}[x.Attempts == 2] + strings.Join(frames, ", ")
+		again := map[bool]string{
+			true:  "once: frame ",
+			false: fmt.Sprintf("%d times: frames ", x.Attempts-1),
+		}[x.Attempts == 2] + strings.Join(frames, ", ")
 		if x.Attempts > n {
 			again += " …"
 		}

@@ -67,8 +67,10 @@ func (p *PacketView) row(br *browser.Browser, n int, columns []string) []cell {
 		var c cell
 		switch name {
 		case "number":
-			c = cell{text: br.Store.Frame(e.Ref),
-				width: max(5, draw.TextWidth(br.Store.Frame(br.Store.Entry(br.Store.Len()-1).Ref))), right: true}
+			c = cell{
+				text:  br.Store.Frame(e.Ref),
+				width: max(5, draw.TextWidth(br.Store.Frame(br.Store.Entry(br.Store.Len()-1).Ref))), right: true,
+			}
 			if mark, ok := p.markAt(br, n); ok {
 				c.text = string(mark) + c.text
 				c.role = draw.Mark

@@ -73,8 +73,10 @@ func (x *StateView) text(br *browser.Browser, width, rows int) []string {
 	if x.err != nil {
 		return strings.Split(show.Wrap(x.err.Error(), "", width), "\n")
 	}
-	p := &show.State{Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32,
-		Width: (width - 3) / 2}
+	p := &show.State{
+		Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32,
+		Width: (width - 3) / 2,
+	}
 	left, right := p.Block(machine.A, &x.Views[0], &x.Views[1]), p.Block(machine.B, &x.Views[1], &x.Views[0])
 	if left.Width()+3+right.Width() > width {
 		p.Cells = 16

@@ -151,8 +151,10 @@ type matcher struct {
 }
 
 func newMatcher(x *FilterJob, survey *analyze.Survey) *matcher {
-	m := &matcher{job: x, near: x.store.in.RangeReader(), decoder: capture.NewDecoder(x.store.options.Decode),
-		reading: x.store.NewReading()}
+	m := &matcher{
+		job: x, near: x.store.in.RangeReader(), decoder: capture.NewDecoder(x.store.options.Decode),
+		reading: x.store.NewReading(),
+	}
 	needs := x.filter.Needs()
 	m.reading.Join = needs&filter.NeedFields != 0
 	if needs != 0 {
@@ -190,8 +192,10 @@ func (m *matcher) take(places []place) {
 			m.session.Feed(&m.frame, &m.packet)
 			continue
 		}
-		m.record = analyze.Record{N: uint64(p.entry), Frame: &m.frame, Packet: &m.packet,
-			Datagram: machine.Datagram{At: m.packet.At, Ref: m.packet.Ref, Bytes: m.packet.Payload, Length: m.packet.Length}}
+		m.record = analyze.Record{
+			N: uint64(p.entry), Frame: &m.frame, Packet: &m.packet,
+			Datagram: machine.Datagram{At: m.packet.At, Ref: m.packet.Ref, Bytes: m.packet.Payload, Length: m.packet.Length},
+		}
 		m.ask(&m.record)
 	}
 	m.publish(places[len(places)-1].entry + 1)

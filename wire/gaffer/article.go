@@ -137,8 +137,10 @@ func (f *frame) handshake() error {
 	at := f.r.Pos() / 8
 	for i := at; i < min(at+n, len(f.b)); i++ {
 		if f.b[i] != 0 {
-			return &wire.ParseError{Field: "handshake.padding", Bit: i * 8, Expected: "0x00",
-				Found: fmt.Sprintf("%#02x", f.b[i]), Err: wire.ErrPadding}
+			return &wire.ParseError{
+				Field: "handshake.padding", Bit: i * 8, Expected: "0x00",
+				Found: fmt.Sprintf("%#02x", f.b[i]), Err: wire.ErrPadding,
+			}
 		}
 	}
 	return f.payload(n)

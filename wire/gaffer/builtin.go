@@ -38,7 +38,8 @@ var builtins = []builtin{
 		p.PayloadLengthBits, p.EndCheck = 11, true
 		return p
 	}},
-	{ArticleFragments,
+	{
+		ArticleFragments,
 		"The series' fragmentation sample: CRC32, sequence, packet types of which 0 is a fragment; no acks.", func() Profile {
 			return Profile{
 				Prefix:      []Prefix{PrefixCRC32},
@@ -46,18 +47,25 @@ var builtins = []builtin{
 				PacketTypes: 4, EndCheck: true,
 				Fragments: FragmentsArticle, FragmentSize: 1024, MaxFragments: 255, ReassemblyBuffer: 64,
 			}
-		}},
-	{ArticleSlices, "The series' large blocks sample: slices of a block, and acks of slices.",
-		func() Profile { return articleSlices(32) }},
-	{ArticleSlices256, "The same with blocks of up to 256 slices, as the article's text has it.",
-		func() Profile { return articleSlices(256) }},
-	{ArticleConnect, "The series' client and server sample: request, challenge, response, keep-alive, disconnect.",
+		},
+	},
+	{
+		ArticleSlices, "The series' large blocks sample: slices of a block, and acks of slices.",
+		func() Profile { return articleSlices(32) },
+	},
+	{
+		ArticleSlices256, "The same with blocks of up to 256 slices, as the article's text has it.",
+		func() Profile { return articleSlices(256) },
+	},
+	{
+		ArticleConnect, "The series' client and server sample: request, challenge, response, keep-alive, disconnect.",
 		func() Profile {
 			return Profile{
 				Prefix:      []Prefix{PrefixZero, PrefixCRC32},
 				PacketTypes: 6, EndCheck: true, Handshake: true,
 			}
-		}},
+		},
+	},
 	{Reliable, "The reliable library since 1.0: variable header of 4 to 9 bytes, fragments.", func() Profile {
 		return Profile{
 			Form:      FormReliable,

@@ -23,8 +23,10 @@ var seeds = map[string][]string{
 	ArticleBE:    {"012c0126b5eee7f1 010203", "0000ffff00000000"},
 	Reliable2017: {"002c012601ffffefdd 0102", "000000ffff00000000"},
 	ArticleCRC32: {"00000000 0000ffff00000000 0200 aabb e2ac0899"},
-	ArticleFragments: {"112fd95400000d8007e2ac0899", "d649a6b30000000c009dce890a000026",
-		"393c7629b100372d2511d753dc10fb14e2ac0899"},
+	ArticleFragments: {
+		"112fd95400000d8007e2ac0899", "d649a6b30000000c009dce890a000026",
+		"393c7629b100372d2511d753dc10fb14e2ac0899",
+	},
 	ArticleSlices:    {"ae82e86701008600e2ac0899", "8add0b450000c000b0aa885edf5c9cb3"},
 	ArticleSlices256: {"ae82e86701000400e2ac0899"},
 	ArticleConnect:   {"0059a6053d98c65553fc7e00", "007a6453999cc65553fc7e0011223344556677889900aabbe2ac0899"},
@@ -133,8 +135,10 @@ func TestHeaderVariants(t *testing.T) {
 						if err := p.Validate(); err != nil {
 							t.Fatal(err)
 						}
-						h := Header{Sequence: random.Uint32() & p.Space().Mask(), Ack: random.Uint32() & p.Space().Mask(),
-							AckBits: random.Uint64() >> (64 - ackBits)}
+						h := Header{
+							Sequence: random.Uint32() & p.Space().Mask(), Ack: random.Uint32() & p.Space().Mask(),
+							AckBits: random.Uint64() >> (64 - ackBits),
+						}
 						var by binary.AppendByteOrder = binary.LittleEndian
 						if bytesOrder == BigEndian {
 							by = binary.BigEndian
@@ -151,8 +155,10 @@ func TestHeaderVariants(t *testing.T) {
 							}
 						}
 						for _, f := range p.Header {
-							v := map[FieldName]uint64{FieldSequence: uint64(h.Sequence), FieldAck: uint64(h.Ack),
-								FieldAckBits: h.AckBits}[f.Field]
+							v := map[FieldName]uint64{
+								FieldSequence: uint64(h.Sequence), FieldAck: uint64(h.Ack),
+								FieldAckBits: h.AckBits,
+							}[f.Field]
 							switch f.Bits {
 							case 8:
 								want = append(want, byte(v))
@@ -210,8 +216,10 @@ func TestValidate(t *testing.T) {
 		"sequence twice":          {Header: []HeaderField{{FieldSequence, 16}, {FieldSequence, 16}}},
 		"width 24":                {Header: []HeaderField{{FieldSequence, 24}}},
 		"ack wider than sequence": {Header: []HeaderField{{FieldSequence, 16}, {FieldAck, 32}, {FieldAckBits, 32}}},
-		"window above half": {Header: []HeaderField{{FieldSequence, 8}, {FieldAck, 8}, {FieldAckBits, 8}},
-			SentBuffer: 64, ReceiveWindow: 129},
+		"window above half": {
+			Header:     []HeaderField{{FieldSequence, 8}, {FieldAck, 8}, {FieldAckBits, 8}},
+			SentBuffer: 64, ReceiveWindow: 129,
+		},
 		"id without its value":     {Prefix: []Prefix{PrefixID}},
 		"two checksums":            {Prefix: []Prefix{PrefixCRC32, PrefixCRC32}},
 		"header of form reliable":  {Form: FormReliable, Header: []HeaderField{{FieldSequence, 16}}},

@@ -120,13 +120,17 @@ func (m *Messages) field(name string, n int) uint64 {
 	}
 	v, ok := m.r.Bits(n)
 	if !ok {
-		m.err = &wire.ParseError{Field: name, Bit: m.r.Pos(), Expected: fmt.Sprintf("%d bits", n),
-			Found: fmt.Sprintf("%d", m.r.Left()), Err: wire.ErrShort}
+		m.err = &wire.ParseError{
+			Field: name, Bit: m.r.Pos(), Expected: fmt.Sprintf("%d bits", n),
+			Found: fmt.Sprintf("%d", m.r.Left()), Err: wire.ErrShort,
+		}
 	}
 	return v
 }
 
 func outOfRange(field string, bit, most int, found uint64) error {
-	return &wire.ParseError{Field: field, Bit: bit, Expected: fmt.Sprintf("0 to %d", most),
-		Found: fmt.Sprintf("%d", found), Err: wire.ErrRange}
+	return &wire.ParseError{
+		Field: field, Bit: bit, Expected: fmt.Sprintf("0 to %d", most),
+		Found: fmt.Sprintf("%d", found), Err: wire.ErrRange,
+	}
 }

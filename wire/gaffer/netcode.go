@@ -19,8 +19,10 @@ var netcodeVersion = []byte("NETCODE 1.02\x00")
 // netcodeBody is the length of each type's plaintext. For a payload it is the maximum.
 var netcodeBody = [...]int{1: 0, 2: 308, 3: 308, 4: 8, netcodePayload: netcodeMost, 6: 0}
 
-var netcodeWords = [...]string{"connection request", "connection denied", "challenge", "response", "keep-alive",
-	"payload", "disconnect"}
+var netcodeWords = [...]string{
+	"connection request", "connection denied", "challenge", "response", "keep-alive",
+	"payload", "disconnect",
+}
 
 // NetcodeWord names a type of netcode datagrams.
 func NetcodeWord(kind uint8) string {
@@ -31,14 +33,22 @@ func NetcodeWord(kind uint8) string {
 }
 
 var (
-	errNetcodeRequest = &wire.ParseError{Field: "netcode.version", Bit: 8,
-		Expected: "a connection request: 1078 bytes that begin with NETCODE 1.02", Err: wire.ErrRange}
-	errNetcodeType = &wire.ParseError{Field: "netcode.type", Expected: "type 0 to 6 and 1 to 8 sequence bytes",
-		Err: wire.ErrRange}
-	errNetcodeLength = &wire.ParseError{Field: "payload", Bit: 8, Expected: "the length that its type has",
-		Err: wire.ErrRange}
-	errNetcodeSequence = &wire.ParseError{Field: "netcode.sequence", Bit: 8, Expected: "as many bytes as byte 0 says",
-		Err: wire.ErrShort}
+	errNetcodeRequest = &wire.ParseError{
+		Field: "netcode.version", Bit: 8,
+		Expected: "a connection request: 1078 bytes that begin with NETCODE 1.02", Err: wire.ErrRange,
+	}
+	errNetcodeType = &wire.ParseError{
+		Field: "netcode.type", Expected: "type 0 to 6 and 1 to 8 sequence bytes",
+		Err: wire.ErrRange,
+	}
+	errNetcodeLength = &wire.ParseError{
+		Field: "payload", Bit: 8, Expected: "the length that its type has",
+		Err: wire.ErrRange,
+	}
+	errNetcodeSequence = &wire.ParseError{
+		Field: "netcode.sequence", Bit: 8, Expected: "as many bytes as byte 0 says",
+		Err: wire.ErrShort,
+	}
 )
 
 // parseNetcode reads

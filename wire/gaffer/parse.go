@@ -15,8 +15,10 @@ var ErrUnchecked = errors.New("gaffer: profile is used before Validate")
 var (
 	errZero     = &wire.ParseError{Field: "prefix.zero", Expected: "0x00", Err: wire.ErrRange}
 	errID       = &wire.ParseError{Field: "protocol_id", Expected: "the profile's protocol_id", Err: wire.ErrRange}
-	errChecksum = &wire.ParseError{Field: "crc32", Expected: "the CRC32 of the protocol id and the datagram",
-		Err: wire.ErrChecksum}
+	errChecksum = &wire.ParseError{
+		Field: "crc32", Expected: "the CRC32 of the protocol id and the datagram",
+		Err: wire.ErrChecksum,
+	}
 )
 
 // Parse reads one datagram. b is what was captured of it, and wireLen its length on the
@@ -189,8 +191,10 @@ func (f *frame) bits(name string, n int) (uint64, error) {
 		if f.r.Pos()+n <= f.wireLen*8 {
 			return 0, wire.ErrSnapped
 		}
-		return 0, &wire.ParseError{Field: name, Bit: f.r.Pos(), Expected: fmt.Sprintf("%d bits", n),
-			Found: fmt.Sprintf("%d", max(f.wireLen*8-f.r.Pos(), 0)), Err: wire.ErrShort}
+		return 0, &wire.ParseError{
+			Field: name, Bit: f.r.Pos(), Expected: fmt.Sprintf("%d bits", n),
+			Found: fmt.Sprintf("%d", max(f.wireLen*8-f.r.Pos(), 0)), Err: wire.ErrShort,
+		}
 	}
 	return v, nil
 }
@@ -247,17 +251,23 @@ func (f *frame) end(at int) error {
 		stop += endCheckBytes
 	}
 	if stop > f.wireLen {
-		return &wire.ParseError{Field: "end_check", Bit: at * 8, Expected: "4 bytes", Found: fmt.Sprintf("%d", f.wireLen-at),
-			Err: wire.ErrShort}
+		return &wire.ParseError{
+			Field: "end_check", Bit: at * 8, Expected: "4 bytes", Found: fmt.Sprintf("%d", f.wireLen-at),
+			Err: wire.ErrShort,
+		}
 	}
 	if stop < f.wireLen {
-		return &wire.ParseError{Field: "trailing", Bit: stop * 8, Expected: "the end of the packet",
-			Found: fmt.Sprintf("%d more bytes", f.wireLen-stop), Err: wire.ErrTrailing}
+		return &wire.ParseError{
+			Field: "trailing", Bit: stop * 8, Expected: "the end of the packet",
+			Found: fmt.Sprintf("%d more bytes", f.wireLen-stop), Err: wire.ErrTrailing,
+		}
 	}
 	if f.p.EndCheck && stop <= len(f.b) {
 		if v := binary.LittleEndian.Uint32(f.b[at:]); v != EndCheck {
-			return &wire.ParseError{Field: "end_check", Bit: at * 8, Expected: fmt.Sprintf("%#08x", uint32(EndCheck)),
-				Found: fmt.Sprintf("%#08x", v), Err: wire.ErrChecksum}
+			return &wire.ParseError{
+				Field: "end_check", Bit: at * 8, Expected: fmt.Sprintf("%#08x", uint32(EndCheck)),
+				Found: fmt.Sprintf("%#08x", v), Err: wire.ErrChecksum,
+			}
 		}
 	}
 	return nil

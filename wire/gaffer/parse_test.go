@@ -138,11 +138,17 @@ func TestFrames(t *testing.T) {
 		id           uint32
 		want         Packet
 	}{
-		{ArticleFragments, "112fd954 0000 0d8007 e2ac0899", 0x55667788,
-			Packet{Type: 1, PayloadOffset: 6, PayloadBit: 2, PayloadLen: 3, HeaderOffset: 4, HeaderLen: 2, CRC: 0x54d92f11}},
-		{ArticleSlices, "ae82e867 01008600 e2ac0899", 0x11223344,
-			Packet{Kind: KindSliceAck, Type: 1, SliceCount: 4, SliceAcked: [4]uint64{2}, PayloadOffset: 8, HeaderOffset: 4,
-				CRC: 0x67e882ae}},
+		{
+			ArticleFragments, "112fd954 0000 0d8007 e2ac0899", 0x55667788,
+			Packet{Type: 1, PayloadOffset: 6, PayloadBit: 2, PayloadLen: 3, HeaderOffset: 4, HeaderLen: 2, CRC: 0x54d92f11},
+		},
+		{
+			ArticleSlices, "ae82e867 01008600 e2ac0899", 0x11223344,
+			Packet{
+				Kind: KindSliceAck, Type: 1, SliceCount: 4, SliceAcked: [4]uint64{2}, PayloadOffset: 8, HeaderOffset: 4,
+				CRC: 0x67e882ae,
+			},
+		},
 	} {
 		p := profile(t, c.profile).WithProtocolID(c.id)
 		b := unhex(t, c.hex)
@@ -182,8 +188,10 @@ func TestNothingReceived(t *testing.T) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	for name, s := range map[string]string{Reliable: "3e 6400 01 35 fa 27 6e 01020304",
-		Article: "2c01 2801 8ffdfbcf 01020304", ArticleBE: "012c 0126 b5eee7f1 01020304"} {
+	for name, s := range map[string]string{
+		Reliable: "3e 6400 01 35 fa 27 6e 01020304",
+		Article:  "2c01 2801 8ffdfbcf 01020304", ArticleBE: "012c 0126 b5eee7f1 01020304",
+	} {
 		b.Run(name, func(b *testing.B) {
 			p, bytes := profile(b, name), unhex(b, s)
 			var pk Packet

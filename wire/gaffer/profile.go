@@ -113,8 +113,10 @@ func (p *Profile) Validate() error {
 	l := &p.plan
 	l.whole = l.typeBits == 0 && p.PayloadLengthBits == 0 && !p.EndCheck
 	l.bare = p.Form == FormFixed && l.plain && l.whole && l.prefix == 0
-	l.short = &wire.ParseError{Field: "header", Expected: fmt.Sprintf("at least %d bytes", l.prefix+l.header),
-		Err: wire.ErrShort}
+	l.short = &wire.ParseError{
+		Field: "header", Expected: fmt.Sprintf("at least %d bytes", l.prefix+l.header),
+		Err: wire.ErrShort,
+	}
 	l.ready = true
 	return nil
 }

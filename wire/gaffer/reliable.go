@@ -25,20 +25,30 @@ const (
 // time.
 var (
 	errReliableShort = &wire.ParseError{Field: "prefix", Expected: "at least 4 bytes", Err: wire.ErrShort}
-	errReliableAck   = &wire.ParseError{Field: "ack", Bit: 3 * 8,
-		Expected: "the ack and ack_bits bytes that the prefix announces", Err: wire.ErrShort}
+	errReliableAck   = &wire.ParseError{
+		Field: "ack", Bit: 3 * 8,
+		Expected: "the ack and ack_bits bytes that the prefix announces", Err: wire.ErrShort,
+	}
 	errFragmentShort  = &wire.ParseError{Field: "prefix", Expected: "at least 5 bytes", Err: wire.ErrShort}
 	errFragmentPrefix = &wire.ParseError{Field: "prefix", Expected: "0x01, as every fragment's", Err: wire.ErrRange}
-	errFragmentID     = &wire.ParseError{Field: "fragment.id", Bit: 3 * 8, Expected: "less than fragment.count",
-		Err: wire.ErrRange}
-	errFragmentCount = &wire.ParseError{Field: "fragment.count", Bit: 4 * 8, Expected: "at most max_fragments",
-		Err: wire.ErrRange}
-	errInnerPrefix = &wire.ParseError{Field: "prefix", Bit: 5 * 8, Expected: "a regular header in fragment 0",
-		Err: wire.ErrRange}
+	errFragmentID     = &wire.ParseError{
+		Field: "fragment.id", Bit: 3 * 8, Expected: "less than fragment.count",
+		Err: wire.ErrRange,
+	}
+	errFragmentCount = &wire.ParseError{
+		Field: "fragment.count", Bit: 4 * 8, Expected: "at most max_fragments",
+		Err: wire.ErrRange,
+	}
+	errInnerPrefix = &wire.ParseError{
+		Field: "prefix", Bit: 5 * 8, Expected: "a regular header in fragment 0",
+		Err: wire.ErrRange,
+	}
 	errInnerSequence = &wire.ParseError{Field: "sequence", Bit: 6 * 8, Expected: "the fragment's own", Err: wire.ErrRange}
 	errInnerForm     = &wire.ParseError{Field: "prefix", Bit: 5 * 8, Err: wire.ErrNotCanonical}
-	errInnerShort    = &wire.ParseError{Field: "header", Bit: 5 * 8, Expected: "a whole header in fragment 0",
-		Err: wire.ErrShort}
+	errInnerShort    = &wire.ParseError{
+		Field: "header", Bit: 5 * 8, Expected: "a whole header in fragment 0",
+		Err: wire.ErrShort,
+	}
 )
 
 // reliableLen returns the length of a regular header with a given prefix byte.

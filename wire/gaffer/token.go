@@ -111,14 +111,18 @@ func (t Token) GoString() string { return t.String() }
 // ParseToken reads a decrypted token. Its errors contain no byte of a key.
 func ParseToken(b []byte) (*Token, error) {
 	if len(b) != TokenPlainLen {
-		return nil, &wire.ParseError{Field: "netcode.token", Expected: fmt.Sprintf("%d bytes", TokenPlainLen),
-			Found: fmt.Sprintf("%d", len(b)), Err: wire.ErrShort}
+		return nil, &wire.ParseError{
+			Field: "netcode.token", Expected: fmt.Sprintf("%d bytes", TokenPlainLen),
+			Found: fmt.Sprintf("%d", len(b)), Err: wire.ErrShort,
+		}
 	}
 	t := &Token{ClientID: binary.LittleEndian.Uint64(b), Timeout: int32(binary.LittleEndian.Uint32(b[8:]))}
 	n := binary.LittleEndian.Uint32(b[tokenServersFrom:])
 	if n < 1 || n > MaxTokenServers {
-		return nil, &wire.ParseError{Field: "netcode.token.servers", Bit: tokenServersFrom * 8,
-			Expected: fmt.Sprintf("1 to %d", MaxTokenServers), Found: fmt.Sprintf("%d", n), Err: wire.ErrRange}
+		return nil, &wire.ParseError{
+			Field: "netcode.token.servers", Bit: tokenServersFrom * 8,
+			Expected: fmt.Sprintf("1 to %d", MaxTokenServers), Found: fmt.Sprintf("%d", n), Err: wire.ErrRange,
+		}
 	}
 	at := tokenServersFrom + 4 // 32 IPv6 servers, keys and user data end before TokenPlainLen
 	for range n {
@@ -137,8 +141,10 @@ func ParseToken(b []byte) (*Token, error) {
 			ip = netip.AddrFrom16(a)
 			at += 16
 		default:
-			return nil, &wire.ParseError{Field: "netcode.token.server", Bit: (at - 1) * 8, Expected: "1 (IPv4) or 2 (IPv6)",
-				Found: fmt.Sprintf("%d", kind), Err: wire.ErrRange}
+			return nil, &wire.ParseError{
+				Field: "netcode.token.server", Bit: (at - 1) * 8, Expected: "1 (IPv4) or 2 (IPv6)",
+				Found: fmt.Sprintf("%d", kind), Err: wire.ErrRange,
+			}
 		}
 		t.Servers = append(t.Servers, netip.AddrPortFrom(ip, binary.LittleEndian.Uint16(b[at:])))
 		at += 2

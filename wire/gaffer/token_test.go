@@ -71,8 +71,10 @@ func TestTokenKeepsKeys(t *testing.T) {
 }
 
 func TestConnectRequest(t *testing.T) {
-	q := NetcodeRequest{ProtocolID: 0x11223344556677, Expire: 1795237000, Nonce: bytes.Repeat([]byte{1}, 24),
-		Token: bytes.Repeat([]byte{2}, 1024)}
+	q := NetcodeRequest{
+		ProtocolID: 0x11223344556677, Expire: 1795237000, Nonce: bytes.Repeat([]byte{1}, 24),
+		Token: bytes.Repeat([]byte{2}, 1024),
+	}
 	b := q.Append(nil)
 	if len(b) != 1078 || !bytes.HasPrefix(b, []byte("\x00NETCODE 1.02\x00\x77\x66\x55\x44\x33\x22\x11\x00")) {
 		t.Fatalf("%d bytes that begin with % x", len(b), b[:22])

@@ -94,8 +94,10 @@ func (c *connectionReader) packet() error {
 	}
 	c.out.End = c.r.Pos()
 	if left := c.r.Left(); left > 7 {
-		return &wire.ParseError{Field: "trailing", Bit: c.r.Pos(), Expected: "the end of the packet",
-			Found: fmt.Sprintf("%d more bits", left), Err: wire.ErrTrailing}
+		return &wire.ParseError{
+			Field: "trailing", Bit: c.r.Pos(), Expected: "the end of the packet",
+			Found: fmt.Sprintf("%d more bits", left), Err: wire.ErrTrailing,
+		}
 	}
 	return c.align()
 }
@@ -113,8 +115,10 @@ func (c *connectionReader) entry() error {
 	}
 	if e.Block {
 		if config.DisableBlocks || config.Type != ReliableOrdered {
-			return &wire.ParseError{Field: "block", Bit: c.r.Pos() - 1, Expected: "0: this channel sends no block fragments",
-				Found: "1", Err: wire.ErrRange}
+			return &wire.ParseError{
+				Field: "block", Bit: c.r.Pos() - 1, Expected: "0: this channel sends no block fragments",
+				Found: "1", Err: wire.ErrRange,
+			}
 		}
 		return c.fragment(config, plan, &e.Fragment)
 	}
@@ -266,8 +270,10 @@ func (c *connectionReader) relative(id *uint16) error {
 		}
 		step := uint32(v) + s.least
 		if step > s.most || step > 1<<16 {
-			return &wire.ParseError{Field: "message_id", Bit: at, Expected: fmt.Sprintf("a step of %d to %d", s.least, s.most),
-				Found: fmt.Sprintf("%d", step), Err: wire.ErrRange}
+			return &wire.ParseError{
+				Field: "message_id", Bit: at, Expected: fmt.Sprintf("a step of %d to %d", s.least, s.most),
+				Found: fmt.Sprintf("%d", step), Err: wire.ErrRange,
+			}
 		}
 		*id += uint16(step)
 		return nil
@@ -277,8 +283,10 @@ func (c *connectionReader) relative(id *uint16) error {
 		return err
 	}
 	if v <= uint64(*id) || v > 1<<17-1 {
-		return &wire.ParseError{Field: "message_id", Bit: at, Expected: "an id behind the one before",
-			Found: fmt.Sprintf("%d", v), Err: wire.ErrRange}
+		return &wire.ParseError{
+			Field: "message_id", Bit: at, Expected: "an id behind the one before",
+			Found: fmt.Sprintf("%d", v), Err: wire.ErrRange,
+		}
 	}
 	*id = uint16(v)
 	return nil
@@ -308,8 +316,10 @@ func (c *connectionReader) ranged(field string, least, most, n int) (int, error)
 		return 0, err
 	}
 	if int(v) > most-least {
-		return 0, &wire.ParseError{Field: field, Bit: c.r.Pos() - n, Expected: fmt.Sprintf("%d to %d", least, most),
-			Found: fmt.Sprintf("%d", int(v)+least), Err: wire.ErrRange}
+		return 0, &wire.ParseError{
+			Field: field, Bit: c.r.Pos() - n, Expected: fmt.Sprintf("%d to %d", least, most),
+			Found: fmt.Sprintf("%d", int(v)+least), Err: wire.ErrRange,
+		}
 	}
 	return int(v) + least, nil
 }

@@ -124,8 +124,10 @@ func TestRelativeIDsAll(t *testing.T) {
 	var back ConnectionPacket
 	for step := 1; step <= 65535; step++ {
 		before := uint16(step * 40503)
-		p := ConnectionPacket{Entries: []ChannelEntry{{Count: 2}},
-			Messages: []ConnectionMessage{{ID: before}, {ID: before + uint16(step)}}}
+		p := ConnectionPacket{
+			Entries:  []ChannelEntry{{Count: 2}},
+			Messages: []ConnectionMessage{{ID: before}, {ID: before + uint16(step)}},
+		}
 		if err := y.Parse(y.Append(nil, &p, nil), &back); err != nil || back.Messages[1].ID != before+uint16(step) {
 			t.Fatalf("a step of %d from %d reads back as %+v, %v", step, before, back.Messages, err)
 		}
@@ -236,11 +238,15 @@ func TestYojimboValidate(t *testing.T) {
 	}{
 		{Yojimbo{MessageTypes: 1}, "channels: expected 1 to 64, found 0"},
 		{Yojimbo{Channels: make([]YojimboChannel, 1)}, "message_types"},
-		{Yojimbo{Channels: make([]YojimboChannel, 1), MessageTypes: 2, BlockTypes: []uint32{2}},
-			"block_types: expected types below 2, found 2"},
+		{
+			Yojimbo{Channels: make([]YojimboChannel, 1), MessageTypes: 2, BlockTypes: []uint32{2}},
+			"block_types: expected types below 2, found 2",
+		},
 		{Yojimbo{Channels: []YojimboChannel{{}, {MaxMessages: -1}}, MessageTypes: 1}, "channels[1].max_messages_per_packet"},
-		{Yojimbo{Channels: []YojimboChannel{{MaxBlockSize: 1 << 20, BlockFragmentSize: 1}}, MessageTypes: 1},
-			"channels[0].max_block_size"},
+		{
+			Yojimbo{Channels: []YojimboChannel{{MaxBlockSize: 1 << 20, BlockFragmentSize: 1}}, MessageTypes: 1},
+			"channels[0].max_block_size",
+		},
 	} {
 		if err := c.y.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, expected %q", c.y, err, c.want)

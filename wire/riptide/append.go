@@ -18,12 +18,16 @@ func (c Codec) Append(dst []byte, m *Message, body []byte, bodyBits int) ([]byte
 		return dst, err
 	}
 	if c.Dialect.Form == ByteAligned && bodyBits%8 != 0 {
-		return dst, &wire.ParseError{Field: "body", Bit: width, Err: wire.ErrRange, Expected: "whole bytes",
-			Found: fmt.Sprint(bodyBits, " bits")}
+		return dst, &wire.ParseError{
+			Field: "body", Bit: width, Err: wire.ErrRange, Expected: "whole bytes",
+			Found: fmt.Sprint(bodyBits, " bits"),
+		}
 	}
 	if bodyBits > len(body)*8 {
-		return dst, &wire.ParseError{Field: "body", Bit: width, Err: wire.ErrShort, Expected: fmt.Sprint(bodyBits, " bits"),
-			Found: fmt.Sprint(len(body) * 8)}
+		return dst, &wire.ParseError{
+			Field: "body", Bit: width, Err: wire.ErrShort, Expected: fmt.Sprint(bodyBits, " bits"),
+			Found: fmt.Sprint(len(body) * 8),
+		}
 	}
 	for ; width >= 8; width -= 8 {
 		dst = append(dst, byte(word))
@@ -58,8 +62,10 @@ func (c Codec) Append(dst []byte, m *Message, body []byte, bodyBits int) ([]byte
 func (c Codec) header(m *Message) (word uint64, width int, err error) {
 	value, ok := c.Dialect.Value(m.Type)
 	if !ok {
-		return 0, 0, &wire.ParseError{Field: "type", Err: wire.ErrRange, Expected: "a type of dialect " + c.Dialect.Name,
-			Found: m.Type.String()}
+		return 0, 0, &wire.ParseError{
+			Field: "type", Err: wire.ErrRange, Expected: "a type of dialect " + c.Dialect.Name,
+			Found: m.Type.String(),
+		}
 	}
 	l := c.Dialect.layouts[m.Type]
 	if m.Type == Notify && c.NotifyHeader && c.Dialect.BareNotify() {
@@ -80,8 +86,10 @@ func (c Codec) header(m *Message) (word uint64, width int, err error) {
 		}
 		if n < 16 && v>>n != 0 {
 			return 0, 0,
-				&wire.ParseError{Field: s.Field.String(), Bit: width, Err: wire.ErrRange, Expected: fmt.Sprint(n, " bits"),
-					Found: fmt.Sprint(v)}
+				&wire.ParseError{
+					Field: s.Field.String(), Bit: width, Err: wire.ErrRange, Expected: fmt.Sprint(n, " bits"),
+					Found: fmt.Sprint(v),
+				}
 		}
 		if c.BigEndian && n == 16 && c.Dialect.Form == ByteAligned {
 			v = bits.ReverseBytes16(v)
@@ -107,8 +115,10 @@ func appendID(id uint16) (groups uint64, used int) {
 // each message. size is 2 or 4 bytes.
 func (c Codec) AppendFrame(dst []byte, size, n int) ([]byte, error) {
 	if size != 2 && size != 4 || n < 0 || size == 2 && n > 0xffff || n > 1<<31-1 {
-		return dst, &wire.ParseError{Field: "length", Err: wire.ErrRange,
-			Expected: fmt.Sprint("a length that fits in ", size, " bytes"), Found: fmt.Sprint(n)}
+		return dst, &wire.ParseError{
+			Field: "length", Err: wire.ErrRange,
+			Expected: fmt.Sprint("a length that fits in ", size, " bytes"), Found: fmt.Sprint(n),
+		}
 	}
 	for i := range size {
 		shift := 8 * i

@@ -57,16 +57,24 @@ var Builds = []*Build{
 	{Name: "dev-d", Dialect: DevD, StopReason: 5, FirstSequence: 1, RejectCopies: 3},
 	{Name: "dev-n", Dialect: DevN, StopReason: 5, FirstSequence: 1, RejectCopies: 3},
 
-	{Name: "2.1.0", Dialect: V21, Cause: CauseAlways, StopReason: UnpackedStop, FirstSequence: 1, RejectCopies: 3,
-		EmptyShortArrays: true, MergedSequences: true, StaleBits: true},
-	{Name: "2.1.1", Dialect: V21, Cause: CauseAlways, StopReason: UnpackedStop, FirstSequence: 1, RejectCopies: 3,
-		EmptyShortArrays: true, StaleBits: true},
-	{Name: "2.1.2", Dialect: V21, Cause: CauseAlways, StopReason: UnpackedStop, FirstSequence: 1, RejectCopies: 3,
-		EmptyShortArrays: true},
+	{
+		Name: "2.1.0", Dialect: V21, Cause: CauseAlways, StopReason: UnpackedStop, FirstSequence: 1, RejectCopies: 3,
+		EmptyShortArrays: true, MergedSequences: true, StaleBits: true,
+	},
+	{
+		Name: "2.1.1", Dialect: V21, Cause: CauseAlways, StopReason: UnpackedStop, FirstSequence: 1, RejectCopies: 3,
+		EmptyShortArrays: true, StaleBits: true,
+	},
+	{
+		Name: "2.1.2", Dialect: V21, Cause: CauseAlways, StopReason: UnpackedStop, FirstSequence: 1, RejectCopies: 3,
+		EmptyShortArrays: true,
+	},
 	{Name: "2.2.0", Dialect: V21, StopReason: UnpackedStop, FirstSequence: 1, RejectCopies: 3},
 	{Name: "2.2.1", Dialect: V21, StopReason: 5, FirstSequence: 1, RejectCopies: 3},
-	{Name: "pytide-2.1.0-alpha", Dialect: V21, StopReason: UnpackedStop, FirstSequence: 2, PingStays: true,
-		RejectCopies: 3, LostBoolArrays: true, NoNotify: true},
+	{
+		Name: "pytide-2.1.0-alpha", Dialect: V21, StopReason: UnpackedStop, FirstSequence: 2, PingStays: true,
+		RejectCopies: 3, LostBoolArrays: true, NoNotify: true,
+	},
 }
 
 // LookupBuild finds a build by its name, in upper or lower case.

@@ -143,12 +143,18 @@ var (
 	bytesUnreliable = &Layout{[]Slot{{FieldMessageID, 16, Always}}, Values}
 	bytesReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 16, Always}}, Values}
 	bytesAck        = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}}, NoBody}
-	bytesAckCause   = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, IfRoom}},
-		NoBody}
-	bytesAckExtra = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, Always}},
-		NoBody}
-	bytesNotify = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 8, Always}, {FieldSequence, 16, Always}},
-		Values}
+	bytesAckCause   = &Layout{
+		[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, IfRoom}},
+		NoBody,
+	}
+	bytesAckExtra = &Layout{
+		[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, Always}},
+		NoBody,
+	}
+	bytesNotify = &Layout{
+		[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 8, Always}, {FieldSequence, 16, Always}},
+		Values,
+	}
 
 	bitsUnreliable = &Layout{[]Slot{{FieldMessageID, 0, Always}}, Values}
 	bitsReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 0, Always}}, Values}

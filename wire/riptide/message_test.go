@@ -36,16 +36,22 @@ var examples = []struct {
 	{V21, "11001000200000", Message{Type: Ack, Last: 1, AckBits: 1, Cause: 1, HasCause: true, Oddities: UnreadCause}, -1},
 	{V21, "21003000300000", Message{Type: Ack, Last: 2, AckBits: 3, Flag: true, Cause: 1, HasCause: true}, -1},
 	{V21, "1100100000", Message{Type: Ack, Last: 1, AckBits: 1, Cause: 1}, -1},
-	{V21, "f10900f8ef1300",
-		Message{Type: Ack, Last: 159, AckBits: 0xff80, Cause: 159, HasCause: true, Oddities: UnreadCause}, -1},
+	{
+		V21, "f10900f8ef1300",
+		Message{Type: Ack, Last: 159, AckBits: 0xff80, Cause: 159, HasCause: true, Oddities: UnreadCause},
+		-1,
+	},
 	{V21, "11080004500f00", Message{Type: Ack, Last: 129, AckBits: 0x40, Flag: true, Cause: 122, HasCause: true}, -1},
 	{V21, "04f0ff0f", Message{Type: Heartbeat, Ping: 0, RTT: -1, HasRTT: true}, -1},
 	{V21, "14100200", Message{Type: Heartbeat, Ping: 1, RTT: 33, HasRTT: true}, -1},
 	{V21, "1400", Message{Type: Heartbeat, Ping: 1}, -1},
 	{V21, "2300", Message{Type: Reject, Reason: 2, HasReason: true}, 12},
 	{V21, "43d07027f7e6760662572637 97f6e666fdffff0f", Message{Type: Reject, Reason: 4, HasReason: true}, 12},
-	{V21, "4520b19636b6564606 62f626074257364797e67676682d0100",
-		Message{Type: Disconnect, Reason: 4, HasReason: true}, 12},
+	{
+		V21, "4520b19636b6564606 62f626074257364797e67676682d0100",
+		Message{Type: Disconnect, Reason: 4, HasReason: true},
+		12,
+	},
 	{V21, "05", Message{Type: Disconnect}, 4},
 	{V21, "0505", Message{Type: Disconnect, Reason: 80, HasReason: true}, 12},
 	{V21, "5500", Message{Type: Disconnect, Reason: 5, HasReason: true}, 12},
@@ -96,8 +102,11 @@ var examples = []struct {
 	// The tables of messages in "Riptide Networking Notes", chapter 1, in order.
 	{Notes, "00 2a01 05", Message{Type: Unreliable, MessageID: 298}, 24},
 	{Notes, "01 0900 ff01", Message{Type: Ack, Last: 9, AckBits: 0x1ff, Cause: 9, Unnamed: true}, -1},
-	{Notes, "01 0900 ff01 0700",
-		Message{Type: Ack, Last: 9, AckBits: 0x1ff, Cause: 7, HasCause: true, Oddities: NotesCause}, -1},
+	{
+		Notes, "01 0900 ff01 0700",
+		Message{Type: Ack, Last: 9, AckBits: 0x1ff, Cause: 7, HasCause: true, Oddities: NotesCause},
+		-1,
+	},
 	{Notes, "02", Message{Type: Connect}, 8},
 	{Notes, "02 05616c696365", Message{Type: Connect}, 8},
 	{Notes, "03 02", Message{Type: Reject, Reason: 2, HasReason: true}, 16},
@@ -408,8 +417,10 @@ func FuzzMessage(f *testing.F) {
 func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	c := Codec{Dialect: V21}
-	packets := [][]byte{unhex(b, "3702008c2b701057"), unhex(b, "21003000300000"), unhex(b, "14100200"),
-		unhex(b, "260030300000")}
+	packets := [][]byte{
+		unhex(b, "3702008c2b701057"), unhex(b, "21003000300000"), unhex(b, "14100200"),
+		unhex(b, "260030300000"),
+	}
 	var m Message
 	for i := 0; b.Loop(); i++ {
 		p := packets[i&3]

@@ -147,8 +147,10 @@ func (r *Reader) Length() (int, error) {
 		v, err := r.VarUint()
 		if err == nil && v > math.MaxInt32 {
 			r.bits = start
-			return 0, &wire.ParseError{Field: "length", Bit: r.Pos(), Err: wire.ErrRange, Expected: "at most 2147483647",
-				Found: fmt.Sprint(v)}
+			return 0, &wire.ParseError{
+				Field: "length", Bit: r.Pos(), Err: wire.ErrRange, Expected: "at most 2147483647",
+				Found: fmt.Sprint(v),
+			}
 		}
 		return int(v), err
 	}
@@ -300,8 +302,10 @@ func (w *Writer) Err() error { return w.fault }
 
 func (w *Writer) fail(what, expected string, found any) {
 	if w.fault == nil {
-		w.fault = &wire.ParseError{Field: what, Bit: w.Bits(), Err: wire.ErrRange, Expected: expected,
-			Found: fmt.Sprint(found)}
+		w.fault = &wire.ParseError{
+			Field: what, Bit: w.Bits(), Err: wire.ErrRange, Expected: expected,
+			Found: fmt.Sprint(found),
+		}
 	}
 }
 

@@ -21,23 +21,35 @@ var valueExamples = []struct {
 }{
 	{V21, false, "5210c6963656760000", "string ushort", []any{"alice", uint64(7)}},
 	{V21, false, "43d07027f7e676066257263797f6e666fdffff0f", "string int", []any{"wrong version", int64(-42)}},
-	{V21, false, "4520b19636b656460662f6260742573647 97e67676682d0100", "string int",
-		[]any{"kicked for testing", int64(1234567)}},
+	{
+		V21, false, "4520b19636b656460662f6260742573647 97e67676682d0100", "string int",
+		[]any{"kicked for testing", int64(1234567)},
+	},
 	{V21, false, "0702001810610f", "ushort", []any{uint64(62993)}},
 	{V21, false, "270200081820b50d", "ushort", []any{uint64(56146)}},
-	{V21, false, "47002030041000c07812", "byte sbyte bool short ushort",
-		[]any{uint64(67), int64(0), true, int64(0), uint64(37830)}},
-	{V21, false, "57002030ff3f0040ba13", "byte sbyte bool short ushort",
-		[]any{uint64(243), int64(-1), true, int64(1), uint64(40402)}},
+	{
+		V21, false, "47002030041000c07812", "byte sbyte bool short ushort",
+		[]any{uint64(67), int64(0), true, int64(0), uint64(37830)},
+	},
+	{
+		V21, false, "57002030ff3f0040ba13", "byte sbyte bool short ushort",
+		[]any{uint64(243), int64(-1), true, int64(1), uint64(40402)},
+	},
 	{V21, false, "970070c0c15308bd", "bool[]", []any{boolsOf("0011110010100001000010111101")}},
 	{V20, false, "070800070013e20601", "bool[]", []any{boolsOf("0100011101100000100")}},
 	{DevN, false, "0708000700157d3f07", "bool[]", []any{boolsOf("101111101111110011100")}},
-	{V20, false, "07040002007f7f01ff7fff7f", "byte sbyte bool short ushort",
-		[]any{uint64(127), int64(127), true, int64(32767), uint64(32767)}},
-	{DevN, false, "0704000200ff80018c06ffff", "byte sbyte bool short ushort",
-		[]any{uint64(255), int64(-128), true, int64(1676), uint64(65535)}},
-	{DevN, false, "0607007d0900546397130300 0066779b43 0361636b", "uint short bool float string",
-		[]any{uint64(0x13976354), int64(3), false, float64(math.Float32frombits(0x439b7766)), "ack"}},
+	{
+		V20, false, "07040002007f7f01ff7fff7f", "byte sbyte bool short ushort",
+		[]any{uint64(127), int64(127), true, int64(32767), uint64(32767)},
+	},
+	{
+		DevN, false, "0704000200ff80018c06ffff", "byte sbyte bool short ushort",
+		[]any{uint64(255), int64(-128), true, int64(1676), uint64(65535)},
+	},
+	{
+		DevN, false, "0607007d0900546397130300 0066779b43 0361636b", "uint short bool float string",
+		[]any{uint64(0x13976354), int64(3), false, float64(math.Float32frombits(0x439b7766)), "ack"},
+	},
 	{V20, false, "0305616c6963650700", "string ushort", []any{"alice", uint64(7)}},
 	// By hand: two-byte length, high byte first, in either byte order.
 	{DevN, false, "0701000100 813d", "length", []any{317}},
@@ -148,16 +160,20 @@ func write(w *Writer, v any, name string) {
 // TestVarints checks the documented codings and every edge of a group.
 func TestVarints(t *testing.T) {
 	c := Codec{Dialect: V21}
-	for hex, want := range map[string]uint64{"d501": 213, "8001": 128, "808001": 16384, "c0b802": 40000, "e701": 231,
-		"00": 0, "ffffffffffffffffff01": math.MaxUint64} {
+	for hex, want := range map[string]uint64{
+		"d501": 213, "8001": 128, "808001": 16384, "c0b802": 40000, "e701": 231,
+		"00": 0, "ffffffffffffffffff01": math.MaxUint64,
+	} {
 		w := c.Writer(nil)
 		w.VarUint(want)
 		if !bytes.Equal(w.Body(), unhex(t, hex)) {
 			t.Errorf("%d is written as %x, want %s", want, w.Body(), hex)
 		}
 	}
-	for v, want := range map[int64]string{0: "00", -1: "01", 1: "02", -2: "03", 64: "8001",
-		math.MinInt64: "ffffffffffffffffff01", math.MaxInt64: "feffffffffffffffff01"} {
+	for v, want := range map[int64]string{
+		0: "00", -1: "01", 1: "02", -2: "03", 64: "8001",
+		math.MinInt64: "ffffffffffffffffff01", math.MaxInt64: "feffffffffffffffff01",
+	} {
 		w := c.Writer(nil)
 		w.VarInt(v)
 		if !bytes.Equal(w.Body(), unhex(t, want)) {

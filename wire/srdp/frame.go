@@ -63,6 +63,8 @@ func (p *Profile) frameOrder() frameOrder {
 }
 
 func badLength(n, most int) error {
-	return &wire.ParseError{Field: "length", Err: wire.ErrRange, Expected: fmt.Sprint("at most ", most),
-		Found: fmt.Sprint(n)}
+	return &wire.ParseError{
+		Field: "length", Err: wire.ErrRange, Expected: fmt.Sprint("at most ", most),
+		Found: fmt.Sprint(n),
+	}
 }

@@ -58,8 +58,10 @@ const (
 	FieldFlags
 )
 
-var fieldNames = [...]string{"command", "packet_id", "source.addr", "source.port", "destination.addr",
-	"destination.port", "flags"}
+var fieldNames = [...]string{
+	"command", "packet_id", "source.addr", "source.port", "destination.addr",
+	"destination.port", "flags",
+}
 
 // String returns the name that a ParseError uses.
 func (f Field) String() string { return fieldNames[f] }

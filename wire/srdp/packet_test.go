@@ -48,19 +48,31 @@ func TestPackets(t *testing.T) {
 		want    Packet
 		payload string
 	}{
-		{"data", Default(), "53 1234 03 616263", Packet{Command: 0x53, ID: 0x1234, Flags: 3, PayloadOffset: 4, PayloadLen: 3},
-			"abc"},
+		{
+			"data", Default(), "53 1234 03 616263",
+			Packet{Command: 0x53, ID: 0x1234, Flags: 3, PayloadOffset: 4, PayloadLen: 3},
+			"abc",
+		},
 		{"empty data", Default(), "53 0000 00", Packet{Command: 0x53, PayloadOffset: 4}, ""},
-		{"last id", Default(), "53 7fff 80 00",
-			Packet{Command: 0x53, ID: 32767, Flags: 0x80, PayloadOffset: 4, PayloadLen: 1}, "\x00"},
+		{
+			"last id", Default(), "53 7fff 80 00",
+			Packet{Command: 0x53, ID: 32767, Flags: 0x80, PayloadOffset: 4, PayloadLen: 1},
+			"\x00",
+		},
 		{"acknowledgement", Default(), "41 9234", Packet{Command: 0x41, Ack: true, ID: 0x1234}, ""},
 		{"acknowledgement of id 0", Default(), "41 8000", Packet{Command: 0x41, Ack: true}, ""},
 		{"the top bit decides: an acknowledgement", Default(), "53 ffff", Packet{Command: 0x53, Ack: true, ID: 32767}, ""},
-		{"the top bit decides: data", Default(), "41 0001 02 aa",
-			Packet{Command: 0x41, ID: 1, Flags: 2, PayloadOffset: 4, PayloadLen: 1}, "\xaa"},
+		{
+			"the top bit decides: data", Default(), "41 0001 02 aa",
+			Packet{Command: 0x41, ID: 1, Flags: 2, PayloadOffset: 4, PayloadLen: 1},
+			"\xaa",
+		},
 		{"one command", other, "07 8005", Packet{Command: 7, Ack: true, ID: 5}, ""},
-		{"little-endian", little(Default()), "53 3412 00 ff",
-			Packet{Command: 0x53, ID: 0x1234, PayloadOffset: 4, PayloadLen: 1}, "\xff"},
+		{
+			"little-endian", little(Default()), "53 3412 00 ff",
+			Packet{Command: 0x53, ID: 0x1234, PayloadOffset: 4, PayloadLen: 1},
+			"\xff",
+		},
 		{"little-endian acknowledgement", little(Default()), "41 3492", Packet{Command: 0x41, Ack: true, ID: 0x1234}, ""},
 		{
 			"proxied data", Default().In(Proxied), "53 0102 0a000001 1234 c0a80102 0035 01 6869",
@@ -101,26 +113,44 @@ func TestProblems(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{Direct, "", 0, wire.ErrShort,
-			"command at byte 0: packet ends before the field does: expected at least 3 bytes, found 0"},
+		{
+			Direct, "", 0, wire.ErrShort,
+			"command at byte 0: packet ends before the field does: expected at least 3 bytes, found 0",
+		},
 		{Direct, "54 0001 00", 0, wire.ErrRange, "command at byte 0: value out of range: expected 0x53 or 0x41, found 0x54"},
-		{Direct, "53 00", 0, wire.ErrShort,
-			"packet_id at byte 1: packet ends before the field does: expected at least 3 bytes, found 2"},
-		{Direct, "53 0001", 0, wire.ErrShort,
-			"flags at byte 3: packet ends before the field does: expected at least 4 bytes, found 3"},
+		{
+			Direct, "53 00", 0, wire.ErrShort,
+			"packet_id at byte 1: packet ends before the field does: expected at least 3 bytes, found 2",
+		},
+		{
+			Direct, "53 0001", 0, wire.ErrShort,
+			"flags at byte 3: packet ends before the field does: expected at least 4 bytes, found 3",
+		},
 		{Direct, "53 0001", 9, wire.ErrSnapped, "flags at byte 3: cut by the capture's snap length"},
-		{Direct, "41 8001 00", 0, wire.ErrTrailing,
-			"packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4"},
-		{Direct, "41 8001", 4, wire.ErrTrailing,
-			"packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4"},
-		{Proxied, "53 0001 0a0000", 0, wire.ErrShort,
-			"source.addr at byte 3: packet ends before the field does: expected at least 15 bytes, found 6"},
-		{Proxied, "53 0001 0a000001 12", 0, wire.ErrShort,
-			"source.port at byte 7: packet ends before the field does: expected at least 15 bytes, found 8"},
-		{Proxied, "53 0001 0a000001 1234 c0a80102 0035", 0, wire.ErrShort,
-			"flags at byte 15: packet ends before the field does: expected at least 16 bytes, found 15"},
-		{Proxied, "41 8001 0a000001 1234 c0a80102", 20, wire.ErrSnapped,
-			"destination.port at byte 13: cut by the capture's snap length"},
+		{
+			Direct, "41 8001 00", 0, wire.ErrTrailing,
+			"packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4",
+		},
+		{
+			Direct, "41 8001", 4, wire.ErrTrailing,
+			"packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4",
+		},
+		{
+			Proxied, "53 0001 0a0000", 0, wire.ErrShort,
+			"source.addr at byte 3: packet ends before the field does: expected at least 15 bytes, found 6",
+		},
+		{
+			Proxied, "53 0001 0a000001 12", 0, wire.ErrShort,
+			"source.port at byte 7: packet ends before the field does: expected at least 15 bytes, found 8",
+		},
+		{
+			Proxied, "53 0001 0a000001 1234 c0a80102 0035", 0, wire.ErrShort,
+			"flags at byte 15: packet ends before the field does: expected at least 16 bytes, found 15",
+		},
+		{
+			Proxied, "41 8001 0a000001 1234 c0a80102", 20, wire.ErrSnapped,
+			"destination.port at byte 13: cut by the capture's snap length",
+		},
 	} {
 		p, raw := Default().In(c.form), unhex(t, c.hex)
 		length := c.length
@@ -207,8 +237,10 @@ func TestProfile(t *testing.T) {
 	if _, ok := ParseForm("tunnelled"); ok {
 		t.Error("an unknown form was read")
 	}
-	data := Packet{Command: 0x53, ID: 77, Source: address(t, "10.0.0.1:1"), Destination: address(t, "10.0.0.2:2"),
-		Flags: 1, PayloadLen: 4}
+	data := Packet{
+		Command: 0x53, ID: 77, Source: address(t, "10.0.0.1:1"), Destination: address(t, "10.0.0.2:2"),
+		Flags: 1, PayloadLen: 4,
+	}
 	want := Packet{Command: 0x41, Ack: true, ID: 77, Source: data.Destination, Destination: data.Source}
 	if got := good.AckOf(&data); !reflect.DeepEqual(got, want) {
 		t.Errorf("acknowledged by %+v", got)
@@ -216,8 +248,12 @@ func TestProfile(t *testing.T) {
 	for _, c := range []struct {
 		pk   Packet
 		want bool
-	}{{Packet{Command: 0x53}, false}, {Packet{Command: 0x41}, true}, {Packet{Command: 0x41, Ack: true}, false},
-		{Packet{Command: 0x53, Ack: true}, true}} {
+	}{
+		{Packet{Command: 0x53}, false},
+		{Packet{Command: 0x41}, true},
+		{Packet{Command: 0x41, Ack: true}, false},
+		{Packet{Command: 0x53, Ack: true}, true},
+	} {
 		if good.Contradicts(&c.pk) != c.want {
 			t.Errorf("%+v contradicts: %v", c.pk, !c.want)
 		}
@@ -272,8 +308,10 @@ func TestFrames(t *testing.T) {
 // fields must lie within the packet, and writing them must produce the same
 // bytes.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"531234036162", "419234", "5301020a0000011234c0a801020035016869",
-		"418102c0a8010200350a0000011234", "53", ""} {
+	for _, s := range []string{
+		"531234036162", "419234", "5301020a0000011234c0a801020035016869",
+		"418102c0a8010200350a0000011234", "53", "",
+	} {
 		for kind := range uint8(4) {
 			f.Add(kind, unhex(f, s), uint16(0))
 			f.Add(kind, unhex(f, s), uint16(100))

@@ -102,8 +102,10 @@ func (r *run) Build(s *simulate.Simulation) error {
 
 func (r *run) kit(s *simulate.Simulation) (*gaffer.Kit, error) {
 	f := r.flags
-	k := gaffer.Kit{Profile: r.profile, EventClock: f.EventTime, Messages: f.Messages, Resend: f.Resend,
-		Faults: simulate.Faults(f, endpoint.LookupFault)}
+	k := gaffer.Kit{
+		Profile: r.profile, EventClock: f.EventTime, Messages: f.Messages, Resend: f.Resend,
+		Faults: simulate.Faults(f, endpoint.LookupFault),
+	}
 	var err error
 	if k.First, err = firsts(f.First); err != nil {
 		return nil, err

@@ -206,8 +206,10 @@ func (r *run) Build(s *simulate.Simulation) error {
 		Versions: r.versions, Stream: s.Stream, EventClock: r.flags.EventTime, Ask: true, Limits: !r.own.noLimits,
 		Resend: endpoint.Resend{After: r.flags.Resend}, Slots: r.flags.Clients,
 		Faults: simulate.Faults(r.flags, endpoint.LookupFault),
-		Form: description.Form{Calls: true, Reasons: true, Stats: true, Unsent: true, GivenUp: "acked_or_given_up",
-			Submitted: r.submitted},
+		Form: description.Form{
+			Calls: true, Reasons: true, Stats: true, Unsent: true, GivenUp: "acked_or_given_up",
+			Submitted: r.submitted,
+		},
 	})
 	if err != nil {
 		return err
@@ -228,13 +230,16 @@ func (r *run) Build(s *simulate.Simulation) error {
 
 // add adds an endpoint and its application to the world.
 func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int,
-	at netip.AddrPort) (*sim.Host, error) {
+	at netip.AddrPort,
+) (*sim.Host, error) {
 	end, err := kit.End(role, n, at)
 	if err != nil {
 		return nil, err
 	}
-	game := &application{run: r, role: role, endpoint: end.Endpoint.(*endpoint.Endpoint), over: s.Over,
-		share: r.messages / s.Rate(role)}
+	game := &application{
+		run: r, role: role, endpoint: end.Endpoint.(*endpoint.Endpoint), over: s.Over,
+		share: r.messages / s.Rate(role),
+	}
 	end.App = game.frame
 	return s.Add(role, kit.Name(role, n), at, end), nil
 }
@@ -242,8 +247,10 @@ func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n
 // Opening implements simulate.Run.
 func (r *run) Opening(s *simulate.Simulation, tell func(endpoint string, lines ...sim.Line)) {
 	f, hosts, server := r.flags, s.World.Hosts(), s.Addrs[0]
-	tell("relay", sim.Line{"event": "start", "seed": f.Seed, "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter,
-		"duplicate": f.Dup})
+	tell("relay", sim.Line{
+		"event": "start", "seed": f.Seed, "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter,
+		"duplicate": f.Dup,
+	})
 	tell(hosts[0].Name, s.Ends[0].Log.Opening(server, netip.AddrPort{})...)
 	for i, client := range hosts[1:] {
 		tell(client.Name, s.Ends[1+i].Log.Opening(netip.AddrPort{}, server)...)

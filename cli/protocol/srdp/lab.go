@@ -83,8 +83,10 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 	if profile == nil {
 		return nil, fmt.Errorf("--profile %q: expected one of %s", name, strings.Join(names, ", "))
 	}
-	k := description.Kit{Profile: profile, Via: via, Count: o.of.Amount, Limit: o.giveUp,
-		Form: description.Form{Sockets: true}}
+	k := description.Kit{
+		Profile: profile, Via: via, Count: o.of.Amount, Limit: o.giveUp,
+		Form: description.Form{Sockets: true},
+	}
 	if o.to != "" {
 		if k.Server, err = labs.ParseAddr(o.to); err != nil {
 			return nil, fmt.Errorf("--to: %w", err)

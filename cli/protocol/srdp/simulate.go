@@ -186,7 +186,8 @@ func (r *run) Build(s *simulate.Simulation) error {
 
 // add adds an endpoint and its application to the world.
 func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int,
-	at netip.AddrPort) (*sim.Host, error) {
+	at netip.AddrPort,
+) (*sim.Host, error) {
 	end, err := kit.End(role, n, at)
 	if err != nil {
 		return nil, err

@@ -15,10 +15,14 @@ import (
 // stack serializes a datagram of the reliable dialect in UDP in IPv4 in Ethernet.
 func stack(t *testing.T, port layers.UDPPort, l *gafferlayers.Layer, payload string) []byte {
 	t.Helper()
-	eth := &layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6),
-		EthernetType: layers.EthernetTypeIPv4}
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IP{10, 0, 0, 1},
-		DstIP: net.IP{10, 0, 0, 2}}
+	eth := &layers.Ethernet{
+		SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6),
+		EthernetType: layers.EthernetTypeIPv4,
+	}
+	ip := &layers.IPv4{
+		Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IP{10, 0, 0, 1},
+		DstIP: net.IP{10, 0, 0, 2},
+	}
 	udp := &layers.UDP{SrcPort: 30000, DstPort: port}
 	if err := udp.SetNetworkLayerForChecksum(ip); err != nil {
 		t.Fatal(err)

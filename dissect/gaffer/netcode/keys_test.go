@@ -27,13 +27,19 @@ func TestKeyFileErrors(t *testing.T) {
 		{`{}`, "expected servers, sessions or both"},
 		{`{"servers": [{"protocol_id": 1}]}`, "servers[0]: private_key is missing"},
 		{`{"servers": [{"private_key": "` + secret + `"}]}`, "servers[0]: protocol_id is missing"},
-		{`{"servers": [{"protocol_id": 1, "private_key": "` + secret[2:] + `"}]}`,
-			"private_key: expected 64 hexadecimal digits, found 62 characters"},
+		{
+			`{"servers": [{"protocol_id": 1, "private_key": "` + secret[2:] + `"}]}`,
+			"private_key: expected 64 hexadecimal digits, found 62 characters",
+		},
 		{`{"servers": [{"protocol_id": 1, "private_key": "zz` + secret[2:] + `"}]}`, "found another character"},
-		{`{"servers": [{"protocol_id": "` + secret + `", "private_key": "` + secret + `"}]}`,
-			"protocol_id: expected a number of 64 bits"},
-		{`{"sessions": [{"protocol_id": 1, "client_to_server": "` + secret + `"}]}`,
-			"sessions[0]: server_to_client is missing"},
+		{
+			`{"servers": [{"protocol_id": "` + secret + `", "private_key": "` + secret + `"}]}`,
+			"protocol_id: expected a number of 64 bits",
+		},
+		{
+			`{"sessions": [{"protocol_id": 1, "client_to_server": "` + secret + `"}]}`,
+			"sessions[0]: server_to_client is missing",
+		},
 		{"sesions: []", "line 1: a setting that is not known"},
 		{"servers:\n  - protocol_id: 1\n    " + secret + ": 1", "line 3: a setting that is not known"},
 		{"servers:\n  - protocol_id: 1\n    private_key: " + secret + "\n    private_key: " + secret, "line"},
@@ -103,8 +109,10 @@ func TestKeysFormatAsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const asNumbers = "96 106 190 110" // the first bytes of the secret
-	values := []any{f, &f, f.Servers, f.Servers[0], f.Servers[0].PrivateKey, &f.Servers[0].PrivateKey, k, k.servers,
-		k.sessions, k.sessions[0], NewDecryptor(k), *NewDecryptor(k)}
+	values := []any{
+		f, &f, f.Servers, f.Servers[0], f.Servers[0].PrivateKey, &f.Servers[0].PrivateKey, k, k.servers,
+		k.sessions, k.sessions[0], NewDecryptor(k), *NewDecryptor(k),
+	}
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
 			if s := fmt.Sprintf(verb, v); shows(s) || strings.Contains(s, asNumbers) {

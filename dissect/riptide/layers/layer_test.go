@@ -31,8 +31,10 @@ func TestLayer(t *testing.T) {
 		t.Errorf("layer type %d", LayerTypeRiptide)
 	}
 	// Write it again: a body of whole bytes.
-	welcome := &Layer{Message: wire.Message{Type: wire.Reliable, Sequence: 4, MessageID: 300},
-		Codec: wire.Codec{Dialect: wire.DevN}}
+	welcome := &Layer{
+		Message: wire.Message{Type: wire.Reliable, Sequence: 4, MessageID: 300},
+		Codec:   wire.Codec{Dialect: wire.DevN},
+	}
 	buf := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{}, welcome, gopacket.Payload{1, 2, 3}); err != nil {
 		t.Fatal(err)

@@ -34,8 +34,10 @@ func BenchmarkSampleJudge(b *testing.B) {
 	var seen []machine.Datagram
 	w.Connect(hosts[0], hosts[1], path, path).Tap(0, func(s sim.Tapped) {
 		seen = append(seen,
-			machine.Datagram{At: s.At, Ref: machine.MakeRef(0, uint64(len(seen)+1)), From: machine.Side(s.From.Index),
-				Bytes: s.Bytes, Length: len(s.Bytes)})
+			machine.Datagram{
+				At: s.At, Ref: machine.MakeRef(0, uint64(len(seen)+1)), From: machine.Side(s.From.Index),
+				Bytes: s.Bytes, Length: len(s.Bytes),
+			})
 	})
 	if err := w.Run(machine.Instant(60 * time.Second)); err != nil {
 		b.Fatal(err)

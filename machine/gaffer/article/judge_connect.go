@@ -150,7 +150,8 @@ func (j *connectJudge) startsLate(a *attempt, d *machine.Datagram, p *wire.Packe
 
 // judge compares a packet with the reference's.
 func (j *connectJudge) judge(s, peer *connectSide, a *attempt, d *machine.Datagram,
-	p *wire.Packet) *machine.Divergence {
+	p *wire.Packet,
+) *machine.Divergence {
 	if need := roleOf(p.Handshake); need != roleOpen && s.role != roleOpen && need != s.role {
 		return diverges(d, ConnectRole, machine.RestsOnPeer,
 			machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake),
@@ -255,7 +256,8 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 
 // answers compares a packet with what must have passed before it.
 func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Datagram,
-	p *wire.Packet) *machine.Divergence {
+	p *wire.Packet,
+) *machine.Divergence {
 	if p.Handshake == wire.ConnectRequest {
 		return nil
 	}

@@ -95,8 +95,10 @@ func (j *fragmentJudge) Observe(d *machine.Datagram) {
 	if p.Sequence == 0 && s.met && s.newest&0xffff < 0xff00 && d.At.Sub(s.last) >= restartSilence {
 		// It may be another program on the same addresses.
 		o := s.Opinion
-		*s = fragmentSide{Judged: judge.Judged{Side: s.Side, Rules: s.Rules, Near: s.Near, Opinion: o}, kept: s.kept,
-			counts: s.counts}
+		*s = fragmentSide{
+			Judged: judge.Judged{Side: s.Side, Rules: s.Rules, Near: s.Near, Opinion: o}, kept: s.kept,
+			counts: s.counts,
+		}
 		clear(s.kept)
 		clear(s.counts)
 		s.Opinion.Undecided++

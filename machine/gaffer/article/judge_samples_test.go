@@ -81,7 +81,8 @@ func (n *sampleNet) run(t *testing.T, ends [2]machine.Endpoint, apps [2]sim.App)
 // from somewhere in the middle. No side may diverge, and the one at the tap, seen
 // from the start, leaves nothing open.
 func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, seen [3][]machine.Datagram, fresh bool,
-	name string) {
+	name string,
+) {
 	t.Helper()
 	for k, tap := range sampleTaps {
 		for cut := range 4 {
@@ -160,8 +161,10 @@ func TestFragmentJudgeHonest(t *testing.T) {
 		p := gaffertest.Builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
 		var ends [2]machine.Endpoint
 		for i := range ends {
-			e, err := article.NewFragments(article.FragmentOptions{Profile: p, Side: machine.Side(i),
-				First: uint32(n.seed%2) * 65500})
+			e, err := article.NewFragments(article.FragmentOptions{
+				Profile: p, Side: machine.Side(i),
+				First: uint32(n.seed%2) * 65500,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,8 +188,10 @@ func TestConnectJudgeHonest(t *testing.T) {
 		for farewells, style := range map[int]string{1: "gaffer@article-sample", 10: "gaffer@article"} {
 			client := newConnection(t, article.ConnectOptions{Side: machine.A, Seed: n.seed, Farewells: farewells})
 			server := newConnection(t,
-				article.ConnectOptions{Side: machine.B, Seed: n.seed + 1, Server: true, Farewells: farewells,
-					Slots: 1 + int(n.seed%2)})
+				article.ConnectOptions{
+					Side: machine.B, Seed: n.seed + 1, Server: true, Farewells: farewells,
+					Slots: 1 + int(n.seed%2),
+				})
 			asked := machine.Instant(-1)
 			apps := [2]sim.App{func(f *sim.Frame) {
 				switch {

@@ -14,8 +14,10 @@ import (
 // TestSampleSlips plants endpoints whose times or counts are wrong. Each diverges at the tap
 // by the rule that it breaks, and its right peer does not diverge.
 func TestSampleSlips(t *testing.T) {
-	net := sampleNet{seed: 3, frame: 5 * time.Millisecond, seconds: 20,
-		path: sim.Path{Delay: 60 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}
+	net := sampleNet{
+		seed: 3, frame: 5 * time.Millisecond, seconds: 20,
+		path: sim.Path{Delay: 60 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1},
+	}
 	blocks := gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
 	connect := gaffertest.Builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
 	send := func(f *sim.Frame) {
@@ -40,8 +42,10 @@ func TestSampleSlips(t *testing.T) {
 	}{
 		{
 			rule: "slice-resent-early", behaviour: "gaffer@article", profile: blocks, side: machine.A,
-			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{Resend: 50 * time.Millisecond}),
-				newBlocks(t, article.BlockOptions{Side: machine.B})},
+			ends: [2]machine.Endpoint{
+				newBlocks(t, article.BlockOptions{Resend: 50 * time.Millisecond}),
+				newBlocks(t, article.BlockOptions{Side: machine.B}),
+			},
 			apps: [2]sim.App{send, nil},
 		},
 		{
@@ -52,27 +56,35 @@ func TestSampleSlips(t *testing.T) {
 		},
 		{
 			rule: "ack-early", behaviour: "gaffer@article", profile: blocks, side: machine.B,
-			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{}),
-				newBlocks(t, article.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond})},
+			ends: [2]machine.Endpoint{
+				newBlocks(t, article.BlockOptions{}),
+				newBlocks(t, article.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond}),
+			},
 			apps: [2]sim.App{send, nil},
 		},
 		{
 			rule: "connect-early", behaviour: "gaffer@article", profile: connect, side: machine.A,
-			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Every: 40 * time.Millisecond}),
-				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
+			ends: [2]machine.Endpoint{
+				newConnection(t, article.ConnectOptions{Every: 40 * time.Millisecond}),
+				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true}),
+			},
 			apps: [2]sim.App{come, nil},
 		},
 		{
 			rule: "connect-farewells", behaviour: "gaffer@article-sample", profile: connect, side: machine.A,
-			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Farewells: 3}),
-				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
+			ends: [2]machine.Endpoint{
+				newConnection(t, article.ConnectOptions{Farewells: 3}),
+				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true}),
+			},
 			apps: [2]sim.App{come, nil},
 		},
 		{
 			// nothing tells it that the client has gone
 			rule: "connect-timeout", behaviour: "gaffer@article", profile: connect, side: machine.B,
-			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Timeout: time.Hour}),
-				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour})},
+			ends: [2]machine.Endpoint{
+				newConnection(t, article.ConnectOptions{Timeout: time.Hour}),
+				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour}),
+			},
 			apps: [2]sim.App{come, nil},
 		},
 	} {
@@ -117,8 +129,10 @@ func TestSampleHostile(t *testing.T) {
 	}
 	for flow := range uint64(flows) {
 		rng := sim.Rand(flow, "hostile")
-		p := gaffertest.Builtin([]string{wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments,
-			wire.ArticleConnect}[flow%4]).WithProtocolID(7)
+		p := gaffertest.Builtin([]string{
+			wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments,
+			wire.ArticleConnect,
+		}[flow%4]).WithProtocolID(7)
 		j, err := article.NewJudge(p, machine.Facts{Vantage: machine.Vantage(rng.IntN(5))},
 			[2]string{"gaffer@article", "gaffer@article-sample"})
 		if err != nil {
@@ -133,8 +147,10 @@ func TestSampleHostile(t *testing.T) {
 			if rng.IntN(100) == 0 {
 				now = now.Add(5 * time.Second)
 			}
-			k := wire.Packet{Sequence: uint32(rng.IntN(span)), Chunk: uint16(rng.IntN(span)), ClientSalt: uint64(rng.IntN(3)),
-				ChallengeSalt: uint64(rng.IntN(3))}
+			k := wire.Packet{
+				Sequence: uint32(rng.IntN(span)), Chunk: uint16(rng.IntN(span)), ClientSalt: uint64(rng.IntN(3)),
+				ChallengeSalt: uint64(rng.IntN(3)),
+			}
 			k.Header.Sequence = k.Sequence
 			var payload []byte
 			switch {
@@ -170,8 +186,10 @@ func TestSampleHostile(t *testing.T) {
 			case 1:
 				b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
 			}
-			d := machine.Datagram{At: now, Ref: machine.MakeRef(0, uint64(n+1)), From: machine.Side(rng.IntN(2)), Bytes: b,
-				Length: length}
+			d := machine.Datagram{
+				At: now, Ref: machine.MakeRef(0, uint64(n+1)), From: machine.Side(rng.IntN(2)), Bytes: b,
+				Length: length,
+			}
 			j.Observe(&d)
 			tr.Observe(&d, &out)
 		}

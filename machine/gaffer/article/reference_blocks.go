@@ -251,8 +251,10 @@ func (b *Blocks) Inspect(v *machine.View) {
 		}
 		sent.Cells = append(sent.Cells, cell)
 	}
-	received := machine.Window{Name: "slices received", Next: b.receive.chunk, Size: b.options.Profile.Slices,
-		Grade: machine.Certain}
+	received := machine.Window{
+		Name: "slices received", Next: b.receive.chunk, Size: b.options.Profile.Slices,
+		Grade: machine.Certain,
+	}
 	for _, p := range b.receive.parts {
 		cell := machine.CellEmpty
 		if p != nil {

@@ -56,8 +56,10 @@ func NewFragments(o FragmentOptions) (*Fragments, error) {
 	if p == nil || p.Fragments != wire.FragmentsArticle || p.ProtocolID == nil {
 		return nil, errors.New("fragments endpoint: expected a profile with the article's fragments and a protocol id")
 	}
-	e := &Fragments{options: o, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer,
-		next: int64(o.First & p.Space().Mask())}
+	e := &Fragments{
+		options: o, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer,
+		next: int64(o.First & p.Space().Mask()),
+	}
 	for _, d := range []struct {
 		field *int
 		value int
@@ -205,8 +207,10 @@ func (e *Fragments) Inspect(v *machine.View) {
 		if a.left == 0 {
 			continue
 		}
-		w := machine.Window{Name: fmt.Sprintf("fragments of packet %d", e.wire(a.sequence)), Next: a.sequence,
-			Size: len(a.parts), Grade: machine.Certain}
+		w := machine.Window{
+			Name: fmt.Sprintf("fragments of packet %d", e.wire(a.sequence)), Next: a.sequence,
+			Size: len(a.parts), Grade: machine.Certain,
+		}
 		for _, part := range a.parts {
 			cell := machine.CellEmpty
 			if part != nil {

@@ -152,8 +152,11 @@ func TestFragmentRefusals(t *testing.T) {
 		want []uint64
 	}{
 		{"backwards", [][]byte{piece(5, 2, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 0, 3, big(5))}, []uint64{5}},
-		{"duplicates",
-			[][]byte{piece(5, 0, 3, big(5)), piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 1, 3, big(5))}, nil},
+		{
+			"duplicates",
+			[][]byte{piece(5, 0, 3, big(5)), piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 1, 3, big(5))},
+			nil,
+		},
 		{"all twice", [][]byte{
 			piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 2, 3, big(5)),
 			piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 2, 3, big(5)),
@@ -161,15 +164,21 @@ func TestFragmentRefusals(t *testing.T) {
 		{"another count", [][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 4, big(5)), piece(5, 2, 3, big(5))}, nil},
 		{"another packet", [][]byte{piece(5, 0, 3, big(6)), piece(5, 1, 3, big(6)), piece(5, 2, 3, big(6))}, nil},
 		{"mixed packets", [][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(6)), piece(5, 2, 3, big(5))}, nil},
-		{"at the window's edge",
+		{
+			"at the window's edge",
 			[][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), whole(68, body(9, 1)), piece(5, 2, 3, big(5))},
-			[]uint64{68, 5}},
-		{"out of the window",
+			[]uint64{68, 5},
+		},
+		{
+			"out of the window",
 			[][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), whole(69, body(9, 1)), piece(5, 2, 3, big(5))},
-			[]uint64{69}},
-		{"late altogether",
+			[]uint64{69},
+		},
+		{
+			"late altogether",
 			[][]byte{whole(69, body(9, 1)), piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 2, 3, big(5))},
-			[]uint64{69}},
+			[]uint64{69},
+		},
 		{"over the wrap", [][]byte{
 			piece(65535, 0, 3, big(65535)), piece(0, 0, 3, big(0)), piece(65535, 1, 3, big(65535)), piece(0, 1, 3, big(0)),
 			piece(65535, 2, 3, big(65535)), piece(0, 2, 3, big(0)),
@@ -314,7 +323,8 @@ func logged(lines []gaffertest.LogLine, side, event string) (out []gaffertest.Lo
 // compares the datagrams with the capture and the packets with the log. It returns the
 // bodies by sequence.
 func resend(t *testing.T, name string, flow []gaffertest.TappedDatagram,
-	want []gaffertest.LogLine) map[uint32]packetBody {
+	want []gaffertest.LogLine,
+) map[uint32]packetBody {
 	t.Helper()
 	p := fragmentsProfile()
 	e := newFragments(t, article.FragmentOptions{})

@@ -303,8 +303,10 @@ func TestConnectionBytes(t *testing.T) {
 			kinds[packet.Handshake]++
 		}
 	}
-	for _, k := range []wire.HandshakeKind{wire.ConnectRequest, wire.ConnectChallenge, wire.ConnectResponse,
-		wire.ConnectKeepAlive, wire.ConnectDisconnect} {
+	for _, k := range []wire.HandshakeKind{
+		wire.ConnectRequest, wire.ConnectChallenge, wire.ConnectResponse,
+		wire.ConnectKeepAlive, wire.ConnectDisconnect,
+	} {
 		if kinds[k] == 0 {
 			t.Errorf("no %v in the capture", k)
 		}

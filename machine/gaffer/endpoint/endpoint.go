@@ -82,8 +82,10 @@ func New(o Options) (*Endpoint, error) {
 	e.next64 = int64(e.state.NextSequence())
 	if first := o.PeerFirst & o.Rules.Mask(); first > 0 {
 		width := e.state.Claims().Width
-		e.state.Join(gaffer.Claims{Newest: first - 1, Named: ^uint64(0) >> (64 - min(uint(width), uint(first))),
-			Width: width})
+		e.state.Join(gaffer.Claims{
+			Newest: first - 1, Named: ^uint64(0) >> (64 - min(uint(width), uint(first))),
+			Width: width,
+		})
 		e.newest64 = int64(first) - 1
 	}
 	e.parts = make([]reassembly, o.Rules.Partial)
@@ -163,8 +165,10 @@ func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) e
 	if e.messages != nil {
 		e.messages.Sent(e.next64, e.clock, e.ids)
 	}
-	p := gaffer.Sent{At: e.clock, Bytes: uint32(len(payload)), Ack: header.Ack, AckBits: header.AckBits,
-		Flags: gaffer.SentHeader}
+	p := gaffer.Sent{
+		At: e.clock, Bytes: uint32(len(payload)), Ack: header.Ack, AckBits: header.AckBits,
+		Flags: gaffer.SentHeader,
+	}
 	if len(out.Transmit) > 1 {
 		p.Flags |= gaffer.SentFragmented
 	}
@@ -317,8 +321,10 @@ func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Eff
 		sample := e.clock.Sub(p.At)
 		e.estimate.sample(sequence, sample)
 		sequence64 := e.next64 - 1 + int64(r.Distance(sequence, (e.state.NextSequence()-1)&r.Mask()))
-		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64,
-			RTT: int64(sample)}, out)
+		e.tell(now, machine.Event{
+			Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64,
+			RTT: int64(sample),
+		}, out)
 		if e.messages != nil && !e.options.Fault.ignoreAcks {
 			e.messages.Acked(sequence64)
 		}

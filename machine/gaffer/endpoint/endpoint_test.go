@@ -27,8 +27,10 @@ type naive struct {
 }
 
 func newNaive(window int) *naive {
-	return &naive{window: int64(window), sentAt: map[int64]machine.Instant{}, acked: map[int64]bool{},
-		received: map[int64]bool{}, newest: -1}
+	return &naive{
+		window: int64(window), sentAt: map[int64]machine.Instant{}, acked: map[int64]bool{},
+		received: map[int64]bool{}, newest: -1,
+	}
 }
 
 func (n *naive) send(now machine.Instant) wire.Header {
@@ -89,8 +91,10 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 	var real [2]*endpoint.Endpoint
 	var model [2]*naive
 	for i := range real {
-		e, err := endpoint.New(endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i),
-			EventClock: true})
+		e, err := endpoint.New(endpoint.Options{
+			Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i),
+			EventClock: true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,8 +59,10 @@ func TestInterop(t *testing.T) {
 // endpoint logged each second. Frame times are the log's. Everything else is as in
 // TestInterop.
 func TestEstimatesAgainstLog(t *testing.T) {
-	for _, run := range []string{"reliable-clean", "reliable-loss10", "reliable-loss40", "reliable-burst",
-		"reliable-dup10", "reliable-jitter80", "reliable-frag-heavy", "reliable-ipv6"} {
+	for _, run := range []string{
+		"reliable-clean", "reliable-loss10", "reliable-loss40", "reliable-burst",
+		"reliable-dup10", "reliable-jitter80", "reliable-frag-heavy", "reliable-ipv6",
+	} {
 		lines := gaffertest.ReadLog(t, run)
 		for _, side := range []string{"client", "server"} {
 			path := gaffertest.Capture(t, run, side)

@@ -117,8 +117,11 @@ func TestResendTimes(t *testing.T) {
 		want   string // the 10 ms frames in which the message is sent
 	}{
 		{"fixed", messages.Resend{}, "0 100 200 300 400 500"},
-		{"backoff", messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms},
-			"0 50 150 350 550"},
+		{
+			"backoff",
+			messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms},
+			"0 50 150 350 550",
+		},
 		{"rtt unknown", messages.Resend{Policy: messages.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
 		e := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})

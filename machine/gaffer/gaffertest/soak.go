@@ -61,8 +61,10 @@ func DrawSoak(seed uint64) Soak {
 		case 1:
 			m.Resend = messages.Resend{Policy: messages.ResendRTT, After: 100 * time.Millisecond, Times: 1.25}
 		case 2:
-			m.Resend = messages.Resend{Policy: messages.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5,
-				Most: 400 * time.Millisecond}
+			m.Resend = messages.Resend{
+				Policy: messages.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5,
+				Most: 400 * time.Millisecond,
+			}
 		}
 		s.Options.Messages = m
 	}

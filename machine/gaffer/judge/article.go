@@ -204,7 +204,8 @@ func (s *articleSide) message(id int64) *articleMessage {
 
 // carries records the messages of a packet, and returns the divergence that they show.
 func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Packet, box *articlePacket,
-	ordered bool) (v *machine.Divergence) {
+	ordered bool,
+) (v *machine.Divergence) {
 	section, err := j.section.Open(d.Bytes[p.PayloadOffset:p.PayloadOffset+p.PayloadLen], 0)
 	if err != nil {
 		s.blind = true

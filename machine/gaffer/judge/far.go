@@ -210,7 +210,8 @@ func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims
 // unsent looks for packets that a header names and that the side cannot have received. The
 // packets of told were looked at before.
 func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told uint64,
-	diverge farDiverge) *machine.Divergence {
+	diverge farDiverge,
+) *machine.Divergence {
 	if c.Nothing(r) || !peer.Sent.met {
 		return nil // what it names may have come before the capture
 	}

@@ -12,15 +12,23 @@ import (
 
 // Behaviours lists the known ways to keep the buffers.
 var Behaviours = []machine.Behaviour{
-	{Name: BehaviourArticle,
+	{
+		Name: BehaviourArticle,
 		Doc: "the article: a newer sequence clears the entries between the previous newest and it; a slice goes again " +
-			"after 100 ms"},
-	{Name: BehaviourSample,
-		Doc: "the series' sample programs where they are at odds with the articles: slices go again at once, round by round"},
-	{Name: "gaffer@no-stale-clear",
-		Doc: "the article's first listing: old entries stay, and come back as acks one wrap later"},
-	{Name: "reliable@<1.3",
-		Doc: "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again"},
+			"after 100 ms",
+	},
+	{
+		Name: BehaviourSample,
+		Doc:  "the series' sample programs where they are at odds with the articles: slices go again at once, round by round",
+	},
+	{
+		Name: "gaffer@no-stale-clear",
+		Doc:  "the article's first listing: old entries stay, and come back as acks one wrap later",
+	},
+	{
+		Name: "reliable@<1.3",
+		Doc:  "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again",
+	},
 	{Name: "reliable@>=1.3", Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
 	{Name: "reliable@2017", Doc: "reliable's first week: duplicates and stale packets are delivered"},
 }

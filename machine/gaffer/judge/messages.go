@@ -20,14 +20,22 @@ type breach struct {
 }
 
 var breaches = [...]breach{
-	{messages.MessageBeyond, MessageBeyondWindow, machine.RestsOnBoth,
-		"below the oldest unacked id plus the receive queue", false},
-	{messages.MessageResentEarly, MessageResentEarly, machine.RestsOnOwn,
-		"not before the resend time of 100 ms", true},
-	{messages.MessageResentAcked, MessageResentAfterAck, machine.RestsOnPeer,
-		"no message whose packet is acked", false},
-	{messages.MessageStuck, StuckMessage, machine.RestsOnAbsence,
-		"the oldest message that was not sent yet", false},
+	{
+		messages.MessageBeyond, MessageBeyondWindow, machine.RestsOnBoth,
+		"below the oldest unacked id plus the receive queue", false,
+	},
+	{
+		messages.MessageResentEarly, MessageResentEarly, machine.RestsOnOwn,
+		"not before the resend time of 100 ms", true,
+	},
+	{
+		messages.MessageResentAcked, MessageResentAfterAck, machine.RestsOnPeer,
+		"no message whose packet is acked", false,
+	},
+	{
+		messages.MessageStuck, StuckMessage, machine.RestsOnAbsence,
+		"the oldest message that was not sent yet", false,
+	},
 }
 
 // breachOf returns the breach that an anomaly shows; nil where it shows none, or not surely
@@ -66,8 +74,10 @@ func NewConversation(p *wire.Profile, facts machine.Facts, behaviours [2]string)
 }
 
 func newMessageJudge(headers machine.Judge, t machine.Tracker, facts machine.Facts) *messageJudge {
-	return &messageJudge{headers: headers, tracker: t,
-		near: [2]bool{facts.Vantage.Near(machine.A), facts.Vantage.Near(machine.B)}}
+	return &messageJudge{
+		headers: headers, tracker: t,
+		near: [2]bool{facts.Vantage.Near(machine.A), facts.Vantage.Near(machine.B)},
+	}
 }
 
 // Observe judges the next datagram.
@@ -85,8 +95,10 @@ func (j *messageJudge) take() {
 		if b == nil || !j.near[a.Side] || j.broken[a.Side] != nil {
 			continue
 		}
-		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: b.rule, RestsOn: b.rests,
-			Mismatch: machine.Differ("gaffer.message.id", b.expected, ""), Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
+		v := &machine.Divergence{
+			Ref: a.Ref, At: a.At, Rule: b.rule, RestsOn: b.rests,
+			Mismatch: machine.Differ("gaffer.message.id", b.expected, ""), Because: a.Rule.Summary, Frames: gaffer.Refs(a.About),
+		}
 		if a.Rule.Say != nil {
 			v.Got = a.Rule.Say(1, a.Figures)
 		}

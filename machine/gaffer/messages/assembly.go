@@ -42,8 +42,10 @@ func (a *Assembler) Add(pk *wire.Packet, data []byte) (payload []byte, whole boo
 		a.drop(e)
 	}
 	if !e.live {
-		*e = assembly{sequence: pk.Sequence, live: true, missing: pk.FragmentCount, parts: make([][]byte, pk.FragmentCount),
-			started: a.newest() + 1}
+		*e = assembly{
+			sequence: pk.Sequence, live: true, missing: pk.FragmentCount, parts: make([][]byte, pk.FragmentCount),
+			started: a.newest() + 1,
+		}
 	}
 	if e.parts[pk.FragmentID] != nil {
 		return nil, false

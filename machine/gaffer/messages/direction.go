@@ -70,7 +70,8 @@ func (s *Direction) contentsOf(sequence uint32) *Contents {
 
 // Carry records what a packet carries.
 func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, gapless bool,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	if s.Contents == nil {
 		s.Contents = make([]Contents, ContentsMost)
 		s.Lanes = make([]Lane, len(config.Channels))
@@ -83,8 +84,10 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		return // a copy
 	}
 	s.reportUnreliable(contents, out)
-	*contents = Contents{Sequence: k.Sequence, Live: true,
-		Reliable: contents.Reliable[:0], unreliable: contents.unreliable[:0]}
+	*contents = Contents{
+		Sequence: k.Sequence, Live: true,
+		Reliable: contents.Reliable[:0], unreliable: contents.unreliable[:0],
+	}
 	blocks := false
 	for i := range p.Entries {
 		e := &p.Entries[i]
@@ -157,7 +160,8 @@ func (c *Lane) fragment(contents *Contents, f *wire.BlockFragment, k *Carrier, o
 // carryUnreliable records the messages of an unreliable channel. They share the fate of
 // their packet.
 func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e *wire.ChannelEntry, k *Carrier,
-	p *wire.ConnectionPacket) {
+	p *wire.ConnectionPacket,
+) {
 	for _, m := range p.Messages[e.First : e.First+e.Count] {
 		msg := machine.Message{
 			From: s.From, Mode: machine.ModeUnreliable, Channel: e.Channel, ID: -1, Type: m.Type, Bits: -1,

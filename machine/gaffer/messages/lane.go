@@ -390,7 +390,8 @@ func (c *Lane) size() int {
 // AddMessage records that a packet carries one message. If only the message's id is
 // known, m is nil.
 func (c *Lane) AddMessage(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, contents *Contents,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	id := c.Unwrap(wireID)
 	if c.Started && form == wire.MessagesByID {
 		c.checkSending(id, k, out)

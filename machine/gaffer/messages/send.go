@@ -121,7 +121,8 @@ func (s *Sender) Submit(kind uint32, values schema.Record) error {
 // and the message with it. If enough space is left, fits reserves the space of a
 // message.
 func (s *Sender) Pick(ids []int64, now machine.Instant, rtt time.Duration, count int,
-	fits func(*Message) bool) []int64 {
+	fits func(*Message) bool,
+) []int64 {
 	for id := s.Oldest; id < s.Next && id < s.Oldest+s.window && count > 0; id++ {
 		e := s.Entry(id)
 		if e.ID != id || e.Attempts > 0 && now.Sub(e.sentAt) < s.resend.wait(e.Attempts, rtt) || !fits(&e.Message) {

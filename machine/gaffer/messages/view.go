@@ -42,8 +42,10 @@ func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 
 // ReceiveWindow draws what the receiver has, from the id that it delivers next.
 func (c *Lane) ReceiveWindow() machine.Window {
-	w := machine.Window{Name: c.name() + "messages received", First: c.next, Next: c.next, Size: c.Config.ReceiveQueue,
-		Grade: c.nextKnown}
+	w := machine.Window{
+		Name: c.name() + "messages received", First: c.next, Next: c.next, Size: c.Config.ReceiveQueue,
+		Grade: c.nextKnown,
+	}
 	if c.nextKnown == machine.Unknown {
 		w.First, w.Next = max(c.Base, c.first), -1
 	}
@@ -63,8 +65,10 @@ func (c *Lane) ReceiveWindow() machine.Window {
 
 // Blocks lists the transfers that are under way.
 func (s *Direction) Blocks(v *machine.View) {
-	t := machine.Table{Name: "blocks sent",
-		Columns: []string{"channel", "message", "fragments", "arrived", "acked", "sent again", "longest stall ms"}}
+	t := machine.Table{
+		Name:    "blocks sent",
+		Columns: []string{"channel", "message", "fragments", "arrived", "acked", "sent again", "longest stall ms"},
+	}
 	for i := range s.Lanes {
 		c := &s.Lanes[i]
 		for j := range c.lives {
@@ -85,8 +89,10 @@ func (s *Direction) Blocks(v *machine.View) {
 
 // Inspect draws the send and receive windows of the messages.
 func (m *Queues) Inspect(v *machine.View) {
-	send := machine.Window{Name: "messages sent", First: m.send.Oldest, Next: m.send.Next, Size: len(m.send.Queue),
-		Grade: machine.Certain}
+	send := machine.Window{
+		Name: "messages sent", First: m.send.Oldest, Next: m.send.Next, Size: len(m.send.Queue),
+		Grade: machine.Certain,
+	}
 	table := machine.Table{Name: "messages unacked", Columns: []string{"id", "type", "sends", "last sent ms"}}
 	for id := m.send.Oldest; id < m.send.Next; id++ {
 		e := m.send.Entry(id)
@@ -103,8 +109,10 @@ func (m *Queues) Inspect(v *machine.View) {
 		}
 		send.Cells = append(send.Cells, cell)
 	}
-	receive := machine.Window{Name: "messages received", First: m.receive.Next, Next: m.receive.Next,
-		Size: len(m.receive.Buffer), Grade: machine.Certain}
+	receive := machine.Window{
+		Name: "messages received", First: m.receive.Next, Next: m.receive.Next,
+		Size: len(m.receive.Buffer), Grade: machine.Certain,
+	}
 	last := 0
 	for i := range m.receive.Buffer {
 		id := m.receive.Next + int64(i)

@@ -241,8 +241,10 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 		s.counters.requestsBefore++
 	}
 	n.addStep(wire.NetcodeRequestType, d)
-	out.Events = append(out.Events, machine.Event{Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At,
-		Ref: d.Ref, About: d.Ref, RTT: -1})
+	out.Events = append(out.Events, machine.Event{
+		Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At,
+		Ref: d.Ref, About: d.Ref, RTT: -1,
+	})
 	return netcodeOther
 }
 
@@ -270,7 +272,8 @@ func (n *Flow) enter(d *machine.Datagram, pk *wire.Packet) *netcodeSide {
 
 // number processes a datagram's counter.
 func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac uint64,
-	out *machine.Effects) netcodeFate {
+	out *machine.Effects,
+) netcodeFate {
 	c, number := &s.counters, pk.NetcodeSequence
 	if !c.met {
 		c.met, c.metAt, c.first, c.top = true, d.At, number, number

@@ -31,8 +31,10 @@ func traffic(b testing.TB, profile string, packets int, loss float64) (*wire.Pro
 		s := &w.seen[i]
 		n := len(raw)
 		raw = p.AppendHeader(raw, wire.Header{Sequence: s.sequence, Ack: s.ack, AckBits: s.ackBits})
-		out[i] = machine.Datagram{At: s.at, Ref: s.ref, From: s.from, Bytes: raw[n:len(raw):len(raw)],
-			Length: len(raw) - n + 100}
+		out[i] = machine.Datagram{
+			At: s.at, Ref: s.ref, From: s.from, Bytes: raw[n:len(raw):len(raw)],
+			Length: len(raw) - n + 100,
+		}
 	}
 	return p, out
 }

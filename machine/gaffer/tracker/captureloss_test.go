@@ -37,8 +37,10 @@ func TestCaptureLossHidesNoLie(t *testing.T) {
 						if !p.Own {
 							from = machine.B
 						}
-						left = append(left, machine.Datagram{At: p.At, Ref: machine.MakeRef(0, p.Frame), From: from, Bytes: p.Bytes,
-							Length: len(p.Bytes) + p.Cut})
+						left = append(left, machine.Datagram{
+							At: p.At, Ref: machine.MakeRef(0, p.Frame), From: from, Bytes: p.Bytes,
+							Length: len(p.Bytes) + p.Cut,
+						})
 					}
 				}
 				events := trackTwice(gaffertest.ProfileOf(run), left)

@@ -89,8 +89,10 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	if !whole {
 		return
 	}
-	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: p.Sequence, Sequence64: s.Unwrap(p.Sequence),
-		Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1), Payload: payload}
+	k := messages.Carrier{
+		At: d.At, Ref: d.Ref, Sequence: p.Sequence, Sequence64: s.Unwrap(p.Sequence),
+		Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1), Payload: payload,
+	}
 	c.carry(s, &k, out)
 }
 

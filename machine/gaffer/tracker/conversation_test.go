@@ -209,7 +209,8 @@ func TestMessagesAgainstTruth(t *testing.T) {
 
 // checkMessage compares what is reported of a message with the truth.
 func (c *conversation) checkMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear,
-	receiverNear bool) {
+	receiverNear bool,
+) {
 	t.Helper()
 	if m.Attempts > len(truth.packets) || senderNear && m.Attempts != len(truth.packets) {
 		t.Errorf("%s: %d packets carried it, expected %d", who, m.Attempts, len(truth.packets))
@@ -307,8 +308,10 @@ func TestStuckMessage(t *testing.T) {
 		w.Bits(0x55, 8)
 		b := p.Append(nil, &wire.Packet{Sequence: n, Header: wire.Header{Ack: 0xffff}}, w.Data())
 		out.Reset()
-		tr.Observe(&machine.Datagram{At: machine.Instant(n) * machine.Instant(20*time.Millisecond),
-			Ref: machine.MakeRef(0, uint64(n+1)), Bytes: b, Length: len(b)}, &out)
+		tr.Observe(&machine.Datagram{
+			At:  machine.Instant(n) * machine.Instant(20*time.Millisecond),
+			Ref: machine.MakeRef(0, uint64(n+1)), Bytes: b, Length: len(b),
+		}, &out)
 		for _, a := range out.Anomalies {
 			rules[a.Rule.ID]++
 		}

@@ -78,8 +78,10 @@ func TestEstimatesAgainstOracle(t *testing.T) {
 
 // TestCloneGoesOn: a clone continues as the original does, and does not change it.
 func TestCloneGoesOn(t *testing.T) {
-	for _, vantage := range []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageB,
-		machine.VantageBoth, machine.VantageBetween} {
+	for _, vantage := range []machine.Vantage{
+		machine.VantageUnknown, machine.VantageA, machine.VantageB,
+		machine.VantageBoth, machine.VantageBetween,
+	} {
 		for seed := range int64(6) {
 			rnd := rand.New(rand.NewSource(seed))
 			w := newWorld(seed, reliable(), randomConfig(rnd, machine.VantageA))

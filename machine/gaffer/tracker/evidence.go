@@ -221,7 +221,8 @@ func (t *Tracker) carrierPassed(f *farHeader, q uint32, e *gaffer.Sent) machine.
 // range. Those that no header named can no longer be acked. It is for a far peer. For a
 // near peer, the acks that the peer read decide (expireUnread).
 func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	if peer.Near || !peer.Met || s.headers.last.Width == 0 {
 		return
 	}
@@ -269,14 +270,16 @@ func (t *Tracker) countLossBeyond(s, peer *side, c gaffer.Claims) {
 }
 
 func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref machine.Ref, sure machine.Certainty,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	if e := s.Sent(q); e != nil && e.Flags&(gaffer.SentAcked|gaffer.SentLost|gaffer.SentArrived) == 0 {
 		s.lose(x, e, at, ref, sure, out)
 	}
 }
 
 func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	s.acks.lose(e)
 	if v := emit(out, machine.EventLost, x, sure, at, ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = e.Sequence, s.unwrap(e.Sequence), e.Ref

@@ -252,8 +252,12 @@ func TestAcksAtTheWindowEdge(t *testing.T) {
 		behind uint32
 		kind   machine.EventKind
 		acked  bool
-	}{{254, machine.EventReceived, true}, {255, machine.EventReceived, true}, {256, machine.EventStale, false},
-		{300, machine.EventStale, false}} {
+	}{
+		{254, machine.EventReceived, true},
+		{255, machine.EventReceived, true},
+		{256, machine.EventStale, false},
+		{300, machine.EventStale, false},
+	} {
 		p := newTape(t, reliable(), machine.VantageA)
 		late := 400 - c.behind
 		// b's packet late is held back. It alone acks a's packet 7.

@@ -74,8 +74,10 @@ func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	o := &observed{truth: w.Truth(), first: c.first, buffer: int64(p.SentBuffer)}
 	stop := machine.Instant(c.seconds) * machine.Instant(time.Second)
 	for i, name := range []string{"a", "b"} {
-		options := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), First: c.first[i],
-			PeerFirst: c.first[1-i]}
+		options := endpoint.Options{
+			Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), First: c.first[i],
+			PeerFirst: c.first[1-i],
+		}
 		if p.Fragments == wire.FragmentsReliable {
 			options.FragmentAbove, options.FragmentSize, options.FragmentMost = 1024, 1024, 16
 		}
@@ -171,7 +173,8 @@ type figures struct{ true, certain int }
 // checkFacts compares the tracker's facts with the truth. It returns the figures of
 // each side. At a near side every fact must be reported.
 func (o *observed) checkFacts(t *testing.T, name string,
-	vantage machine.Vantage) (figure [2]map[machine.EventKind]*figures) {
+	vantage machine.Vantage,
+) (figure [2]map[machine.EventKind]*figures) {
 	t.Helper()
 	truth := map[fact]machine.Instant{}
 	count := map[fact]int{}
@@ -301,7 +304,8 @@ func (o *observed) proved() (sides [2]shown) {
 // sender of a header received what the header names. It also knows of the arrival of
 // what those packets' headers name.
 func (o *observed) checkFar(fail func(string, ...any), told map[fact]machine.Event, truth map[fact]machine.Instant,
-	vantage machine.Vantage) {
+	vantage machine.Vantage,
+) {
 	// A packet that has left its sender's buffer cannot be acked any more. The tracker
 	// keeps no more of it than the sender does.
 	var top [2]int64

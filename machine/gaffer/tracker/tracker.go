@@ -228,7 +228,8 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 // emit appends an event and returns it for the caller to complete. It returns nil if
 // the caller wants no events.
 func emit(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant,
-	ref machine.Ref) *machine.Event {
+	ref machine.Ref,
+) *machine.Event {
 	if out.NoEvents {
 		return nil
 	}

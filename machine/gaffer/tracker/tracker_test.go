@@ -72,8 +72,10 @@ type logged struct {
 func newWorld(seed int64, r *gaffer.Rules, c worldConfig) *world {
 	w := &world{rules: r, rnd: rand.New(rand.NewSource(seed)), config: c}
 	for i := range w.host {
-		w.host[i] = host{State: gaffer.NewState(r), sentAt: map[int64]machine.Instant{}, partial: map[uint32]sighting{},
-			number: int64(c.start[i])}
+		w.host[i] = host{
+			State: gaffer.NewState(r), sentAt: map[int64]machine.Instant{}, partial: map[uint32]sighting{},
+			number: int64(c.start[i]),
+		}
 		w.host[i].StartAt(c.start[i])
 		if c.start[1-i] != 0 {
 			w.host[i].Join(gaffer.Claims{Newest: (c.start[1-i] - 1) & r.Mask(), Width: r.AckBits})
@@ -172,8 +174,10 @@ func (w *world) read(x machine.Side, now machine.Instant) {
 			number := h.number - 1 +
 				int64(w.rules.Distance((c.Newest-uint32(n))&w.rules.Mask(), uint32(h.number-1)&w.rules.Mask()))
 			h.log = append(h.log,
-				logged{kind: machine.EventAcked, number: number, at: now, frame: machine.Ref(p.at),
-					rtt: int64(now - h.sentAt[number])})
+				logged{
+					kind: machine.EventAcked, number: number, at: now, frame: machine.Ref(p.at),
+					rtt: int64(now - h.sentAt[number]),
+				})
 		}
 	}
 	h.socket = h.socket[:0]

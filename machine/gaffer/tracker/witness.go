@@ -306,7 +306,8 @@ func (s *side) markRival(c *candidate) {
 // decideFresh returns the fate of a packet that was not received before. named reports
 // whether a header of the side covers the packet.
 func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.Effects) (fate gaffer.Fate,
-	named bool) {
+	named bool,
+) {
 	if by.silent {
 		return s.decideSilent(c), false
 	}
@@ -378,7 +379,8 @@ func (s *side) mayPrecede(peer *side, c *candidate) bool {
 
 // arrival reports the fate of a packet at the frame that brought it.
 func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	if v := emit(out, kind, x, sure, c.at, c.ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = c.sequence, t.Sides[x.Other()].unwrap(c.sequence), c.ref
 	}
@@ -386,7 +388,8 @@ func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, 
 
 // accept records that a near side accepted a packet, and read its acks at readAt.
 func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	s.reads.count++
 	t.arrival(machine.EventReceived, x, c, sure, out)

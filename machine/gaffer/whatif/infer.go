@@ -22,8 +22,10 @@ func rateOf(x *machine.TraceSide) float64 {
 // packet that carried a message again shows that the time had passed. The
 // packet before it did not carry the message: the time had not passed yet.
 func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "ms", Value: machine.Milliseconds(s.lanes[0].resend.After),
-		Certainty: machine.Possible, Why: "the usual: nothing was sent again"}
+	v := machine.Setting{
+		Name: "resend", Unit: "ms", Value: machine.Milliseconds(s.lanes[0].resend.After),
+		Certainty: machine.Possible, Why: "the usual: nothing was sent again",
+	}
 	var least, most []time.Duration
 	for i := range t.Sides {
 		x := &t.Sides[i]

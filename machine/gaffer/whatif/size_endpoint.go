@@ -103,9 +103,12 @@ const (
 )
 
 func newSizeEndpoint(side machine.Side, r *gaffer.Rules, plans []lanePlan,
-	simple bool, fixed, extra int) *sizeEndpoint {
-	u := &sizeEndpoint{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
-		extra: extra}
+	simple bool, fixed, extra int,
+) *sizeEndpoint {
+	u := &sizeEndpoint{
+		side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
+		extra: extra,
+	}
 	for _, p := range plans {
 		o := messages.Options{SendBuffer: p.sendQueue, ReceiveBuffer: p.window, Resend: p.resend}
 		u.lanes = append(u.lanes, sizeLane{
@@ -139,8 +142,10 @@ func (u *sizeEndpoint) Step(now machine.Instant, in machine.Input, out *machine.
 		l := &u.lanes[in.Channel-1]
 		l.waiting = append(l.waiting, sizeMessage{int(in.Type), len(in.Payload)})
 		out.Events = append(out.Events,
-			machine.Event{Kind: machine.EventSent, Side: u.side, Channel: in.Channel,
-				Sequence64: l.send.Next + int64(len(l.waiting)) - 1, At: now})
+			machine.Event{
+				Kind: machine.EventSent, Side: u.side, Channel: in.Channel,
+				Sequence64: l.send.Next + int64(len(l.waiting)) - 1, At: now,
+			})
 		l.admit()
 	default:
 		return fmt.Errorf("step: %T, expected a datagram, a submission or a wake", in)
@@ -164,8 +169,10 @@ func (l *sizeLane) admit() {
 		l.waiting = l.waiting[1:]
 		if m.block > 0 {
 			n := max(1, (m.block+l.fragment-1)/max(l.fragment, 1))
-			l.blocks[l.send.Next] = &sizeBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n),
-				done: make([]bool, n), left: n}
+			l.blocks[l.send.Next] = &sizeBlock{
+				size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n),
+				done: make([]bool, n), left: n,
+			}
 		}
 		_ = l.send.Submit(uint32(m.bits), nil) // there is room
 	}

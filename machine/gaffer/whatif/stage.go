@@ -42,8 +42,10 @@ func New(p *wire.Profile) (*Stage, error) {
 		return nil, errors.New("its packets carry no messages that a profile describes, so nothing is sent again")
 	}
 	s := &Stage{rules: gaffer.RulesOf(p), simple: m.Form == wire.MessagesSimple, fixed: m.CountBits()}
-	plan := lanePlan{channel: -1, sendQueue: orUsual(m.SendQueue), window: orUsual(m.ReceiveQueue), most: m.MaxPerPacket,
-		budget: 8000, head: m.TypeBits()}
+	plan := lanePlan{
+		channel: -1, sendQueue: orUsual(m.SendQueue), window: orUsual(m.ReceiveQueue), most: m.MaxPerPacket,
+		budget: 8000, head: m.TypeBits(),
+	}
 	if s.simple {
 		s.fixed += 2 * wire.MessageIDBits
 	} else {
@@ -109,12 +111,18 @@ func seconds(s float64, usual time.Duration) time.Duration {
 
 // Parameters are the settings that a run can change.
 var Parameters = []machine.Parameter{
-	{Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"},
-		Least: 0.1, Most: 60000},
-	{Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out",
-		Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1)},
-	{Name: "acks", Doc: "packets that a header's ack_bits speak of, a multiple of 8", Unit: []string{""}, Whole: true,
-		Least: 8, Most: 64},
+	{
+		Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"},
+		Least: 0.1, Most: 60000,
+	},
+	{
+		Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out",
+		Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1),
+	},
+	{
+		Name: "acks", Doc: "packets that a header's ack_bits speak of, a multiple of 8", Unit: []string{""}, Whole: true,
+		Least: 8, Most: 64,
+	},
 	{Name: "rate", Doc: "packets a second that each side sends", Unit: []string{"/s"}, Least: 0.1, Most: 10000},
 }
 
@@ -333,8 +341,10 @@ func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64, side mac
 	}
 	zeros := make([]byte, most)
 	ask := func(at machine.Instant, i int) {
-		asks = append(asks, machine.Ask{At: at, In: machine.Submit{Channel: messages.ChannelPacket, Payload: zeros[:rest[i]]},
-			Message: -1})
+		asks = append(asks, machine.Ask{
+			At: at, In: machine.Submit{Channel: messages.ChannelPacket, Payload: zeros[:rest[i]]},
+			Message: -1,
+		})
 	}
 	if rate <= 0 || len(x.Sent) == 0 {
 		for i := range x.Sent {

@@ -183,8 +183,10 @@ type channelGuess struct {
 }
 
 func newSkeleton(packets []samplePacket, n int) *skeleton {
-	k := &skeleton{packets: packets, n: n, entries: bits.Required(0, uint64(n)), channel: bits.Required(0, uint64(n-1)),
-		heads: make([][]head, n)}
+	k := &skeleton{
+		packets: packets, n: n, entries: bits.Required(0, uint64(n)), channel: bits.Required(0, uint64(n-1)),
+		heads: make([][]head, n),
+	}
 	var r bits.Reader
 	for i := range packets {
 		r.Reset(packets[i].payload, 0)

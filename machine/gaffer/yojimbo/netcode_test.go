@@ -40,8 +40,10 @@ func (s *netcodeScript) add(from machine.Side, b []byte) {
 }
 
 func (s *netcodeScript) request(token byte) {
-	q := wire.NetcodeRequest{ProtocolID: 7, Nonce: bytes.Repeat([]byte{token}, wire.TokenNonceLen),
-		Token: make([]byte, wire.TokenLen)}
+	q := wire.NetcodeRequest{
+		ProtocolID: 7, Nonce: bytes.Repeat([]byte{token}, wire.TokenNonceLen),
+		Token: make([]byte, wire.TokenLen),
+	}
 	s.add(machine.A, q.Append(nil))
 }
 
@@ -57,7 +59,8 @@ func (s *netcodeScript) payload(from machine.Side, counter uint64) {
 
 // run tracks the flow and returns what was reported, by rule.
 func (s *netcodeScript) run(tr machine.Tracker) (rules map[string][]machine.Anomaly, out machine.Effects,
-	sessions int) {
+	sessions int,
+) {
 	s.t.Helper()
 	rules = map[string][]machine.Anomaly{}
 	var step machine.Effects

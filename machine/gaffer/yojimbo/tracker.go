@@ -150,8 +150,10 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	if !whole {
 		return
 	}
-	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence),
-		Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1), Payload: payload}
+	k := messages.Carrier{
+		At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence),
+		Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1), Payload: payload,
+	}
 	if y.sample != nil {
 		y.sample.Add(d.From, k.Sequence64, payload)
 		return

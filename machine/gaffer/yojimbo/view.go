@@ -38,8 +38,10 @@ func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
 }
 
 func channelTable(y *wire.Yojimbo) machine.Table {
-	t := machine.Table{Name: fmt.Sprintf("channels, %d message types", y.MessageTypes),
-		Columns: []string{"channel", "type", "messages per packet", "block bytes", "block fragment bytes"}}
+	t := machine.Table{
+		Name:    fmt.Sprintf("channels, %d message types", y.MessageTypes),
+		Columns: []string{"channel", "type", "messages per packet", "block bytes", "block fragment bytes"},
+	}
 	for i := range y.Channels {
 		c := &y.Channels[i]
 		blocks, size := strconv.Itoa(c.MaxBlockSize), strconv.Itoa(c.BlockFragmentSize)

@@ -9,8 +9,10 @@ import (
 // TestTick: RTTs that are times rounded up to a tick show that tick. Other RTTs show none.
 func TestTick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, tick := range []time.Duration{5 * time.Millisecond, 10 * time.Millisecond,
-		16*time.Millisecond + 750*time.Microsecond, 33 * time.Millisecond} {
+	for _, tick := range []time.Duration{
+		5 * time.Millisecond, 10 * time.Millisecond,
+		16*time.Millisecond + 750*time.Microsecond, 33 * time.Millisecond,
+	} {
 		var c Clock
 		for range keeps {
 			atTap := time.Duration(30+rng.IntN(90)) * time.Millisecond

@@ -85,8 +85,10 @@ func relive(t *testing.T, f *nearFlow, version string, tcp, several bool) *reliv
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relived{t: t, name: f.name, e: e, codec: wire.Codec{Dialect: v.Build.Dialect}, server: server, stream: tcp,
-		known: map[string]bool{}}
+	r := &relived{
+		t: t, name: f.name, e: e, codec: wire.Codec{Dialect: v.Build.Dialect}, server: server, stream: tcp,
+		known: map[string]bool{},
+	}
 	r.announces = server && several
 	// The server sends its announcements of other clients by other connections.
 	for _, p := range f.passed {

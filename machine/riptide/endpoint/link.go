@@ -196,8 +196,10 @@ func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []
 	if !e.build.OneSequence {
 		l.out.next++
 	}
-	e.emit(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)),
-		Sequence64: sequence, RTT: -1})
+	e.emit(l, machine.Event{
+		Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)),
+		Sequence64: sequence, RTT: -1,
+	})
 	if e.build.OneSequence {
 		e.transmit(l, b)
 		return nil
@@ -241,8 +243,10 @@ func (e *Endpoint) try(l *link, slot int32) {
 	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.noLimit
 	switch {
 	case over && !e.behaviour.DropsConnection:
-		e.emit(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
-			Sequence64: p.sequence, RTT: -1})
+		e.emit(l, machine.Event{
+			Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+			Sequence64: p.sequence, RTT: -1,
+		})
 		l.out.release(slot)
 		return
 	case over && !e.options.Limits.Off:
@@ -251,8 +255,10 @@ func (e *Endpoint) try(l *link, slot int32) {
 	}
 	e.transmit(l, p.data)
 	if p.attempts > 0 {
-		e.emit(l, machine.Event{Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
-			Sequence64: p.sequence, RTT: -1})
+		e.emit(l, machine.Event{
+			Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+			Sequence64: p.sequence, RTT: -1,
+		})
 	}
 	p.sentAt = e.clock
 	p.attempts++
@@ -312,8 +318,10 @@ func (e *Endpoint) acked(l *link, m *wire.Message) {
 func (e *Endpoint) clear(l *link, slot int32) {
 	p := l.out.pending[slot]
 	l.out.release(slot)
-	e.emit(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
-		Sequence64: p.sequence, RTT: -1})
+	e.emit(l, machine.Event{
+		Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+		Sequence64: p.sequence, RTT: -1,
+	})
 	if !e.behaviour.QualityLimits {
 		return
 	}

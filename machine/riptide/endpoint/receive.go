@@ -134,8 +134,10 @@ func (e *Endpoint) deliver(l *link, channel uint8, sequence uint16, b []byte) {
 		_ = e.broadcast(l.peer, channel, m, body, m.BodyBits)
 		return
 	}
-	e.out.Hand(machine.Delivery{From: l.peer, Channel: channel, Type: uint32(m.MessageID), ID: uint64(sequence),
-		Payload: body})
+	e.out.Hand(machine.Delivery{
+		From: l.peer, Channel: channel, Type: uint32(m.MessageID), ID: uint64(sequence),
+		Payload: body,
+	})
 }
 
 // bodyOf returns the body of the message in e.m, shifted to begin at a byte. It is valid until the

@@ -18,8 +18,10 @@ func (e *Endpoint) Inspect(v *machine.View) {
 		peers = append(peers, p)
 	}
 	slices.Sort(peers)
-	table := machine.Table{Name: "connections",
-		Columns: []string{"peer", "client id", "state", "RTT ms", "smoothed ms", "pending"}}
+	table := machine.Table{
+		Name:    "connections",
+		Columns: []string{"peer", "client id", "state", "RTT ms", "smoothed ms", "pending"},
+	}
 	for i, p := range peers {
 		l := e.links[p]
 		if i == 0 {
@@ -37,8 +39,10 @@ func (e *Endpoint) Inspect(v *machine.View) {
 
 // inspect draws a connection's sequencers and figures.
 func (e *Endpoint) inspect(l *link, v *machine.View) {
-	sent := machine.Window{Name: "reliable sent", First: max(0, l.out.next-riptide.ViewIDs), Next: l.out.next,
-		Grade: machine.Certain}
+	sent := machine.Window{
+		Name: "reliable sent", First: max(0, l.out.next-riptide.ViewIDs), Next: l.out.next,
+		Grade: machine.Certain,
+	}
 	for id := sent.First; id < l.out.next; id++ {
 		cell := machine.CellAcked
 		slot, pending := l.out.slots[uint16(id)]
@@ -53,8 +57,10 @@ func (e *Endpoint) inspect(l *link, v *machine.View) {
 			})
 		}
 	}
-	received := machine.Window{Name: "reliable received", First: max(0, l.in.newest-riptide.ViewIDs+1), Next: l.in.newest,
-		Grade: machine.Certain}
+	received := machine.Window{
+		Name: "reliable received", First: max(0, l.in.newest-riptide.ViewIDs+1), Next: l.in.newest,
+		Grade: machine.Certain,
+	}
 	for id := received.First; id <= l.in.newest; id++ {
 		cell := machine.CellEmpty
 		if has, _ := l.in.receiver.Received(uint16(id)); has {

@@ -22,7 +22,8 @@ func (t *follower) connectionEvent(p *step, kind machine.EventKind, number uint3
 }
 
 func (t *follower) connectionEventOf(p *step, kind machine.EventKind, x machine.Side, number uint32,
-	sure machine.Certainty) {
+	sure machine.Certainty,
+) {
 	t.emit(p, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)})
 }
 

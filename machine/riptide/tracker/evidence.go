@@ -277,6 +277,8 @@ func (t *follower) clear(p *step, s *side, e *life) {
 	s.figures.acked++
 	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
 	t.countOutcome(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
-	t.messageEvent(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
-		about: e.copies.frame, by: p.ref})
+	t.messageEvent(p, e, fact{
+		kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
+		about: e.copies.frame, by: p.ref,
+	})
 }

@@ -44,7 +44,8 @@ func (c *conversation) reliable(sequence uint16, answered bool) {
 
 // found returns the rules that were reported about a side, with the highest grade of each.
 func (c *conversation) found(config riptide.Config, facts machine.Facts,
-	side machine.Side) map[string]machine.Certainty {
+	side machine.Side,
+) map[string]machine.Certainty {
 	tr := tracker.New(config, facts)
 	var out machine.Effects
 	found := map[string]machine.Certainty{}
@@ -71,8 +72,10 @@ func speaker(t *testing.T, build string) riptide.Speaker {
 	if !ok {
 		t.Fatalf("no build %q", build)
 	}
-	return riptide.Speaker{Codec: wire.Codec{Dialect: b.Dialect},
-		Builds: wire.Matching(func(o *wire.Build) bool { return o == b })}
+	return riptide.Speaker{
+		Codec:  wire.Codec{Dialect: b.Dialect},
+		Builds: wire.Matching(func(o *wire.Build) bool { return o == b }),
+	}
 }
 
 // TestFindings builds a conversation for each rule that no capture shows, or only by chance. A
@@ -87,13 +90,20 @@ func TestFindings(t *testing.T) {
 		sure    machine.Certainty
 		packets func(c *conversation, bad bool)
 	}{
-		{"riptide-useless-ack-bits", [2]string{"2.1.2", "2.1.2"}, machine.VantageA, machine.B,
+		{
+			"riptide-useless-ack-bits",
+			[2]string{"2.1.2", "2.1.2"},
+			machine.VantageA, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 2, MessageID: 3}, 1)
 				c.send(machine.B, wire.Message{Type: wire.Ack, Last: 2, AckBits: 3, Cause: 2, HasCause: bad})
-			}},
-		{"riptide-last-stuck", [2]string{"2.0.0", "2.0.0"}, machine.VantageB, machine.B,
+			},
+		},
+		{
+			"riptide-last-stuck",
+			[2]string{"2.0.0", "2.0.0"},
+			machine.VantageB, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				id := uint16(2)
@@ -106,8 +116,12 @@ func TestFindings(t *testing.T) {
 				} else {
 					c.send(machine.B, wire.Message{Type: wire.Ack, Last: 2, AckBits: 3, Cause: 2})
 				}
-			}},
-		{"riptide-stop-reads-80", [2]string{"2.2.0", "2.2.0"}, machine.VantageA, machine.B,
+			},
+		},
+		{
+			"riptide-stop-reads-80",
+			[2]string{"2.2.0", "2.2.0"},
+			machine.VantageA, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				reason := uint8(5)
@@ -115,8 +129,12 @@ func TestFindings(t *testing.T) {
 					reason = wire.UnpackedStop
 				}
 				c.send(machine.B, wire.Message{Type: wire.Disconnect, Reason: reason, HasReason: true})
-			}},
-		{"riptide-stale-bits", [2]string{"2.1.1", "2.1.1"}, machine.VantageA, machine.B,
+			},
+		},
+		{
+			"riptide-stale-bits",
+			[2]string{"2.1.1", "2.1.1"},
+			machine.VantageA, machine.B,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				var data []byte
@@ -124,8 +142,12 @@ func TestFindings(t *testing.T) {
 					data = []byte("\x06kicked\x87\xd6\x12\x00")
 				}
 				c.send(machine.B, wire.Message{Type: wire.Disconnect, Reason: 4, HasReason: true}, data...)
-			}},
-		{"riptide-false-ack", [2]string{"2.2.1", "2.2.1"}, machine.VantageB, machine.B,
+			},
+		},
+		{
+			"riptide-false-ack",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageB, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				for id := uint16(2); id <= 20; id++ {
@@ -139,8 +161,12 @@ func TestFindings(t *testing.T) {
 				}
 				c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: jump, MessageID: 3}, 9)
 				c.send(machine.B, wire.Message{Type: wire.Ack, Last: jump, AckBits: bits, Cause: jump})
-			}},
-		{"riptide-window-repaired", [2]string{"2.2.1", "2.2.1"}, machine.VantageB, machine.B,
+			},
+		},
+		{
+			"riptide-window-repaired",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageB, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				for id := uint16(2); id <= 20; id++ {
@@ -153,8 +179,12 @@ func TestFindings(t *testing.T) {
 				}
 				c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 54, MessageID: 3}, 9)
 				c.send(machine.B, wire.Message{Type: wire.Ack, Last: 54, AckBits: bits, Cause: 54})
-			}},
-		{"riptide-notify-passed-over", [2]string{"2.2.1", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-notify-passed-over",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				n := uint16(9)
@@ -165,8 +195,12 @@ func TestFindings(t *testing.T) {
 					c.send(machine.A, wire.Message{Type: wire.Notify, Sequence: id}, 1)
 				}
 				c.send(machine.B, wire.Message{Type: wire.Notify, Sequence: 1, Last: n, AckBits: 0xff}, 1)
-			}},
-		{"riptide-notify-jump", [2]string{"2.2.1", "2.2.1"}, machine.VantageB, machine.B,
+			},
+		},
+		{
+			"riptide-notify-jump",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageB, machine.B,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				c.send(machine.A, wire.Message{Type: wire.Notify, Sequence: 1}, 1)
@@ -175,8 +209,12 @@ func TestFindings(t *testing.T) {
 					next = 33
 				}
 				c.send(machine.A, wire.Message{Type: wire.Notify, Sequence: next}, 1)
-			}},
-		{"riptide-welcome-mismatch", [2]string{"2.2.1", "2.2.1"}, machine.VantageB, machine.A,
+			},
+		},
+		{
+			"riptide-welcome-mismatch",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageB, machine.A,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.send(machine.A, wire.Message{Type: wire.Connect})
 				c.send(machine.B, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 7})
@@ -185,8 +223,12 @@ func TestFindings(t *testing.T) {
 					id = 8
 				}
 				c.send(machine.A, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: id})
-			}},
-		{"riptide-resent-timer-below-rtt", [2]string{"2.2.1", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-resent-timer-below-rtt",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				for id := uint16(2); id < 9; id++ { // each is answered 110 ms later: the timer is 50 ms
@@ -205,8 +247,12 @@ func TestFindings(t *testing.T) {
 					c.wait(100 * time.Millisecond)
 					c.send(machine.B, wire.Message{Type: wire.Ack, Last: id, AckBits: 0xffff, Cause: id})
 				}
-			}},
-		{"riptide-resent-peer-stalled", [2]string{"2.2.1", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-resent-peer-stalled",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				for id := uint16(2); id < 9; id++ {
@@ -221,8 +267,12 @@ func TestFindings(t *testing.T) {
 				}
 				c.reliable(9, true)
 				c.send(machine.B, wire.Message{Type: wire.Ack, Last: 9, AckBits: 0xffff, Cause: 9})
-			}},
-		{"riptide-resent-message-lost", [2]string{"2.2.1", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-resent-message-lost",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				c.reliable(2, false)
@@ -234,8 +284,12 @@ func TestFindings(t *testing.T) {
 				c.send(machine.B, wire.Message{Type: wire.Ack, Last: 3, AckBits: bits, Cause: 3})
 				c.wait(40 * time.Millisecond)
 				c.reliable(2, true)
-			}},
-		{"riptide-resent-ack-lost", [2]string{"dev-n", "dev-n"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-resent-ack-lost",
+			[2]string{"dev-n", "dev-n"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				c.reliable(2, false)
@@ -247,8 +301,12 @@ func TestFindings(t *testing.T) {
 				c.send(machine.B, wire.Message{Type: wire.Ack, Last: 3, AckBits: bits, Cause: 3})
 				c.wait(40 * time.Millisecond)
 				c.reliable(2, true)
-			}},
-		{"riptide-poor-connection", [2]string{"2.2.1", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-poor-connection",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				n := 14
@@ -261,8 +319,12 @@ func TestFindings(t *testing.T) {
 				}
 				c.wait(2 * time.Second)
 				c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 1}, 1)
-			}},
-		{"riptide-timed-out", [2]string{"2.2.1", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-timed-out",
+			[2]string{"2.2.1", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				last := uint8(6)
@@ -279,35 +341,55 @@ func TestFindings(t *testing.T) {
 				}
 				c.wait(2 * time.Second)
 				c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 1}, 1)
-			}},
-		{"riptide-pytide-one-id", [2]string{"pytide-2.0.0", "2.0.0"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-pytide-one-id",
+			[2]string{"pytide-2.0.0", "2.0.0"},
+			machine.VantageA, machine.A,
 			machine.Certain, func(c *conversation, bad bool) {
 				if bad {
 					c.welcome()
 				}
-			}},
-		{"riptide-pytide-notify", [2]string{"2.1.0", "pytide-2.1.0-alpha"}, machine.VantageB, machine.B,
+			},
+		},
+		{
+			"riptide-pytide-notify",
+			[2]string{"2.1.0", "pytide-2.1.0-alpha"},
+			machine.VantageB, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				if bad {
 					c.send(machine.A, wire.Message{Type: wire.Notify, Sequence: 1}, 1)
 				}
-			}},
-		{"riptide-pytide-reject-code", [2]string{"2.1.0", "pytide-2.1.0-alpha"}, machine.VantageB, machine.B,
+			},
+		},
+		{
+			"riptide-pytide-reject-code",
+			[2]string{"2.1.0", "pytide-2.1.0-alpha"},
+			machine.VantageB, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.send(machine.A, wire.Message{Type: wire.Connect})
 				if bad {
 					c.send(machine.B, wire.Message{Type: wire.Reject, Reason: 3})
 				}
-			}},
-		{"riptide-pytide-not-resent", [2]string{"pytide-2.1.0-alpha", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-pytide-not-resent",
+			[2]string{"pytide-2.1.0-alpha", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				c.reliable(2, !bad)
 				c.wait(2 * time.Second)
 				c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 1}, 1)
-			}},
-		{"riptide-pytide-no-timeout", [2]string{"2.2.1", "pytide-2.1.0-alpha"}, machine.VantageB, machine.B,
+			},
+		},
+		{
+			"riptide-pytide-no-timeout",
+			[2]string{"2.2.1", "pytide-2.1.0-alpha"},
+			machine.VantageB, machine.B,
 			machine.Certain, func(c *conversation, bad bool) {
 				c.welcome()
 				c.wait(4 * time.Second)
@@ -315,8 +397,12 @@ func TestFindings(t *testing.T) {
 					c.wait(4 * time.Second)
 				}
 				c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 1}, 1)
-			}},
-		{"riptide-pytide-ack-error", [2]string{"pytide-2.1.0-alpha", "2.2.1"}, machine.VantageA, machine.A,
+			},
+		},
+		{
+			"riptide-pytide-ack-error",
+			[2]string{"pytide-2.1.0-alpha", "2.2.1"},
+			machine.VantageA, machine.A,
 			machine.Likely, func(c *conversation, bad bool) {
 				c.welcome()
 				if bad {
@@ -324,7 +410,8 @@ func TestFindings(t *testing.T) {
 						c.reliable(id, true)
 					}
 				}
-			}},
+			},
+		},
 	} {
 		for _, bad := range []bool{loud, quiet} {
 			conv := &conversation{t: t, codec: speaker(t, c.builds[0]).Codec}
@@ -376,13 +463,15 @@ func TestValueFaults(t *testing.T) {
 		conv.reliable(1, true)
 		conv.reliable(1, true) // a copy has the same values
 		asked := 0
-		config := riptide.Config{Senders: [2]riptide.Speaker{speaker(t, c.build), speaker(t, c.build)},
+		config := riptide.Config{
+			Senders: [2]riptide.Speaker{speaker(t, c.build), speaker(t, c.build)},
 			Values: func(from machine.Side, m *wire.Message, b []byte) riptide.ValueFaults {
 				if asked++; from != machine.A || m.MessageID != 3 || len(b) == 0 {
 					t.Errorf("asked about side %v, id %d, %d bytes", from, m.MessageID, len(b))
 				}
 				return c.fault
-			}}
+			},
+		}
 		found := conv.found(config, machine.Facts{Vantage: machine.VantageA}, machine.A)
 		if _, is := found[c.rule]; is != (c.rule != "") || asked != 1 {
 			t.Errorf("fault %d of %s: found %v, asked %d times", c.fault, c.build, slices.Sorted(maps.Keys(found)), asked)

@@ -24,8 +24,10 @@ func TestGroups(t *testing.T) {
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 0x617))
 		build := wire.Builds[seed%uint64(len(wire.Builds))]
-		speaker := riptide.Speaker{Codec: wire.Codec{Dialect: build.Dialect},
-			Builds: wire.Matching(func(b *wire.Build) bool { return b == build })}
+		speaker := riptide.Speaker{
+			Codec:  wire.Codec{Dialect: build.Dialect},
+			Builds: wire.Matching(func(b *wire.Build) bool { return b == build }),
+		}
 		config := riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: rng.IntN(4) == 0}
 		vantage := vantages[seed/uint64(len(wire.Builds))%uint64(len(vantages))]
 		f := follow(config, machine.Facts{}, vantage, "told")
@@ -79,10 +81,14 @@ func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 		}
 		return newest
 	}
-	m := wire.Message{MessageID: 3, ClientID: 7, HasReason: true, Ping: uint8(n / 20), RTT: int16(d.rng.IntN(200)) - 1,
-		HasRTT: from == machine.A}
-	kinds := []wire.Type{wire.Reliable, wire.Ack, wire.Reliable, wire.Ack, wire.Notify, wire.Heartbeat, wire.Unreliable,
-		wire.Welcome, wire.AckExtra}
+	m := wire.Message{
+		MessageID: 3, ClientID: 7, HasReason: true, Ping: uint8(n / 20), RTT: int16(d.rng.IntN(200)) - 1,
+		HasRTT: from == machine.A,
+	}
+	kinds := []wire.Type{
+		wire.Reliable, wire.Ack, wire.Reliable, wire.Ack, wire.Notify, wire.Heartbeat, wire.Unreliable,
+		wire.Welcome, wire.AckExtra,
+	}
 	m.Type = kinds[d.rng.IntN(len(kinds))]
 	switch {
 	case n == 0 || d.rng.IntN(300) == 0:
@@ -122,8 +128,10 @@ func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 		d.sent = d.sent[1:]
 	}
 	d.at = d.at.Add(time.Duration(d.rng.IntN(120)) * time.Millisecond)
-	return &sighting{at: d.at, ref: machine.MakeRef(0, n+1), from: from, bytes: b, length: len(b),
-		behind: d.rng.IntN(200) == 0}, true
+	return &sighting{
+		at: d.at, ref: machine.MakeRef(0, n+1), from: from, bytes: b, length: len(b),
+		behind: d.rng.IntN(200) == 0,
+	}, true
 }
 
 // broken returns an error for an invariant of a side's groups that does not hold.

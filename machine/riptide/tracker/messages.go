@@ -161,8 +161,10 @@ func content(p *step) (c machine.Content, ok bool) {
 		return c, false
 	}
 	hash := machine.Digest(0, p.bytes[m.BodyBit/8:]) ^ (uint64(m.MessageID)<<8|uint64(m.Type))*0x9E3779B97F4A7C15
-	return machine.Content{From: s.side, At: p.at, Ref: p.ref, Hash: hash, Number: uint32(m.MessageID),
-		Rule: riptide.Relayed}, true
+	return machine.Content{
+		From: s.side, At: p.at, Ref: p.ref, Hash: hash, Number: uint32(m.MessageID),
+		Rule: riptide.Relayed,
+	}, true
 }
 
 // copied records another copy of a message.
@@ -209,8 +211,10 @@ func (t *follower) messageEvent(p *step, e *life, f fact) {
 	if e.mode == machine.ModeNotify { // it has a sequence of its own
 		channel = riptide.ChannelNotify
 	}
-	t.emit(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
-		About: f.about, By: f.by, Channel: channel})
+	t.emit(p, machine.Event{
+		Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
+		About: f.about, By: f.by, Channel: channel,
+	})
 }
 
 // emit emits an event that p shows.
@@ -240,8 +244,10 @@ func (t *follower) named(p *step, e *life) {
 	s := p.peer
 	if !s.tap.ordered {
 		s.figures.acked++
-		t.messageEvent(p, e, fact{kind: machine.EventAcked, of: s.side, sure: machine.Likely, about: e.copies.frame,
-			by: p.ref})
+		t.messageEvent(p, e, fact{
+			kind: machine.EventAcked, of: s.side, sure: machine.Likely, about: e.copies.frame,
+			by: p.ref,
+		})
 	}
 }
 

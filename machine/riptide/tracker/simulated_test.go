@@ -132,8 +132,10 @@ func (o *observed) bare(notify bool) bool { return notify && o.c.Version == "not
 // see records a datagram that passes the tap.
 func (o *observed) see(at machine.Instant, from machine.Side, _ machine.TransmitKind, _ uint64, b []byte) {
 	o.lastOwn[from] = at
-	o.seen = append(o.seen, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: from, Bytes: b,
-		Length: len(b)})
+	o.seen = append(o.seen, machine.Datagram{
+		At: at, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: from, Bytes: b,
+		Length: len(b),
+	})
 }
 
 // gather joins the segments of a stream and cuts it into messages. A message's time is that of its
@@ -192,15 +194,19 @@ func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machin
 func (o *observed) track(t *testing.T) {
 	t.Helper()
 	v, _ := riptide.LookupVersion(o.c.Version)
-	speaker := riptide.Speaker{Codec: wire.Codec{Dialect: v.Build.Dialect},
-		Builds: wire.Matching(func(b *wire.Build) bool { return b == v.Build })}
+	speaker := riptide.Speaker{
+		Codec:  wire.Codec{Dialect: v.Build.Dialect},
+		Builds: wire.Matching(func(b *wire.Build) bool { return b == v.Build }),
+	}
 	facts := machine.Facts{}
 	if o.c.fixed {
 		facts.Vantage, facts.VantageReason = o.c.tap, "told"
 	}
 	for range 2 {
-		tr := tracker.New(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.Stream,
-			OneHost: o.c.relay}, facts)
+		tr := tracker.New(riptide.Config{
+			Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.Stream,
+			OneHost: o.c.relay,
+		}, facts)
 		o.messages = o.messages[:0]
 		var out machine.Effects
 		take := func() {
@@ -319,7 +325,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 const lastTick = 60 * time.Millisecond
 
 func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.Message, true *fate,
-	vantage machine.Vantage) {
+	vantage machine.Vantage,
+) {
 	near, at := vantage.Near(key.from), vantage.Near(key.from.Other())
 	certain := m.Certainty == machine.Certain
 	switch {

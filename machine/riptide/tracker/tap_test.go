@@ -43,9 +43,12 @@ func TestVantageDoubted(t *testing.T) {
 		after   func(c *conversation)
 	}{
 		{"both ends answer at once", time.Millisecond, machine.VantageBoth, "both ends have the same address", nil},
-		{"a relay with a way behind it", 50 * time.Millisecond, machine.VantageA,
-			"a rather than both: b answers after 5", nil},
-		{"a relay that loses", time.Millisecond, machine.VantageA, "had not reached it when it went on",
+		{
+			"a relay with a way behind it", 50 * time.Millisecond, machine.VantageA,
+			"a rather than both: b answers after 5", nil,
+		},
+		{
+			"a relay that loses", time.Millisecond, machine.VantageA, "had not reached it when it went on",
 			func(c *conversation) {
 				for id := uint16(100); id < 110; id += 2 {
 					// The first of two messages passes, and is neither answered nor named.
@@ -54,7 +57,8 @@ func TestVantageDoubted(t *testing.T) {
 					c.wait(time.Millisecond - spacing)
 					c.send(machine.B, wire.Message{Type: wire.Ack, Last: id + 1, AckBits: 0xaaaa, Cause: id + 1})
 				}
-			}},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			talk := conversation{t: t, codec: speaker(t, "2.2.1").Codec}

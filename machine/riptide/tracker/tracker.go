@@ -43,8 +43,10 @@ func New(c riptide.Config, facts machine.Facts) *Tracker {
 
 // Observe processes the next message of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
-	p := sighting{at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
-		behind: d.Behind}
+	p := sighting{
+		at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
+		behind: d.Behind,
+	}
 	if o := t.opening; o != nil {
 		if !o.reopens(&p) {
 			if o.hold(&p) {

@@ -27,8 +27,10 @@ func (c *conversation) send(from machine.Side, m wire.Message, body ...byte) {
 		c.t.Fatal(err)
 	}
 	c.at = c.at.Add(10 * time.Millisecond)
-	c.out = append(c.out, machine.Datagram{At: c.at, Ref: machine.MakeRef(0, uint64(len(c.out))+1), From: from, Bytes: b,
-		Length: len(b)})
+	c.out = append(c.out, machine.Datagram{
+		At: c.at, Ref: machine.MakeRef(0, uint64(len(c.out))+1), From: from, Bytes: b,
+		Length: len(b),
+	})
 }
 
 // both returns a configuration whose two ends use one codec.

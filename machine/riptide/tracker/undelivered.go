@@ -174,6 +174,8 @@ func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 func (t *follower) notDelivered(p *step, s *side, sequence int64, sure machine.Certainty, about machine.Ref) {
 	p.out.At(p.at, p.ref).Report(riptide.AckedNotDelivered, s.side, sure, about, float64(uint16(sequence)),
 		s.behaviour.Number())
-	t.emit(p, machine.Event{Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure,
-		Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about})
+	t.emit(p, machine.Event{
+		Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure,
+		Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about,
+	})
 }

@@ -32,8 +32,10 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 		v.Gauges = append(v.Gauges,
 			machine.Gauge{Name: "RTT", Value: float64(sample), Unit: "ms", Grade: sure},
 			machine.Gauge{Name: "smoothed RTT", Value: float64(smoothed), Unit: "ms", Grade: sure},
-			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms",
-				Grade: sure})
+			machine.Gauge{
+				Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms",
+				Grade: sure,
+			})
 	}
 	if tick := t.conn.clock.Tick(); tick > 0 && t.client == x {
 		v.Gauges = append(v.Gauges,
@@ -48,10 +50,14 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 		machine.Gauge{Name: "duplicates refused", Value: float64(s.figures.duplicates), Unit: "messages", Grade: grade})
 	if n := s.notifyOut.quality.Count; n > 0 {
 		v.Gauges = append(v.Gauges,
-			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notifyOut.quality.Sum) / riptide.QualityRow,
-				Unit: "%", Grade: grade},
-			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notifyOut.quality.Row), Unit: "in a row",
-				Grade: grade})
+			machine.Gauge{
+				Name: "notify loss of the last 64", Value: 100 * float64(s.notifyOut.quality.Sum) / riptide.QualityRow,
+				Unit: "%", Grade: grade,
+			},
+			machine.Gauge{
+				Name: "outcomes beyond its limit", Value: float64(s.notifyOut.quality.Row), Unit: "in a row",
+				Grade: grade,
+			})
 	}
 	v.Tables = append(v.Tables, t.connectionTable(x))
 	if s.out.met || peer.out.met {
@@ -70,8 +76,10 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 
 // sentWindow draws the newest reliable messages of s as its library has them.
 func (s *side) sentWindow(grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: "reliable sent", First: max(0, s.out.top-riptide.ViewIDs+1), Next: s.out.top + 1,
-		Grade: grade}
+	w := machine.Window{
+		Name: "reliable sent", First: max(0, s.out.top-riptide.ViewIDs+1), Next: s.out.top + 1,
+		Grade: grade,
+	}
 	for id := w.First; id <= s.out.top; id++ {
 		cell := machine.CellUnknown
 		e := s.out.lives.find(id)
@@ -199,8 +207,10 @@ func (t *follower) awaitsWelcome() bool {
 
 // pendingTable lists the reliable messages that wait for an Ack.
 func (t *follower) pendingTable(s *side) machine.Table {
-	table := machine.Table{Name: "pending",
-		Columns: []string{"sequence", "copies", "sent ms ago", "last copy ms ago", "due in ms", "on the wire"}}
+	table := machine.Table{
+		Name:    "pending",
+		Columns: []string{"sequence", "copies", "sent ms ago", "last copy ms ago", "due in ms", "on the wire"},
+	}
 	after := riptide.ResendAfter(s.smoothed)
 	for n := s.out.lives.first; n < s.out.lives.next && len(table.Rows) < riptide.ViewRows; n++ {
 		e := s.out.lives.at(n)
@@ -246,8 +256,10 @@ func (s *side) reliableTable(peer *side) machine.Table {
 // viewsTable lists the messages of s about which two views differ: its library's, and the
 // documented meaning of the Acks on the wire.
 func (s *side) viewsTable() machine.Table {
-	table := machine.Table{Name: "acked in one view only",
-		Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
+	table := machine.Table{
+		Name:    "acked in one view only",
+		Columns: []string{"sequence", "on the wire", "in its library's eyes"},
+	}
 	if !s.tap.ordered {
 		return table
 	}

@@ -72,8 +72,10 @@ func (t *follower) notifyFrom(s *side) int64 {
 // An id is drawn as claimed if its header names it but no copy of it ever passed.
 func (t *follower) notifyReceivedWindow(s *side, newest int64, grade machine.Certainty) machine.Window {
 	peer := &t.sides[s.side.Other()]
-	w := machine.Window{Name: "notify received", First: max(t.notifyFrom(peer), newest-riptide.ViewIDs+1), Next: newest,
-		Grade: grade}
+	w := machine.Window{
+		Name: "notify received", First: max(t.notifyFrom(peer), newest-riptide.ViewIDs+1), Next: newest,
+		Grade: grade,
+	}
 	_, bits := s.notifyIn.receiver.Header()
 	for id := w.First; id <= newest; id++ {
 		cell := machine.CellUnknown

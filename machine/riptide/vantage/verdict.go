@@ -88,16 +88,20 @@ func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
 	own, beyond := client.rtts.means()
 	switch share := float64(beyond) / float64(own); {
 	case own-beyond > max(2*tick, client.pace.wait()+tick/2) && beyond > max(2*tick, server.pace.wait()+tick/2):
-		return Verdict{machine.VantageBetween,
+		return Verdict{
+			machine.VantageBetween,
 			fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side,
-				machine.Rounded(beyond)), pings > 8}, true
+				machine.Rounded(beyond)), pings > 8,
+		}, true
 	case share > 1-restShare && own > tick:
 		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side,
 			machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > 1-plainRest}, true
 	case share < restShare && own > tick:
-		return Verdict{at(side.Other()),
+		return Verdict{
+			at(side.Other()),
 			fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(),
-				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < plainRest}, true
+				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < plainRest,
+		}, true
 	}
 	return v, false
 }
@@ -109,8 +113,10 @@ func oneAnswers(w *waits, side machine.Side) Verdict {
 	case w.Least() < quick:
 		return Verdict{at(side), fmt.Sprintf("at %v: it answers within %v", side, least), false}
 	case w.Least() > tick || w.Count() >= enoughAnswers && w.Least() > machine.NearProof:
-		return Verdict{at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, least),
-			false}
+		return Verdict{
+			at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, least),
+			false,
+		}
 	}
 	return Verdict{machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, least), false}
 }

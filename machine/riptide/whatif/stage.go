@@ -56,10 +56,14 @@ func (s *Stage) chooseVersions() error {
 // Parameters are the settings that can change.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time between the copies of a message", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
-	{Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""},
-		Whole: true, Least: 1, Most: 1000},
-	{Name: "rate", Doc: "ticks a second at which each side reads, answers and sends again", Unit: []string{"/s"}, Least: 1,
-		Most: 10000},
+	{
+		Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""},
+		Whole: true, Least: 1, Most: 1000,
+	},
+	{
+		Name: "rate", Doc: "ticks a second at which each side reads, answers and sends again", Unit: []string{"/s"}, Least: 1,
+		Most: 10000,
+	},
 }
 
 // Parameters lists the settings that can change.
@@ -141,8 +145,10 @@ func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.R
 	begin := t.Start.Add(-warmUp)
 	for i := range c.Ends {
 		side := machine.Side(i)
-		o := endpoint.Options{Version: s.versions[i], Side: side, Codec: s.config.Senders[i].Codec, Resend: resend,
-			Limits: limits, Slots: 1}
+		o := endpoint.Options{
+			Version: s.versions[i], Side: side, Codec: s.config.Senders[i].Codec, Resend: resend,
+			Limits: limits, Slots: 1,
+		}
 		var err error
 		if c.Ends[i], err = endpoint.NewEndpoint(o, side != s.client); err != nil {
 			return nil, err
@@ -167,7 +173,8 @@ func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.R
 
 // frames returns a side's ticks, including those before the trace.
 func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64,
-	side machine.Side) *machine.Frames {
+	side machine.Side,
+) *machine.Frames {
 	if rate > 0 {
 		return machine.OtherFrames(begin, end, rate, side)
 	}
@@ -188,8 +195,10 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 		most = max(most, (x.Messages[i].Bits+7)/8)
 	}
 	zeros := make([]byte, most)
-	channels := map[machine.Mode]uint8{machine.ModeUnreliable: riptide.ChannelUnreliable,
-		machine.ModeReliable: riptide.ChannelReliable, machine.ModeNotify: riptide.ChannelNotify}
+	channels := map[machine.Mode]uint8{
+		machine.ModeUnreliable: riptide.ChannelUnreliable,
+		machine.ModeReliable:   riptide.ChannelReliable, machine.ModeNotify: riptide.ChannelNotify,
+	}
 	for i := range x.Messages {
 		m := &x.Messages[i]
 		channel, ok := channels[m.Mode]
@@ -199,10 +208,14 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 		bits := max(m.Bits, 0)
 		id := uint32(1) // the real id takes the same space, except in the newest dialects
 		asks = append(asks,
-			machine.Ask{At: m.Asked,
-				In: machine.Submit{Channel: channel, Type: id | uint32(-bits&7)<<endpoint.TypeBits,
-					Payload: zeros[:(bits+7)/8]},
-				Message: i})
+			machine.Ask{
+				At: m.Asked,
+				In: machine.Submit{
+					Channel: channel, Type: id | uint32(-bits&7)<<endpoint.TypeBits,
+					Payload: zeros[:(bits+7)/8],
+				},
+				Message: i,
+			})
 	}
 	slices.SortStableFunc(asks, func(a, b machine.Ask) int { return cmp.Compare(a.At, b.At) })
 	return asks
@@ -215,8 +228,10 @@ func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 		near = 1
 	}
 	b := s.versions[near].Behaviour
-	rate := machine.Setting{Name: "rate", Unit: "/s", Value: math.Round(float64(time.Second) / float64(riptide.UsualTick)),
-		Certainty: machine.Possible, Why: "the usual: its packets do not show it"}
+	rate := machine.Setting{
+		Name: "rate", Unit: "/s", Value: math.Round(float64(time.Second) / float64(riptide.UsualTick)),
+		Certainty: machine.Possible, Why: "the usual: its packets do not show it",
+	}
 	if tick := t.Sides[near].Tick; tick > 0 {
 		rate.Value, rate.Certainty, rate.Why = math.Round(10*float64(time.Second)/float64(tick))/10, machine.Likely,
 			"as its packets show"
@@ -230,8 +245,10 @@ func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 
 // resendOf returns the resend time: the library's, unless copies show another.
 func resendOf(x *machine.TraceSide, oneWay time.Duration) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "rtt", Value: 1.2, Certainty: machine.Likely,
-		Why: "the library's, of the smoothed round trip; 50 ms before that is known"}
+	v := machine.Setting{
+		Name: "resend", Unit: "rtt", Value: 1.2, Certainty: machine.Likely,
+		Why: "the library's, of the smoothed round trip; 50 ms before that is known",
+	}
 	left := make(map[machine.Ref]machine.Instant, len(x.Sent))
 	for i := range x.Sent {
 		left[x.Sent[i].Ref] = x.Sent[i].Left

@@ -127,8 +127,12 @@ func TestNoAllocations(t *testing.T) {
 	for i := range uint16(2 * runs) {
 		data := binary.BigEndian.AppendUint16([]byte{0x53}, i/2) // each packet comes twice
 		ack := binary.BigEndian.AppendUint16([]byte{0x41}, i|wire.AckMark)
-		script = append(script, []machine.Input{submit, machine.Wake{}, machine.Arrive{Bytes: append(data, 1, 'x')},
-			machine.Arrive{Bytes: ack}})
+		script = append(script, []machine.Input{
+			submit,
+			machine.Wake{},
+			machine.Arrive{Bytes: append(data, 1, 'x')},
+			machine.Arrive{Bytes: ack},
+		})
 	}
 	var out machine.Effects
 	n, now := 0, machine.Instant(0)

@@ -226,10 +226,14 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		{send(0, "a", 0, 0, 4), srdp.ErrNotImplemented,
-			"submit: flags 0x04: service not implemented: expected none beside 0x03"},
-		{send(0, strings.Repeat("a", 545), 0, 0, 0), srdp.ErrTooLarge,
-			"submit: too many bytes for one packet: 545, expected at most 544 in the direct form"},
+		{
+			send(0, "a", 0, 0, 4), srdp.ErrNotImplemented,
+			"submit: flags 0x04: service not implemented: expected none beside 0x03",
+		},
+		{
+			send(0, strings.Repeat("a", 545), 0, 0, 0), srdp.ErrTooLarge,
+			"submit: too many bytes for one packet: 545, expected at most 544 in the direct form",
+		},
 		{send(3, "a", 0, 0, 0), srdp.ErrUnknownPeer, "submit: unknown peer 3: expected one that was introduced"},
 		{send(0, "a", 0, 0, 2), nil, ""},
 		{send(0, "b", 0, 0, 2), nil, ""},
@@ -237,10 +241,16 @@ func TestRefusals(t *testing.T) {
 		{send(0, strings.Repeat("a", 544), 0, 0, 0), nil, ""},
 		{send(0, "d", 0, 0, 0), srdp.ErrFull, "submit: too many packets wait already: 2 in the sent queue"},
 		{machine.Command{Kind: machine.Kick}, nil, "command kick: expected connect, cancel, disconnect or stop"},
-		{machine.Command{Kind: machine.Cancel, Payload: []byte{1}}, nil,
-			"cancel: a submission's number has 4 bytes, found 1"},
-		{machine.Command{Kind: machine.Connect, Payload: []byte("[::1]:9")}, nil,
-			"connect: expected an IPv4 address, found [::1]:9"},
+		{
+			machine.Command{Kind: machine.Cancel, Payload: []byte{1}},
+			nil,
+			"cancel: a submission's number has 4 bytes, found 1",
+		},
+		{
+			machine.Command{Kind: machine.Connect, Payload: []byte("[::1]:9")},
+			nil,
+			"connect: expected an IPv4 address, found [::1]:9",
+		},
 		{machine.Open{}, nil, "step: machine.Open, expected a datagram, a submission, a command or a wake"},
 	} {
 		r.out.Reset()
@@ -382,8 +392,10 @@ func TestDelays(t *testing.T) {
 func TestRequests(t *testing.T) {
 	for _, c := range []struct{ in, want srdp.Request }{
 		{srdp.Request{}, srdp.Request{}},
-		{srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3},
-			srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3}},
+		{
+			srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3},
+			srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3},
+		},
 		{srdp.Request{Timeout: time.Microsecond}, srdp.Request{Timeout: time.Millisecond}},
 		{srdp.Request{Timeout: -1}, srdp.Request{}},
 		{srdp.Request{Timeout: 24 * time.Hour}, srdp.Request{Timeout: srdp.MaxTimeout}},
@@ -392,8 +404,10 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%+v travels as %+v", c.in, got)
 		}
 	}
-	for o, want := range map[srdp.Outcome]string{srdp.Acknowledged: "acknowledged", srdp.Expired: "expired",
-		srdp.Cancelled: "cancelled", 9: "unknown"} {
+	for o, want := range map[srdp.Outcome]string{
+		srdp.Acknowledged: "acknowledged", srdp.Expired: "expired",
+		srdp.Cancelled: "cancelled", 9: "unknown",
+	} {
 		if o.String() != want {
 			t.Error(o)
 		}

@@ -270,8 +270,10 @@ func (p *TCPProxy) take(now machine.Instant, n uint32, c *client, b []byte, out 
 		p.counts.Unknown++
 		return
 	}
-	request := srdp.Request{To: to, Bytes: b[pk.PayloadOffset:], Repeats: p.options.Repeats, Timeout: p.options.Timeout,
-		Flags: pk.Flags}
+	request := srdp.Request{
+		To: to, Bytes: b[pk.PayloadOffset:], Repeats: p.options.Repeats, Timeout: p.options.Timeout,
+		Flags: pk.Flags,
+	}
 	submission, err := p.endpoint.submit(now, request, pk.Source, out)
 	if err != nil {
 		p.counts.Refused++

@@ -77,8 +77,10 @@ func bytesOf(from machine.Peer, hex string) machine.Input {
 }
 
 func TestTCPProxy(t *testing.T) {
-	p, err := NewTCPProxy(TCPProxyOptions{ProxyOptions: ProxyOptions{Profile: profile(wire.Proxied)}, Repeats: 2,
-		Timeout: 100 * time.Millisecond})
+	p, err := NewTCPProxy(TCPProxyOptions{
+		ProxyOptions: ProxyOptions{Profile: profile(wire.Proxied)}, Repeats: 2,
+		Timeout: 100 * time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +154,11 @@ func TestStream(t *testing.T) {
 	r.is(12, machine.Open{Peer: 3}, "")
 	r.is(13, bytesOf(3, packed("000f 418112", server1, client1)), "acked_again 274") // of the stream before
 	r.is(14, machine.Command{Kind: machine.Disconnect}, "close 3")
-	for _, o := range []StreamOptions{{}, {Profile: profile(wire.Direct)},
-		{Profile: profile(wire.Proxied), First: 1 << 15}} {
+	for _, o := range []StreamOptions{
+		{},
+		{Profile: profile(wire.Direct)},
+		{Profile: profile(wire.Proxied), First: 1 << 15},
+	} {
 		if _, err := NewStream(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
@@ -304,8 +309,10 @@ func TestLaws(t *testing.T) {
 		}
 	}
 	t.Run("direct", func(t *testing.T) {
-		e, err := New(Options{Profile: profile(wire.Direct), First: 32760, Limit: 2 * time.Second,
-			Rules: srdp.Rules{Recent: 5, Remember: time.Second}})
+		e, err := New(Options{
+			Profile: profile(wire.Direct), First: 32760, Limit: 2 * time.Second,
+			Rules: srdp.Rules{Recent: 5, Remember: time.Second},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -115,8 +115,10 @@ func (e *Endpoint) receive(now machine.Instant, from machine.Peer, payload []byt
 	} else {
 		x.met, x.newest64 = true, id64
 	}
-	event := machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: id64, Peer: from,
-		Channel: pk.Flags}
+	event := machine.Event{
+		Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: id64, Peer: from,
+		Channel: pk.Flags,
+	}
 	if fate != srdp.Delivered {
 		e.counts.Duplicates++
 		event.Kind = machine.EventDuplicate

@@ -12,7 +12,8 @@ import (
 
 // submit takes a call of srdp_send and returns the number of the submission.
 func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Address,
-	out *machine.Effects) (uint32, error) {
+	out *machine.Effects,
+) (uint32, error) {
 	p := e.options.Profile
 	if unknown := p.UnknownFlags(r.Flags); unknown != 0 {
 		return 0, fmt.Errorf("submit: flags %#02x: %w: expected none beside %#02x", r.Flags, srdp.ErrNotImplemented,
@@ -46,7 +47,8 @@ func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Addre
 
 // send sends the first copy of a packet.
 func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address, submission uint32,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	p, to, fault := e.options.Profile, &e.peers[r.To], e.options.Fault
 	timeout := r.Timeout
 	if timeout <= 0 {
@@ -122,8 +124,10 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 		if e.departed.Take(from, id) {
 			e.delayOf(&e.peers[from]).AckedAgain(now, &e.options.Delays)
 		}
-		e.report(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id),
-			Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)
+		e.report(now, machine.Event{
+			Kind: srdp.EventAckedAgain, Sequence: uint32(id),
+			Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from,
+		}, out)
 		return
 	}
 	d := e.delayOf(&e.peers[from])
@@ -192,7 +196,8 @@ func (e *Endpoint) CanSubmit(to machine.Peer, flags uint8) bool {
 // cancel gives up all submissions for which which returns true. It starts with
 // those that wait: each packet that leaves the queue would send another one.
 func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to machine.Peer) bool,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	for i := range e.peers {
 		x := &e.peers[i]
 		x.waiting = slices.DeleteFunc(x.waiting, func(w waiting) bool {

@@ -182,7 +182,8 @@ func numberOf(data *wire.Profile, sent []machine.Transmission, e machine.Event, 
 
 // talk returns an application that submits to the others while the run lasts.
 func (p *meeting) talk(self int, peers map[int]machine.Peer, rate float64, until time.Duration,
-	draw func(*rand.Rand) (flags, repeats uint8, timeout time.Duration)) sim.App {
+	draw func(*rand.Rand) (flags, repeats uint8, timeout time.Duration),
+) sim.App {
 	return func(f *sim.Frame) {
 		if f.Now > machine.Instant(until) {
 			return
@@ -243,8 +244,10 @@ func TestSoak(t *testing.T) {
 		name := fmt.Sprintf("seed %d, %v, %+v", seed, form, path)
 		p := &meeting{world: sim.New(seed), ledger: newLedger(t, name)}
 		const n = 4
-		addresses := [n]wire.Address{address("10.0.0.1:1"), address("10.0.0.2:2"), address("10.0.0.3:3"),
-			address("10.0.0.3:4")}
+		addresses := [n]wire.Address{
+			address("10.0.0.1:1"), address("10.0.0.2:2"), address("10.0.0.3:3"),
+			address("10.0.0.3:4"),
+		}
 		numbers := [n]map[int]machine.Peer{{}, {}, {}, {}}
 		for i := range n {
 			e, err := New(Options{Profile: profile(form), First: uint16(rng.IntN(2) * 32700), Self: addresses[i]})

@@ -152,8 +152,10 @@ func (s *Stream) submit(now machine.Instant, r srdp.Request, out *machine.Effect
 	s.frame = append(frame, s.bytes...)
 	s.counts.Packets++
 	out.Send(s.options.Proxy, machine.SendBytes, s.frame)
-	s.report(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To,
-		Channel: r.Flags}, out)
+	s.report(now, machine.Event{
+		Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To,
+		Channel: r.Flags,
+	}, out)
 	return nil
 }
 
@@ -187,14 +189,18 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		e := s.sent.Find(pk.ID)
 		if !known || e == nil || e.Peer != from {
 			s.counts.AckedAgain++
-			s.report(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID),
-				Sequence64: wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), Peer: from}, out)
+			s.report(now, machine.Event{
+				Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID),
+				Sequence64: wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), Peer: from,
+			}, out)
 			return
 		}
 		s.counts.Acked++
 		// The time includes the proxy's retries, so it is no round trip.
-		s.report(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from,
-			Channel: e.Flags}, out)
+		s.report(now, machine.Event{
+			Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from,
+			Channel: e.Flags,
+		}, out)
 		s.sent.Remove(e)
 		return
 	}
@@ -204,8 +210,10 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		return
 	}
 	s.counts.Received++
-	s.report(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from,
-		Channel: pk.Flags}, out)
+	s.report(now, machine.Event{
+		Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from,
+		Channel: pk.Flags,
+	}, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: b[pk.PayloadOffset:]})
 }
 

@@ -11,8 +11,10 @@ import (
 // the figures.
 func (e *Endpoint) Inspect(v *machine.View) {
 	v.Reset()
-	queue := machine.Table{Name: "sent queue",
-		Columns: []string{"id", "to", "copies", "of", "first ms", "retry ms", "timeout ms"}}
+	queue := machine.Table{
+		Name:    "sent queue",
+		Columns: []string{"id", "to", "copies", "of", "first ms", "retry ms", "timeout ms"},
+	}
 	e.queue.InOrder(func(s *srdp.Sent) bool {
 		queue.Rows = append(queue.Rows, []string{
 			strconv.Itoa(int(s.ID)), strconv.Itoa(int(s.Peer)), strconv.Itoa(int(s.Copies)), repeatsText(s.Repeats),
@@ -20,15 +22,19 @@ func (e *Endpoint) Inspect(v *machine.View) {
 		})
 		return true
 	})
-	peers := machine.Table{Name: "peers",
-		Columns: []string{"peer", "address", "waiting", "recent ids", "longest delay ms", "timeout ms"}}
+	peers := machine.Table{
+		Name:    "peers",
+		Columns: []string{"peer", "address", "waiting", "recent ids", "longest delay ms", "timeout ms"},
+	}
 	for i := range e.peers {
 		x := &e.peers[i]
 		if !x.met && !x.named && x.delay < 0 {
 			continue
 		}
-		row := []string{strconv.Itoa(i), "", strconv.Itoa(len(x.waiting)), strconv.Itoa(x.received.Len()), "",
-			ms(int64(e.Timeout(machine.Peer(i))))}
+		row := []string{
+			strconv.Itoa(i), "", strconv.Itoa(len(x.waiting)), strconv.Itoa(x.received.Len()), "",
+			ms(int64(e.Timeout(machine.Peer(i)))),
+		}
 		if x.named {
 			row[1] = x.address.String()
 		}

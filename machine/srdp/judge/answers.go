@@ -79,8 +79,10 @@ func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Diverge
 		return nil
 	}
 	a := s.asked[0]
-	due := p.Append(nil, &wire.Packet{Command: p.AckCommand, Ack: true, ID: a.id, Source: a.pair.Destination,
-		Destination: a.pair.Source}, nil)
+	due := p.Append(nil, &wire.Packet{
+		Command: p.AckCommand, Ack: true, ID: a.id, Source: a.pair.Destination,
+		Destination: a.pair.Source,
+	}, nil)
 	if len(due) != len(d.Bytes) || !bytes.Equal(due[3:], d.Bytes[3:]) {
 		return nil
 	}

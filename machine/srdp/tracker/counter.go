@@ -274,14 +274,20 @@ func (c *Counter) Inspect(v *machine.View) {
 	}
 	flows := max(1, len(c.flows))
 	v.Gauges = append(v.Gauges,
-		machine.Gauge{Name: "endpoint: flows that it sends data in", Value: float64(flows), Unit: "flows",
-			Grade: machine.Certain},
+		machine.Gauge{
+			Name: "endpoint: flows that it sends data in", Value: float64(flows), Unit: "flows",
+			Grade: machine.Certain,
+		},
 		machine.Gauge{Name: "endpoint: ids given out", Value: given, Unit: "ids", Grade: machine.Certain},
-		machine.Gauge{Name: "endpoint: of them, in no flow of this capture", Value: max(0, given-seen), Unit: "ids",
-			Grade: machine.Likely})
+		machine.Gauge{
+			Name: "endpoint: of them, in no flow of this capture", Value: max(0, given-seen), Unit: "ids",
+			Grade: machine.Likely,
+		})
 	if len(c.rows) > 1 {
-		v.Gauges = append(v.Gauges, machine.Gauge{Name: "endpoint: sources that it sends for", Value: float64(len(c.rows)),
-			Unit: "addresses", Grade: machine.Certain})
+		v.Gauges = append(v.Gauges, machine.Gauge{
+			Name: "endpoint: sources that it sends for", Value: float64(len(c.rows)),
+			Unit: "addresses", Grade: machine.Certain,
+		})
 	}
 }
 

@@ -153,7 +153,8 @@ func (l *lanes) next() *lane {
 // arrive calls Received.Arrive on the list that a receiver keeps for a source,
 // whatever the destination is.
 func (h *sources) arrive(rules *srdp.Rules, source wire.Address, id uint16, asks srdp.Promise, sum uint32,
-	now machine.Instant) srdp.Fate {
+	now machine.Instant,
+) srdp.Fate {
 	r := (*h)[source]
 	if r == nil {
 		if len(*h) >= mostLanes {

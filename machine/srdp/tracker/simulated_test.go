@@ -87,8 +87,10 @@ func (c *conditions) run(t testing.TB, seed uint64) *observed {
 			if flags == 0xff {
 				flags = uint8(f.Rand.IntN(4))
 			}
-			f.Do(srdp.Request{Bytes: make([]byte, f.Rand.IntN(100)), Repeats: c.repeats, Timeout: c.timeout,
-				Flags: flags}.Submit())
+			f.Do(srdp.Request{
+				Bytes: make([]byte, f.Rand.IntN(100)), Repeats: c.repeats, Timeout: c.timeout,
+				Flags: flags,
+			}.Submit())
 		}
 		options := sim.HostOptions{
 			Frame: time.Second / 60, Phase: time.Duration(i) * 7 * time.Millisecond, FrameJitter: time.Millisecond / 2,

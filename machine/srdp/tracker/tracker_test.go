@@ -215,14 +215,18 @@ func TestFindings(t *testing.T) {
 			}
 			s.exchange(9000, 20, a, 9, 0)
 		}, []string{"foreign a likely", "foreign b certain"}},
-		{"a late copy of a packet that is not to be handed over twice", srdp.Rules{Recent: 2, Remember: time.Second},
+		{
+			"a late copy of a packet that is not to be handed over twice",
+			srdp.Rules{Recent: 2, Remember: time.Second},
 			atB, func(s *story) {
 				s.exchange(0, 1, a, 1, once)
 				for i := range 3 {
 					s.exchange(100+float64(i)*100, 1, a, uint16(2+i), once)
 				}
 				s.exchange(450, 1, a, 1, once)
-			}, []string{"duplicate-late b possible", "spurious-ack-lost a possible"}},
+			},
+			[]string{"duplicate-late b possible", "spurious-ack-lost a possible"},
+		},
 	} {
 		s := newStory()
 		c.make(s)
@@ -287,8 +291,10 @@ func TestInferred(t *testing.T) {
 		tr.Observe(&o.seen[i], &out)
 	}
 	tr.Inspect(a, &v)
-	want := map[string]string{"timeout between copies": "150 ms likely", "repeats: given up after": "3 copies likely",
-		"in the sent queue": "2 packets certain"}
+	want := map[string]string{
+		"timeout between copies": "150 ms likely", "repeats: given up after": "3 copies likely",
+		"in the sent queue": "2 packets certain",
+	}
 	for _, g := range v.Gauges {
 		if w, ok := want[g.Name]; ok && w != fmt.Sprintf("%v %s %v", g.Value, g.Unit, g.Grade) {
 			t.Errorf("%s is %v %s %v, expected %s", g.Name, g.Value, g.Unit, g.Grade, w)
@@ -416,8 +422,10 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		n++
 		feed := func(from machine.Side, pk *wire.Packet, after time.Duration) {
 			bytes = p.Append(bytes[:0], pk, nil)
-			d := machine.Datagram{At: at.Add(after), Ref: machine.MakeRef(0, uint64(n)), From: from, Bytes: bytes,
-				Length: len(bytes)}
+			d := machine.Datagram{
+				At: at.Add(after), Ref: machine.MakeRef(0, uint64(n)), From: from, Bytes: bytes,
+				Length: len(bytes),
+			}
 			if from == a {
 				d.Place = scope.Observe(1, &d)
 			}
@@ -487,8 +495,10 @@ func TestTenThousandPeers(t *testing.T) {
 
 // BenchmarkTracker measures a packet and its acknowledgement.
 func BenchmarkTracker(b *testing.B) {
-	c := conditions{form: wire.Direct, path: sim.Path{Delay: 25 * time.Millisecond, Loss: 0.05}, repeats: 0,
-		tap: atA, seconds: 60}
+	c := conditions{
+		form: wire.Direct, path: sim.Path{Delay: 25 * time.Millisecond, Loss: 0.05}, repeats: 0,
+		tap: atA, seconds: 60,
+	}
 	o := c.run(b, 3)
 	config := configFor(wire.Direct)
 	b.ReportAllocs()

@@ -59,8 +59,10 @@ func (t *Tracker) laneName(what string, l *lane) string {
 // went to another peer, or is missing from the capture. The endpoint's figures
 // show which.
 func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: t.laneName("sent", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top + 1,
-		Grade: grade}
+	w := machine.Window{
+		Name: t.laneName("sent", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top + 1,
+		Grade: grade,
+	}
 	for id := w.First; id <= l.top; id++ {
 		e := l.lives.find(uint16(id) &^ (1 << 15))
 		cell := machine.CellEmpty
@@ -90,8 +92,10 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 // receivedWindow draws which of a lane's newest ids its receiver has: those
 // that it acknowledged.
 func (t *Tracker) receivedWindow(l *lane) machine.Window {
-	w := machine.Window{Name: t.laneName("received", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top,
-		Grade: machine.Certain}
+	w := machine.Window{
+		Name: t.laneName("received", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top,
+		Grade: machine.Certain,
+	}
 	for id := w.First; id <= l.top; id++ {
 		cell := machine.CellEmpty
 		switch e := l.lives.find(uint16(id) &^ (1 << 15)); {
@@ -156,8 +160,10 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 	table := machine.Table{
 		Name: "sent queue, by retry time",
-		Columns: []string{"id", "copies", "first sent ms ago", "newest copy ms ago", "due in ms", "flags", "frame",
-			"certainty"},
+		Columns: []string{
+			"id", "copies", "first sent ms ago", "newest copy ms ago", "due in ms", "flags", "frame",
+			"certainty",
+		},
 	}
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 	for _, l := range s.lanes.list {

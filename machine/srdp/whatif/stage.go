@@ -26,8 +26,10 @@ func New(c srdp.Config) *Stage { return &Stage{profile: c.Profile} }
 // Parameters are the settings that a run can change.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time between the copies of a packet", Unit: []string{"ms"}, Whole: true, Least: 1, Most: 60000},
-	{Name: "repeats", Doc: "copies of a packet at most; 0 until it is acknowledged", Unit: []string{""}, Whole: true,
-		Least: 0, Most: 255},
+	{
+		Name: "repeats", Doc: "copies of a packet at most; 0 until it is acknowledged", Unit: []string{""}, Whole: true,
+		Least: 0, Most: 255,
+	},
 }
 
 // Parameters lists the settings that a run can change.
@@ -117,8 +119,10 @@ func (s *Stage) asks(x *machine.TraceSide, times *stageTimes) (asks []machine.As
 	zeros := make([]byte, most)
 	for i := range x.Messages {
 		m := &x.Messages[i]
-		r := srdp.Request{Bytes: zeros[:max(m.Bits, 0)/8], Flags: uint8(m.Type) & (s.profile.Order | s.profile.DontDuplicate),
-			Repeats: uint8(times.repeats)}
+		r := srdp.Request{
+			Bytes: zeros[:max(m.Bits, 0)/8], Flags: uint8(m.Type) & (s.profile.Order | s.profile.DontDuplicate),
+			Repeats: uint8(times.repeats),
+		}
 		if !times.adapts {
 			r.Timeout = times.usual
 		}
@@ -197,8 +201,10 @@ func timesOf(x *machine.TraceSide) (s stageTimes) {
 }
 
 func resendSetting(s *stageTimes) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "ms", Value: math.Round(machine.Milliseconds(s.usual)),
-		Certainty: machine.Likely, Why: "the time between its copies"}
+	v := machine.Setting{
+		Name: "resend", Unit: "ms", Value: math.Round(machine.Milliseconds(s.usual)),
+		Certainty: machine.Likely, Why: "the time between its copies",
+	}
 	switch {
 	case s.usual == 0:
 		v.Value, v.Certainty, v.Why = 500, machine.Possible, "the reference's own choice: nothing was sent again"
@@ -210,8 +216,10 @@ func resendSetting(s *stageTimes) machine.Setting {
 }
 
 func repeatsSetting(s *stageTimes) machine.Setting {
-	v := machine.Setting{Name: "repeats", Value: float64(s.repeats), Certainty: machine.Possible,
-		Why: "no packet was given up"}
+	v := machine.Setting{
+		Name: "repeats", Value: float64(s.repeats), Certainty: machine.Possible,
+		Why: "no packet was given up",
+	}
 	if s.repeats > 0 {
 		v.Certainty, v.Why = machine.Likely, fmt.Sprintf("packets that nobody acknowledged were sent %d times", s.repeats)
 	}
