@@ -39,7 +39,9 @@ func pair(t *testing.T, s Settings, kit sim.Kit, clients int, path sim.Path) *Gr
 	if err != nil {
 		t.Fatal(err)
 	}
-	relay, err := NewRelay(RelayOptions{Settings: s, Listen: loopback, Target: server.Addr(), ToServer: path, ToHere: path})
+	relay, err := NewRelay(RelayOptions{
+		Settings: s, Listen: loopback, Target: server.Addr(), ToServer: path, ToHere: path,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,9 @@ func (b *bodies) describe(prefix string, byKind map[uint32]*schema.Body, groups 
 		if name == "" {
 			name = fmt.Sprintf("id%d", kind)
 		}
-		groups[kind] = b.spec(&dissect.FieldSpec{Name: prefix + "." + name, Label: name, Kind: dissect.KindGroup, Doc: body.Doc})
+		groups[kind] = b.spec(&dissect.FieldSpec{
+			Name: prefix + "." + name, Label: name, Kind: dissect.KindGroup, Doc: body.Doc,
+		})
 		b.name(prefix+"."+name, body.Fields)
 	}
 }
@@ -105,7 +107,9 @@ func (b *bodies) name(path string, fields []*schema.Field) {
 		if f.Name != "" {
 			at, label = path+"."+f.Name, f.Name
 		}
-		b.specs[f.Index()] = b.spec(&dissect.FieldSpec{Name: at, Label: label, Kind: dissect.KindOfShape(f.Shape()), Doc: f.Doc})
+		b.specs[f.Index()] = b.spec(&dissect.FieldSpec{
+			Name: at, Label: label, Kind: dissect.KindOfShape(f.Shape()), Doc: f.Doc,
+		})
 		b.name(at, f.Fields)
 		if f.Item != nil {
 			b.name(at, []*schema.Field{f.Item})

@@ -39,7 +39,9 @@ func drawn(seed uint64) conditions {
 	}
 	c.Path = sim.Path{Delay: 5*time.Millisecond + some(120), Jitter: some(80), Loss: share(0.4), Duplicate: share(0.2)}
 	if rng.IntN(2) == 0 {
-		c.Path.Outages = []sim.Outage{{From: machine.Instant(time.Second + some(1000)), For: 100*time.Millisecond + some(600)}}
+		c.Path.Outages = []sim.Outage{{
+			From: machine.Instant(time.Second + some(1000)), For: 100*time.Millisecond + some(600),
+		}}
 	}
 	if c.Stream {
 		c.Path.Duplicate = 0
