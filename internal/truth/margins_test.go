@@ -43,8 +43,9 @@ type result struct {
 // their neighbours, such as one flow of ten that is placed later.
 const kept = 0.9
 
-// margins scales each constant of a protocol, or those whose names begin as told, by 5, and by less until all holds, up and
-// down. It has a factor hold where
+// margins scales each constant of a protocol by 5, and by less until all holds, up and down. A
+// protocol with a slash, such as "gaffer/yojimbo.", is how the names of the constants begin. It has
+// a factor hold where
 //
 //   - nothing is told of any scene that its logs deny, and that was not told before;
 //   - no divergence is found of an endpoint that is right;
