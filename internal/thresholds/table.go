@@ -43,7 +43,9 @@ ackscope reads:
 2. simulated networks: 10 to 128 frames a second, round trips of 1 to 400 ms, loss, jitter, duplicates
    and outages, with the tap at either end and between;
 3. some of these that begin late, lack datagrams, or hold two connections on the same addresses;
-4. simulated endpoints with each fault that ` + "`simulate --fault`" + ` knows.
+4. simulated endpoints with each fault that ` + "`simulate --fault`" + ` knows;
+5. for single constants, scenes of their own, such as a connection whose first packets the capture misses,
+   or recorded runs of yojimbo read without their configuration.
 
 A factor holds where three things are true:
 

@@ -364,7 +364,7 @@ func decrypting(t *testing.T, name string) *dissect.Registry {
 		}
 		if l.Event == "config" && l.Endpoint == "server" {
 			var key netcode.ServerKey
-			if key.ProtocolID.UnmarshalYAML([]byte(l.ProtocolID)) != nil ||
+			if key.ProtocolID.UnmarshalYAML([]byte("0x"+l.ProtocolID)) != nil ||
 				key.PrivateKey.UnmarshalYAML([]byte(l.PrivateKey)) != nil {
 				t.Fatalf("%s: its key cannot be read", name)
 			}

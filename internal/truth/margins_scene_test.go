@@ -28,6 +28,9 @@ type scene struct {
 	name     string
 	path     string // uncompressed
 	registry *dissect.Registry
+	// fresh returns the registry of one look, where a registry keeps what it has inferred; nil
+	// where it keeps nothing.
+	fresh func() *dissect.Registry
 	// faulty is the address of the endpoint that does something wrong; invalid where
 	// both are right. Of a recorded run it is open who is.
 	faulty   netip.Addr
@@ -74,6 +77,9 @@ func (s *scene) look(t *testing.T, was *outcome) (o outcome) {
 		return o
 	}
 	defer in.Close()
+	if s.fresh != nil {
+		s.registry = s.fresh()
+	}
 	if was != nil {
 		o = outcome{told: was.told, certain: was.certain, survey: was.survey}
 	} else if err := s.track(in, &o); err != nil {

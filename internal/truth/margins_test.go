@@ -25,6 +25,12 @@ func TestMarginsRiptide(t *testing.T) { margins(t, "riptide", riptideScenes) }
 // TestMarginsSRDP is TestMarginsGaffer of SRDP.
 func TestMarginsSRDP(t *testing.T) { margins(t, "srdp", srdpScenes) }
 
+// TestMarginsYojimbo is TestMarginsGaffer of what infers yojimbo's configuration.
+func TestMarginsYojimbo(t *testing.T) { margins(t, "gaffer/yojimbo.", yojimboScenes) }
+
+// TestMarginsRestart is TestMarginsGaffer of what tells a new connection from the one before it.
+func TestMarginsRestart(t *testing.T) { margins(t, "gaffer/tracker.restartMost", restartScenes) }
+
 // result is what is measured of one constant, as internal/thresholds reads it.
 type result struct {
 	Key, Why string
@@ -37,8 +43,9 @@ type result struct {
 // their neighbours, such as one flow of ten that is placed later.
 const kept = 0.9
 
-// margins scales each constant of a protocol by 5, and by less until all holds, up and
-// down. It has a factor hold where
+// margins scales each constant of a protocol by 5, and by less until all holds, up and down. A
+// protocol with a slash, such as "gaffer/yojimbo.", is how the names of the constants begin. It has
+// a factor hold where
 //
 //   - nothing is told of any scene that its logs deny, and that was not told before;
 //   - no divergence is found of an endpoint that is right;
@@ -69,7 +76,8 @@ func margins(t *testing.T, protocol string, scenes func(*testing.T) []*scene) {
 	for _, name := range dial.Names() {
 		of, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, "machine"), "/"), ".")
 		of, _, _ = strings.Cut(of, "/") // empty for a constant that all protocols share
-		if of != "" && of != protocol || !only.MatchString(name) {
+		whole := !strings.Contains(protocol, "/") && (of == "" || of == protocol)
+		if !whole && !strings.HasPrefix(name, "machine/"+protocol) || !only.MatchString(name) {
 			continue
 		}
 		r := m.measure(name)

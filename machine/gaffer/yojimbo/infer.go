@@ -55,7 +55,7 @@ const (
 	// Source: bound, the packets that a try reads
 	inferMost = 1500
 	// inferLeast is how many packets it takes to infer a configuration.
-	// Source: unmeasured, no scene reaches it
+	// Source: measured, TestMarginsYojimbo
 	inferLeast = 24
 	// mostChannels is the largest number of channels that is tried.
 	// Source: bound, the channel counts that are tried
@@ -68,11 +68,11 @@ const (
 	mostKinds = 8
 	// idGap is how far ahead of the newest id a packet's first id may lie, in ids. The ids
 	// between may have been lost with their packets.
-	// Source: unmeasured, no scene reaches it
+	// Source: measured, TestMarginsYojimbo
 	idGap = 64
 	// idBack is how far behind the newest id a packet's first id may lie, in ids. It is
 	// also the largest step between two ids of one packet.
-	// Source: unmeasured, no scene reaches it
+	// Source: measured, TestMarginsYojimbo
 	idBack = 2048
 	// mostTries is how many configurations are tried for one number of channels.
 	// Source: bound, the configurations that are tried

@@ -27,9 +27,8 @@ const (
 	// Source: measured, TestMarginsRiptide
 	restShare = 0.3
 	// plainRest is the share, like restShare, below which more messages could hardly change the
-	// result.
-	// Source: unmeasured, no scene reaches it
-	plainRest = 0.2
+	// result. A share that is wrong by half is still below restShare.
+	plainRest = restShare / 1.5
 	// enoughAnswers is how many answers make a side's least answer time reliable.
 	// Source: measured, TestMarginsRiptide
 	enoughAnswers = 8
