@@ -63,10 +63,13 @@ type Inferred struct {
 
 // Divergence is a packet that the reference would not have sent.
 type Divergence struct {
-	Ref      Ref
-	At       Instant
-	Rule     *Rule // what was broken, one of the protocol's divergence rules: "ack-never-arrived"
-	RestsOn  RestsOn
+	Ref     Ref
+	At      Instant
+	Rule    *Rule // what was broken, one of the protocol's divergence rules: "ack-never-arrived"
+	RestsOn RestsOn
+	// Assumed is set where a limit decided that no test measures (docs/thresholds.md).
+	// Such a divergence is likely at most.
+	Assumed  bool
 	Mismatch        // the first field in which the packet differs
 	Because  string // in one sentence
 	// Frames is the smallest set of earlier frames from which it follows that the

@@ -45,6 +45,12 @@ func (r *Result) Supposed() bool {
 	return d != nil && d.RestsOn != machine.RestsOnOwn && !d.Rule.Anywhere && r.Flow.Facts().Supposed[r.Side]
 }
 
+// CouldLack reports whether a capture that lacks a packet would show the same divergence, and
+// the file does not count what the tap dropped.
+func (r *Result) CouldLack() bool {
+	return r.Divergence != nil && r.Divergence.RestsOn.Absence() && !r.counted
+}
+
 // Certainty grades the divergence. A capture that lacks a packet shows the same as a divergence
 // that rests on an absence. So such a one is certain only where the file counts what the tap
 // dropped. Where the tap is only supposed to stand at the side, what was lost between shows
@@ -53,7 +59,7 @@ func (r *Result) Certainty() machine.Certainty {
 	switch {
 	case r.Divergence == nil:
 		return machine.Unknown
-	case r.Divergence.RestsOn.Absence() && !r.counted, r.Supposed():
+	case r.CouldLack(), r.Supposed(), r.Divergence.Assumed:
 		return machine.Likely
 	}
 	return machine.Certain

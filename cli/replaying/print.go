@@ -251,8 +251,10 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	switch {
 	case x.Supposed():
 		text += "    likely: the tap may stand some way off this side, and what was lost between would show the same\n"
-	case x.Certainty() != machine.Certain:
+	case x.CouldLack():
 		text += "    likely: a capture that lacks a packet would show the same\n"
+	case d.Assumed:
+		text += "    likely: it rests on a limit that no test measures, see docs/thresholds.md\n"
 	}
 	_, err := fmt.Fprint(w, text)
 	return err

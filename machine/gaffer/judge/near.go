@@ -204,15 +204,19 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 			return n.resolve(x, d, c)
 		}
 		if !n.mayPrecede(peer, q) {
-			return n.neverArrived(peer, d, c, q)
+			v := n.neverArrived(peer, d, c, q)
+			v.Assumed = n.unreadBefore(peer, q)
+			return v
 		}
 		undecided = true
 	}
 	if c.Named&1 == 0 && c.Newest != n.base.NewestReceived() {
 		i := n.begun(c.Newest)
 		if i == 0 && !n.mayPrecede(peer, c.Newest) {
-			return n.diverge(d, c, n.nearest(c), AckNeverArrived, machine.RestsOnBoth,
+			v := n.diverge(d, c, n.nearest(c), AckNeverArrived, machine.RestsOnBoth,
 				fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
+			v.Assumed = n.unreadBefore(peer, c.Newest)
+			return v
 		}
 		undecided = undecided || i == 0
 		until = max(until, i)

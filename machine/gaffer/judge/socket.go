@@ -93,20 +93,32 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 	if !n.joined || n.overflowed {
 		return n.overflowed
 	}
-	switch peer.passage(r, q) {
-	case passedFragments:
+	if peer.passage(r, q) == passedFragments {
 		// Its first fragments may have come before the capture.
 		return r.Distance(q, n.joinedTop) <= r.Partial
-	case passedBefore:
-		// It may have lain unread in the socket when the capture began.
-		return n.headers <= joinedHeaders
-	case passedAhead:
-		return !peer.Sent.met && n.headers <= joinedHeaders
 	}
-	return peer.Sent.met && r.Distance(q, peer.Sent.first) <= 0 && n.headers <= joinedHeaders
+	return n.headers <= joinedHeaders && n.unreadBefore(peer, q)
+}
+
+// unreadBefore reports whether packet q may have lain unread in the socket when the capture
+// began. If so, joinedHeaders alone decides for how long the side may name it.
+func (n *NearSide) unreadBefore(peer *Judged, q uint32) bool {
+	if !n.joined {
+		return false
+	}
+	switch r := n.base.Rules; peer.passage(r, q) {
+	case passedFragments:
+		return false
+	case passedBefore:
+		return true
+	case passedAhead:
+		return !peer.Sent.met
+	default:
+		return peer.Sent.met && r.Distance(q, peer.Sent.first) <= 0
+	}
 }
 
 // joinedHeaders is how many of a side's first headers may name packets that arrived
 // before the capture began.
-// Source: unmeasured, no scene reaches it
+// Source: unmeasured, a divergence that it decides is likely at most
 const joinedHeaders = 3

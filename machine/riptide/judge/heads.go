@@ -146,7 +146,7 @@ func (s *judged) renumbered(p *observed, x, last *pending, rests machine.RestsOn
 		fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another",
 			x.id, last.id),
 	}, x.first, p.ref)
-	v.Ref, v.At = last.first, last.lastAt
+	v.Ref, v.At, v.Assumed = last.first, last.lastAt, true
 	v.Captured = fmt.Sprintf("%s, sequence %d", wire.Reliable, last.id)
 	return v
 }

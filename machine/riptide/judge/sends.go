@@ -68,10 +68,10 @@ const (
 	// Source: measured, TestMarginsRiptide
 	pendingKept = 2 * time.Second
 	// likeSpan is how many ids before a message the judge looks for its possible original.
-	// Source: unmeasured, no scene reaches it
+	// Source: unmeasured, a divergence that it decides is likely at most
 	likeSpan uint16 = 64
 	// likeTime is how long before a message its possible original can have been sent.
-	// Source: unmeasured, no scene reaches it
+	// Source: unmeasured, a divergence that it decides is likely at most
 	likeTime = 2 * time.Second
 	// mergedMost is how many messages to several clients the judge keeps. Their ids do not count up.
 	// Source: bound, the messages to several clients that are kept
