@@ -30,7 +30,7 @@ type margin struct {
 // least returns the margin in the worse direction.
 func (m margin) least() float64 { return min(m.Down, m.Up) }
 
-// figure words it for the table.
+// figure formats it for the table.
 func (m margin) figure() string {
 	text := fmt.Sprintf("%g (÷ %g, × %g)", m.least(), m.Down, m.Up)
 	if m.Moved < 0 {
@@ -47,7 +47,8 @@ func readMargins(path string) (map[string]margin, error) {
 	}
 	defer f.Close()
 	margins := map[string]margin{}
-	for s, n := bufio.NewScanner(f), 1; s.Scan(); n++ {
+	s := bufio.NewScanner(f)
+	for n := 1; s.Scan(); n++ {
 		if strings.HasPrefix(s.Text(), "#") {
 			continue
 		}
@@ -67,7 +68,7 @@ func readMargins(path string) (map[string]margin, error) {
 		}
 		margins[m.Key] = m
 	}
-	return margins, nil
+	return margins, s.Err()
 }
 
 // writeMargins writes them, by key.

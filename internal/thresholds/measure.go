@@ -112,7 +112,8 @@ func takeMargins(path string, values map[string]string, to map[string]margin) er
 		return err
 	}
 	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
+	s := bufio.NewScanner(f)
+	for s.Scan() {
 		var m margin
 		if err := json.Unmarshal(s.Bytes(), &m); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -126,5 +127,5 @@ func takeMargins(path string, values map[string]string, to map[string]margin) er
 		}
 		to[m.Key] = m
 	}
-	return nil
+	return s.Err()
 }

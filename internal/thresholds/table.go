@@ -36,8 +36,8 @@ A constant says so in its comment:
 ## How a margin is measured
 
 ` + "`make thresholds`" + ` builds the tests of ` + "`internal/truth`" + ` over sources in which each measured
-constant is a variable. It scales one constant at a time, by 5, 3, 2 and 1.5, up and down. Then
-ackscope reads:
+constant is a variable. It scales one constant at a time, up and down. The factor 1.5 must hold. Then
+5 is tried, and 3 and 2 until one holds. At each factor ackscope reads:
 
 1. every recorded capture that has a log of its endpoints;
 2. simulated networks: 10 to 128 frames a second, round trips of 1 to 400 ms, loss, jitter, duplicates
@@ -53,10 +53,10 @@ A factor holds where three things are true:
 - No endpoint that is right diverges for certain.
 - Nine tenths of what was certain are certain still, and nine tenths of the faults are found.
 
-The margin is the largest factor that holds, in the worse direction. 5 means that it was not measured
-further. A margin below 1.5 fails a test. So does a constant whose value is not the one measured.
+The margin is the largest factor that held, in the worse direction. No factor above 5 is tried. A
+margin below 1.5 fails a test. So does a constant whose value is not the one measured.
 
-The scenes count from what they show today: what ackscope has wrong already is no fault of a factor.
+ackscope is wrong about a few scenes already. Only a new fault counts against a factor.
 ` + "`go run ./internal/thresholds -measure`" + ` lists these cases as it begins.
 `
 

@@ -28,7 +28,7 @@ type scene struct {
 	name     string
 	path     string // uncompressed
 	registry *dissect.Registry
-	// fresh returns the registry of one look, where a registry keeps what it has inferred; nil
+	// fresh returns the registry of one analysis, where a registry keeps what it has inferred; nil
 	// where it keeps nothing.
 	fresh func() *dissect.Registry
 	// faulty is the address of the endpoint that does something wrong; invalid where
@@ -48,7 +48,7 @@ type outcome struct {
 	certain      int  // facts
 	found        int  // divergences of the endpoint that is faulty
 	survey       *analyze.Survey
-	skipped      bool // not looked at: another scene has shown what there is to show
+	skipped      bool // not analyzed: another scene has shown a fault
 }
 
 // divergesAs stands between a side that diverges and the rule that it breaks.
@@ -68,9 +68,9 @@ func registryOf() *dissect.Registry {
 	return dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 }
 
-// look analyzes a scene with the constants as they are now. A constant of a judge changes only
+// analyze analyzes a scene with the constants as they are now. A constant of a judge changes only
 // what the judge finds. Then was holds what was told of the scene, and its survey.
-func (s *scene) look(t *testing.T, was *outcome) (o outcome) {
+func (s *scene) analyze(t *testing.T, was *outcome) (o outcome) {
 	in, err := capture.Open([]string{s.path}, capture.Options{})
 	if err != nil {
 		t.Errorf("%s: %v", s.name, err)

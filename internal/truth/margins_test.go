@@ -43,13 +43,17 @@ type result struct {
 // their neighbours, such as one flow of ten that is placed later.
 const kept = 0.9
 
-// margins scales each constant of a protocol by 5, and by less until all holds, up and down. A
-// protocol with a slash, such as "gaffer/yojimbo.", is how the names of the constants begin. It has
-// a factor hold where
+// margins scales each constant of a protocol, up and down. A protocol with a slash, such as
+// "gaffer/yojimbo.", is how the names of the constants begin. The steps in each direction are:
 //
-//   - nothing is told of any scene that its logs deny, and that was not told before;
-//   - no divergence is found of an endpoint that is right;
-//   - next to all that was certain is certain still (kept).
+//  1. Scale by 1.5, which must hold.
+//  2. Scale by 5, and by 3 and 2 until one holds.
+//
+// A factor holds where all of these are true:
+//
+//   - ackscope says nothing new of any scene that its logs deny.
+//   - It finds no new divergence of a correct endpoint.
+//   - Nearly all facts that were certain are certain still (kept).
 //
 // A normal build has nothing to scale: the test is skipped, and internal/thresholds
 // checks the margins that are committed. `make thresholds` measures them.
@@ -60,7 +64,7 @@ func margins(t *testing.T, protocol string, scenes func(*testing.T) []*scene) {
 	}
 	only := regexp.MustCompile(os.Getenv("ACKSCOPE_MARGINS_OF"))
 	m := &measurement{t: t, scenes: scenes(t)}
-	m.base = m.look(false)
+	m.base = m.analyze(false)
 	for i, s := range m.scenes {
 		for _, fault := range m.base[i].faults() {
 			t.Logf("%s: as it is: %s", s.name, fault)
@@ -90,7 +94,7 @@ func margins(t *testing.T, protocol string, scenes func(*testing.T) []*scene) {
 	}
 }
 
-// measurement is the scenes, and what is told of them with all constants as they are.
+// measurement is the scenes, and what ackscope says of them with all constants as they are.
 type measurement struct {
 	t      *testing.T
 	scenes []*scene
@@ -114,9 +118,9 @@ func (o outcomes) divergences() (n int) {
 	return n
 }
 
-// look analyzes all scenes, some side by side; of the constants of a judge only what it
-// finds. Once something is wrong that was not before, no more scenes are looked at.
-func (m *measurement) look(judging bool) outcomes {
+// analyze runs all scenes, some side by side. With judging set, it compares only what judges
+// find. After the first new fault it skips the remaining scenes.
+func (m *measurement) analyze(judging bool) outcomes {
 	all := make(outcomes, len(m.scenes))
 	next := make(chan int)
 	var wrong atomic.Bool
@@ -131,7 +135,7 @@ func (m *measurement) look(judging bool) outcomes {
 				if judging {
 					was = &m.base[i]
 				}
-				all[i] = m.scenes[i].look(m.t, was)
+				all[i] = m.scenes[i].analyze(m.t, was)
 				if m.base != nil && m.newFault(i, &all[i]) != "" {
 					wrong.Store(true)
 				}
@@ -153,20 +157,22 @@ func (m *measurement) measure(name string) result {
 	var why [2]string
 	for i, factors := range m.factors() {
 		holds := 1.0
-		for _, factor := range factors {
+		for k, factor := range factors {
 			if err := dial.Scale(name, factor); err != nil {
 				m.t.Fatal(err)
 			}
-			now := m.look(judging)
+			now := m.analyze(judging)
 			r.Moved = max(r.Moved, m.moved(now))
 			fault := m.fault(now)
 			if fault == "" {
-				if holds = factor; i == 0 {
-					holds = 1 / factor
-				}
+				holds = max(factor, 1/factor)
+			} else {
+				why[i] = fmt.Sprintf("%s: %s", word(factor), fault)
+			}
+			// The first factor is the least that must hold. The others begin with the largest.
+			if (fault == "") == (k > 0) {
 				break
 			}
-			why[i] = fmt.Sprintf("%s: %s", word(factor), fault)
 		}
 		if err := dial.Scale(name, 1); err != nil {
 			m.t.Fatal(err)
@@ -182,7 +188,7 @@ func (m *measurement) measure(name string) result {
 			if err := dial.Scale(name, factor); err != nil {
 				m.t.Fatal(err)
 			}
-			r.Moved = -m.moved(m.look(judging))
+			r.Moved = -m.moved(m.analyze(judging))
 		}
 	}
 	if err := dial.Scale(name, 1); err != nil {
@@ -197,7 +203,7 @@ func (m *measurement) measure(name string) result {
 	return r
 }
 
-// factors are those that are tried, down and up, until one holds.
+// factors are those that are tried, down and up, in this order.
 func (m *measurement) factors() [2][]float64 {
 	if text := os.Getenv("ACKSCOPE_MARGINS_FACTORS"); text != "" { // to find where one fails
 		var both [2][]float64
@@ -210,10 +216,10 @@ func (m *measurement) factors() [2][]float64 {
 		}
 		return both
 	}
-	return [2][]float64{{1. / 5, 1. / 3, 1. / 2, 1. / 1.5}, {5, 3, 2, 1.5}}
+	return [2][]float64{{1. / 1.5, 1. / 5, 1. / 3, 1. / 2}, {1.5, 5, 3, 2}}
 }
 
-// word words a factor: "÷ 2", "× 1.5".
+// word formats a factor: "÷ 2", "× 1.5".
 func word(factor float64) string {
 	if factor < 1 {
 		return fmt.Sprintf("÷ %.3g", 1/factor)
@@ -221,7 +227,7 @@ func word(factor float64) string {
 	return fmt.Sprintf("× %.3g", factor)
 }
 
-// moved counts the scenes of which something else is told.
+// moved counts the scenes of which ackscope says something else.
 func (m *measurement) moved(now outcomes) (n int) {
 	for i := range now {
 		was, is := &m.base[i], &now[i]
@@ -232,8 +238,8 @@ func (m *measurement) moved(now outcomes) (n int) {
 	return n
 }
 
-// newFault returns what is wrong of a scene that was not before; empty for nothing. Of a
-// side that diverged before it may be another packet that does.
+// newFault returns a fault of a scene that it did not have before. It returns "" when there is
+// none. A side that diverged before may diverge at another packet.
 func (m *measurement) newFault(i int, now *outcome) string {
 	of := func(fault string) string {
 		side, _, _ := strings.Cut(fault, divergesAs)
@@ -251,7 +257,7 @@ func (m *measurement) newFault(i int, now *outcome) string {
 	return ""
 }
 
-// fault tells what does not hold, of the first scene; empty where all does.
+// fault says what does not hold, in the first scene with a fault. It returns "" when all holds.
 func (m *measurement) fault(now outcomes) string {
 	for i := range now {
 		if f := m.newFault(i, &now[i]); f != "" {
@@ -295,11 +301,11 @@ func TestMarginsCatch(t *testing.T) {
 				m.scenes = append(m.scenes, s)
 			}
 		}
-		m.base = m.look(false)
+		m.base = m.analyze(false)
 		if err := dial.Scale(x.name, x.factor); err != nil {
 			t.Fatal(err)
 		}
-		if fault := m.fault(m.look(false)); !strings.Contains(fault, x.fault) {
+		if fault := m.fault(m.analyze(false)); !strings.Contains(fault, x.fault) {
 			t.Errorf("%s %s over %d scenes: %q, expected a fault with %q", x.name, word(x.factor), len(m.scenes), fault, x.fault)
 		}
 		if err := dial.Scale(x.name, 1); err != nil {

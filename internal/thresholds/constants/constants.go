@@ -31,7 +31,7 @@ const (
 	Law        Kind = "law"        // the text of a protocol says it
 	Library    Kind = "library"    // a library of the named version has it
 	Measured   Kind = "measured"   // the named test measures how far off it may be
-	Unmeasured Kind = "unmeasured" // nothing of which the truth is known reaches it
+	Unmeasured Kind = "unmeasured" // no scene with a known truth reaches it
 	Definition Kind = "definition" // it says what a finding's word means, and decides nothing else
 	Bound      Kind = "bound"      // it bounds memory or work, and decides no grade
 	Name       Kind = "name"       // it is no quantity: it tells one thing from another
@@ -78,9 +78,9 @@ type Tree struct {
 	module string // path of the module
 }
 
-// unread are the rooms whose numbers judge nothing: they are those of the reference
-// endpoints, of the stage on which these run, and of tests.
-var unread = []string{"endpoint", "whatif", "gaffertest", "riptidetest", "machinetest", "testdata"}
+// exempt are the packages whose numbers decide nothing about a capture: the reference
+// endpoints, the what-if runs, and tests.
+var exempt = []string{"endpoint", "whatif", "gaffertest", "riptidetest", "machinetest", "testdata"}
 
 // Read parses machine/** of the module at a root.
 func Read(root string) (*Tree, error) {
@@ -89,7 +89,7 @@ func Read(root string) (*Tree, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && slices.Contains(unread, d.Name()):
+		case d.IsDir() && slices.Contains(exempt, d.Name()):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go"):
 			return nil

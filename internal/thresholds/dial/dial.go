@@ -37,7 +37,7 @@ func Add[T number](name string, p *T) {
 // others. Those of imported packages come first.
 func Derive(f func()) { derived = append(derived, f) }
 
-// scaled gives a value times a factor. A count moves by one at least.
+// scaled returns a value times a factor. A count moves by at least one.
 func scaled[T number](own T, factor float64) T {
 	v := float64(own) * factor
 	var whole T
@@ -53,7 +53,7 @@ func scaled[T number](own T, factor float64) T {
 	return own
 }
 
-// Names lists the dials; none in a normal build.
+// Names lists the dials. A normal build has none.
 func Names() (names []string) {
 	for name := range dials {
 		names = append(names, name)
