@@ -20,6 +20,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 )
@@ -239,9 +240,7 @@ func (y *tally) String() string {
 //	ACKSCOPE_LIES_IN=PART  takes only the captures whose names have PART in them
 //	ACKSCOPE_LIES_DIR=DIR  takes the captures of another folder
 func TestPlantedEverywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("lies in captures, without -short")
-	}
+	testenv.Long(t, "it plants lies in every capture")
 	each, _ := strconv.Atoi(os.Getenv("ACKSCOPE_LIES"))
 	seed, _ := strconv.ParseUint(os.Getenv("ACKSCOPE_LIES_SEED"), 10, 64)
 	dir := cmp.Or(os.Getenv("ACKSCOPE_LIES_DIR"), pcaps)

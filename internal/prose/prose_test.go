@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ackscope/ackscope/internal/testenv"
 )
 
 // TestProse: the comments and documents of the repository keep the rules of this
@@ -12,7 +14,7 @@ import (
 func TestProse(t *testing.T) {
 	t.Chdir("../..")
 	if _, err := os.Stat(".git"); err != nil {
-		t.Skip("no git checkout: the files of the repository are not known")
+		testenv.Skip(t, "no git checkout: git alone knows the files of the repository")
 	}
 	files, err := tracked(nil)
 	if err != nil {
