@@ -210,7 +210,8 @@ func TestDecodeShapes(t *testing.T) {
 		{
 			"hop by hop, routing, destination", LinkRaw,
 			extended(v6, 0, []byte{43, 0, 1, 4, 0, 0, 0, 0}, make6(60, 2, 4), make6(17, 1, 0)),
-			"UDP payload/7 IPv6@0+40 IPv6 extension header@40+8 IPv6 extension header@48+24 IPv6 extension header@72+16 UDP@88+8", "",
+			"UDP payload/7 IPv6@0+40 IPv6 extension header@40+8 IPv6 extension header@48+24 IPv6 extension header@72+16 " +
+				"UDP@88+8", "",
 		},
 		{
 			"authentication", LinkRaw,

@@ -89,7 +89,8 @@ var lossUnseen = map[string]string{
 
 // lossSeen lists captures of a lossless relay that show steady loss, and why.
 var lossSeen = map[string]string{
-	"reliable-stale.server": "3 % of the client's acks speak of packets that come 1.6 s later: to their sender those are lost",
+	"reliable-stale.server": "3 % of the client's acks speak of packets that come 1.6 s later: to their sender " +
+		"those are lost",
 }
 
 // The rule fires in every capture whose relay dropped 3 % or more, and in none

@@ -15,7 +15,8 @@ import (
 // BaselineSuffix is what a baseline's name adds to the name of its capture.
 const BaselineSuffix = ".replay"
 
-const baselineHead = "# ackscope replay baseline, one line for each flow and side; written by `ackscope replay --update`"
+const baselineHead = "# ackscope replay baseline, one line for each flow and side; written by `ackscope replay " +
+	"--update`"
 
 // Identity tells one capture file from another: its size and the SHA-256 of its bytes on disk.
 // The zero value is an unknown one.

@@ -47,7 +47,8 @@ func helpLines() (lines []string) {
 			"scrolls what is under it; with Shift most terminals select text")
 	lines = append(lines, "", "\x1b[1mglyphs\x1b[0m",
 		"  .  empty   s sent   a acked   r received   ? unknown   x lost   ~ claimed, never seen   p some fragments",
-		"  ✓  acked, with the frame that says so   ✗ lost: it can no longer be acked   E W N  a finding: error, warning, note")
+		"  ✓  acked, with the frame that says so   ✗ lost: it can no longer be acked   E W N  a finding: error, "+
+			"warning, note")
 	return lines
 }
 

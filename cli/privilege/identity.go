@@ -44,8 +44,8 @@ type credentials struct {
 }
 
 // ErrRoot refuses to capture as root without -Z, sudo or --keep-root.
-var ErrRoot = errors.New("started by root: expected -Z USER, who goes on once the sockets are open (such as -Z nobody), " +
-	"or --keep-root, to stay user 0")
+var ErrRoot = errors.New("started by root: expected -Z USER, who goes on once the sockets are open (such as -Z " +
+	"nobody), or --keep-root, to stay user 0")
 
 // successor returns the user as whom the capture continues. For root it is the
 // user of -Z, or the caller of sudo, or root itself with --keep-root. Every

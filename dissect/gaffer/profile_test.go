@@ -158,8 +158,9 @@ func TestMessagesAreDissected(t *testing.T) {
 
 // TestUserProfileIsFound: a user's profile is tried on flows like a built-in one.
 func TestUserProfileIsFound(t *testing.T) {
-	profiles, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: odd\nbase: article\nsettings:\n  header: [{field: ack_bits, "+
-		"bits: 64}, {field: ack, bits: 32}, {field: sequence, bits: 32}]\n  prefix: [zero]\n"), "odd.yaml", registry)
+	profiles, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: odd\nbase: article\nsettings:\n"+
+		"  header: [{field: ack_bits, bits: 64}, {field: ack, bits: 32}, {field: sequence, bits: 32}]\n"+
+		"  prefix: [zero]\n"), "odd.yaml", registry)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,8 @@ func TestFindings(t *testing.T) {
 // divergence.
 func TestDivergences(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("<!-- Written by go test ./internal/docs -update, from the rules themselves. -->\n\n# Divergences\n\n" +
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the rules themselves. -->\n\n" +
+		"# Divergences\n\n" +
 		"This page lists every divergence that `ackscope replay` can report. `ackscope explain RULE` prints\n" +
 		"the same text. [replay.md](replay.md) tells how a capture is compared with a reference.\n\n" +
 		"Each divergence has a severity. An error misleads the peer, or loses contents. A warning costs\n" +

@@ -238,8 +238,8 @@ func TestFloodTwice(t *testing.T) {
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
-				len(x.events), y.findings, x.findings, y.summary, x.summary)
+			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s",
+				k, len(y.events), len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}
 }
@@ -268,8 +268,8 @@ func flooded(t *testing.T, frames []capture.Frame, alone map[string]*said, kind,
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
-				len(x.events), y.findings, x.findings, y.summary, x.summary)
+			t.Errorf("for %s %d events are reported, %d without the flood; findings %v, without %v; %s, without %s",
+				k, len(y.events), len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}
 }

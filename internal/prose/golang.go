@@ -88,7 +88,7 @@ func (r *reading) columns(src []byte) {
 		to := from + strings.Count(text, "\n")
 		drawing := kind == token.COMMENT && (strings.HasPrefix(text, "//\t") || strings.HasPrefix(text, "//nolint") ||
 			strings.Contains(text, "//nolint") || strings.Contains(text, "://"))
-		long := kind == token.STRING && utf8.RuneCountInString(text) > mostGo-40
+		long := kind == token.STRING && utf8.RuneCountInString(text) > mostGo-40 && !strings.Contains(text, " ")
 		if kind == token.STRING && text[0] == '`' || drawing || long {
 			for l := from; l <= to; l++ {
 				exempt[l] = true

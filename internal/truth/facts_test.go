@@ -397,8 +397,8 @@ func (n *near) checkFar(kind string, got []fact) string {
 	if len(denied)+len(early)+len(absent) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (far) %s: contradicted %d %s; before the fact %d %s; proved by the near log but not reported as "+
-		"certain %d %s",
+	return fmt.Sprintf("%s (far) %s: contradicted %d %s; before the fact %d %s; proved by the near log but not "+
+		"reported as certain %d %s",
 		far, kind, len(denied), some(denied), len(early), some(early), len(absent), some(absent))
 }
 

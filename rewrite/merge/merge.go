@@ -95,7 +95,8 @@ type Delays struct {
 }
 
 // ErrNothingCommon says that the captures have no packet in common.
-var ErrNothingCommon = errors.New("no packet of one capture is in the other: expected two captures of the same traffic (a proxy that encrypts or wraps packets anew makes them others)")
+var ErrNothingCommon = errors.New("no packet of one capture is in the other: expected two captures of the same " +
+	"traffic (a proxy that encrypts or wraps packets anew makes them others)")
 
 // Merge reads two captures, each analysed with the options o, and combines
 // them.

@@ -140,12 +140,13 @@ func sum(m *merge.Merged) (way [2]merge.Way) {
 // log says.
 var otherwise = map[string]string{
 	"article-chunks-loss25": "slices are sent again as the same bytes: whether the copy or the packet came cannot be told",
-	"u210_lobby2":           "two clients connect at the same time with the same bytes: which is which is in their ports only",
-	"upy_reject":            "the same",
-	"u210_midstream":        "the log begins before the captures do",
-	"u200_lobby":            "the client's capture ends while the server sends",
-	"upy_timeout":           "one client speaks to a server that has gone: its tap has no packet any more that tells it recorded",
-	"t210_midstream":        "a stream: the relay loses nothing",
+	"u210_lobby2": "two clients connect at the same time with the same bytes: which is which is in their " +
+		"ports only",
+	"upy_reject":     "the same",
+	"u210_midstream": "the log begins before the captures do",
+	"u200_lobby":     "the client's capture ends while the server sends",
+	"upy_timeout":    "one client speaks to a server that has gone: its tap has no packet any more that tells it recorded",
+	"t210_midstream": "a stream: the relay loses nothing",
 }
 
 // TestLost: the numbers of lost, duplicated and created packets equal those of

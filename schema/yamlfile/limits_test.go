@@ -191,11 +191,12 @@ func TestHonestFiles(t *testing.T) {
 			"float}]}\n  1: {name: B, fields: [*x, *y]}\n",
 		"14 groups deep": "messages: {0: {name: A, fields: [" + strings.Repeat("{name: a, type: group, fields: [", 14) +
 			"{name: b, type: bool}" + strings.Repeat("]}", 14) + "]}}",
-		"list at its name": "messages:\n  0:\n    fields:\n    - name: a\n      type: bool\n    - name: b\n      type: bool\n",
-		"1,000 messages":   "messages:\n" + lines(1000, "  %d: {name: A}\n"),
-		"braces":           "messages: {" + strings.Repeat("\n", 3) + lines(5000, "%d: {name: A},\n") + "}",
-		"windows":          "messages:\r\n  0:\r\n    name: A\r\n",
-		"JSON":             `{"messages": {"0": {"name": "A", "fields": [{"name": "a", "type": "bool"}]}}}`,
+		"list at its name": "messages:\n  0:\n    fields:\n    - name: a\n      type: bool\n    - name: b\n      " +
+			"type: bool\n",
+		"1,000 messages": "messages:\n" + lines(1000, "  %d: {name: A}\n"),
+		"braces":         "messages: {" + strings.Repeat("\n", 3) + lines(5000, "%d: {name: A},\n") + "}",
+		"windows":        "messages:\r\n  0:\r\n    name: A\r\n",
+		"JSON":           `{"messages": {"0": {"name": "A", "fields": [{"name": "a", "type": "bool"}]}}}`,
 	} {
 		if _, err := Schema([]byte(src), "x.yaml", byBits{}); err != nil {
 			t.Errorf("%s: %v", name, err)

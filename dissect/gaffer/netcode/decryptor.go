@@ -40,9 +40,10 @@ func OfAnyFlow(k *Keys, last *Session) Decryptor {
 
 // Why a datagram stays closed.
 var (
-	ErrNoSession = errors.New("no key: its connection request was not captured, and no session key of the key file opens it")
-	ErrForged    = yojimbo.ErrForged
-	ErrSnapped   = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
+	ErrNoSession = errors.New("no key: its connection request was not captured, and no session key of the key file " +
+		"opens it")
+	ErrForged  = yojimbo.ErrForged
+	ErrSnapped = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
 )
 
 // maxTries bounds the sessions that are tried on a flow without a request.

@@ -335,7 +335,8 @@ func TestKarn(t *testing.T) {
 		}
 	}
 	if got[machine.EventAcked] != -1 || got[srdp.EventRTTFromLast] != 30e6 || got[srdp.EventRTTFromFirst] != 530e6 {
-		t.Errorf("of an ambiguous acknowledgement: %v, expected no sample, 30 ms from the last copy and 530 ms from the first", got)
+		t.Errorf("of an ambiguous acknowledgement: %v, expected no sample, 30 ms from the last copy and 530 ms from "+
+			"the first", got)
 	}
 }
 
