@@ -144,7 +144,7 @@ func (s *side) broken() error {
 		{"near or stream means ordered", tap.ordered == (tap.near || tap.stream)},
 		{"speech.ref is 0 while it has not spoken", s.activity.ref != 0 || s.activity.last == 0},
 		{"end.limit is set where limitOf is", (end.limit != 0) == (end.limitOf != riptide.NotDropped)},
-		{"len(in.missed), len(in.leaps) are bounded", len(s.in.missed) <= unseenMost && len(s.in.jumps) <= leapsMost},
+		{"len(in.missed), len(in.jumps) are bounded", len(s.in.missed) <= unseenMost && len(s.in.jumps) <= jumpsMost},
 		{"0 ≤ queue.head ≤ len(items) ≤ QueueMost", 0 <= s.in.queue.head && s.in.queue.head <= len(s.in.queue.items) &&
 			len(s.in.queue.items) <= riptide.QueueMost},
 		{"acks.blind ≤ doubt", acks.blind <= acks.doubt},

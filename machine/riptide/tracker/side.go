@@ -141,7 +141,7 @@ func (e *ending) droppedAt() machine.Instant {
 // inbound is what the library of a side holds of its peer's reliable messages (witness.go).
 //
 //   - receiver is valid once known is set: from the beginning, or by its first Ack
-//   - len(missed) ≤ unseenMost, len(jumps) ≤ leapsMost
+//   - len(missed) ≤ unseenMost, len(jumps) ≤ jumpsMost
 type inbound struct {
 	receiver riptide.Receiver
 	known    bool

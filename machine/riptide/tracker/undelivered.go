@@ -40,12 +40,12 @@ const (
 	// absentMost is how many absent ids of a side are kept.
 	// Source: bound, the absent ids that are kept
 	absentMost = 1 << 10
-	// leapsMost is how many jumps of the newest id are kept.
+	// jumpsMost is how many jumps of the newest id are kept.
 	// Source: bound, the jumps that are kept
-	leapsMost = 64
-	// leapReach is how many ids around a jump the windows of both ends get wrong.
+	jumpsMost = 64
+	// jumpMargin is how many ids around a jump the windows of both ends get wrong.
 	// Source: library, Riptide 2.0.0 to 2.2.1: wider than the 16 bits of an Ack and the 32 of a segment
-	leapReach = 48
+	jumpMargin = 48
 )
 
 // skip records the ids between the newest that has passed and a newer one. That one is to.
@@ -80,7 +80,7 @@ func (o *outbound) markFalselyAcked(id int64, by *step) {
 
 // addJump records a jump of the newest id received.
 func (i *inbound) addJump(to int64, gap int, at machine.Instant) {
-	i.jumps = machine.KeepNewest(i.jumps, jump{to - int64(gap), to, at}, leapsMost)
+	i.jumps = machine.KeepNewest(i.jumps, jump{to - int64(gap), to, at}, jumpsMost)
 }
 
 // jumpCovers reports whether the window has had a jump that can have made it count an id as
@@ -121,7 +121,7 @@ func (t *follower) neverComes(s, receiver *side, x *absent) bool {
 	}
 	for i := range receiver.in.jumps {
 		l := &receiver.in.jumps[i]
-		if x.id <= l.from-leapReach || x.id > l.to+leapReach {
+		if x.id <= l.from-jumpMargin || x.id > l.to+jumpMargin {
 			continue
 		}
 		if x.falseAck != 0 {
