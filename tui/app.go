@@ -38,6 +38,11 @@ const redrawEvery = 100 * time.Millisecond
 // always restores the terminal. The result next is the index in Options.Files of
 // the capture to open next, or Options.File if the user leaves the program.
 func Run(s *store.Store, o Options) (next int, err error) {
+	// A signal that comes while the screen is made must not get lost: who captures
+	// live listens too, and would only end the capture.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	screen, err := tcell.NewScreen()
 	if err != nil {
 		return o.File, fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
@@ -51,17 +56,7 @@ func Run(s *store.Store, o Options) (next int, err error) {
 	shown := &initialised{Screen: screen}
 	a := NewApp(s, o, shown)
 	s.OnFault = shown.Fini
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	go func() {
-		select {
-		case sig := <-signals:
-			a.err = fmt.Errorf("ended by signal %v", sig)
-			a.Stop()
-		case <-a.quit:
-		}
-	}()
+	go a.endAt(signals)
 	err = a.Run()
 	s.Lock()
 	defer s.Unlock()
@@ -148,7 +143,20 @@ func (a *App) Run() error {
 	return errors.Join(err, a.err)
 }
 
-// Stop ends Run.
+// endAt ends Run at a signal. The loop of events ends itself: a Stop before the
+// loop begins would take its screen away, and the loop would make another.
+func (a *App) endAt(signals <-chan os.Signal) {
+	select {
+	case sig := <-signals:
+		a.app.QueueUpdate(func() {
+			a.err = fmt.Errorf("ended by signal %v", sig)
+			a.Stop()
+		})
+	case <-a.quit:
+	}
+}
+
+// Stop ends Run. It is called while Run goes on.
 func (a *App) Stop() {
 	a.once.Do(func() { close(a.quit) })
 	a.app.Stop()

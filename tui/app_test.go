@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,5 +43,29 @@ func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 	}()
 	if recovered != "on purpose" || !screen.ended {
 		t.Errorf("the panic was printed as %v, the terminal restored: %v", recovered, screen.ended)
+	}
+}
+
+// A signal ends the program also when it comes before the first drawing.
+func TestSignalBeforeTheFirstDrawing(t *testing.T) {
+	m := openModel(t, "reliable-loss10.client.pcap.gz")
+	screen := tcell.NewSimulationScreen("UTF-8")
+	if err := screen.Init(); err != nil {
+		t.Fatal(err)
+	}
+	a := NewApp(m.Store, m.o, screen)
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGTERM
+	go a.endAt(signals)
+	time.Sleep(20 * time.Millisecond)
+	ended := make(chan error, 1)
+	go func() { ended <- a.app.Run() }()
+	select {
+	case err := <-ended:
+		if err != nil || a.err == nil || a.err.Error() != "ended by signal terminated" {
+			t.Errorf("the UI ended with %v and %v, expected the signal", err, a.err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the UI goes on after the signal")
 	}
 }
