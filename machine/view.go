@@ -41,7 +41,11 @@ type Window struct {
 	Size  int    // entries of the endpoint's buffer; 0 if unknown
 	Cells []Cell
 	Grade Certainty // how well the side's cells are known
-	Slots []Slot    // the same entries in the protocol's own terms; may be empty
+	// Acked is the newest sequence of which the side has read an ack. Where AckedKnown is
+	// false, the cells tell. It is for windows whose cells leave out what is settled.
+	Acked      int64
+	AckedKnown bool
+	Slots      []Slot // the same entries in the protocol's own terms; may be empty
 }
 
 // Slot is one entry of a sequence buffer in the protocol's own terms.

@@ -330,17 +330,17 @@ func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
 			if w.Of != "" {
 				line += " of " + w.Of
 			}
-			if believed, _ := newestOf(w.Sent, machine.CellAcked); believed < 0 {
-				line += ": nothing yet"
-			} else {
+			if believed, any := newestAcked(w.Sent); any {
 				line += ": …" + strconv.FormatInt(believed, 10)
+			} else {
+				line += ": nothing yet"
 			}
 			unknown, lacking := w.Gaps()
 			if len(unknown) > 0 {
-				line += fmt.Sprintf("   %s has besides: %s", y, sequenceRanges(unknown, 8))
+				line += fmt.Sprintf("   %s has besides: %s", y, machine.Ranges(unknown, 8))
 			}
 			if len(lacking) > 0 {
-				line += fmt.Sprintf("   %s lacks of that: %s", y, sequenceRanges(lacking, 8))
+				line += fmt.Sprintf("   %s lacks of that: %s", y, machine.Ranges(lacking, 8))
 			}
 			lines = append(lines, line)
 		}
@@ -348,35 +348,18 @@ func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
 	return lines
 }
 
-// newestOf returns the sequence of the last cell of a kind.
-func newestOf(w *machine.Window, c machine.Cell) (int64, bool) {
+// newestAcked returns the newest sequence of which a side has read an ack. It returns
+// false if there is none.
+func newestAcked(w *machine.Window) (int64, bool) {
+	if w.AckedKnown {
+		return w.Acked, true
+	}
 	for i := len(w.Cells) - 1; i >= 0; i-- {
-		if w.Cells[i] == c {
+		if w.Cells[i] == machine.CellAcked {
 			return w.First + int64(i), true
 		}
 	}
 	return -1, false
-}
-
-// sequenceRanges formats rising numbers as ranges, at most so many.
-func sequenceRanges(list []int64, most int) string {
-	var parts []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		part := strconv.FormatInt(list[i], 10)
-		if j > i {
-			part += "–" + strconv.FormatInt(list[j], 10)
-		}
-		parts = append(parts, part)
-		i = j + 1
-	}
-	if n := len(parts); n > most {
-		parts = append(parts[:1:1], append([]string{"…"}, parts[n-most+1:]...)...)
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Tables formats the tables of a side. A blank line ends each table.

@@ -111,6 +111,9 @@ type Lane struct {
 	unsentFor    int // packets with later messages since
 	stuckTold    bool
 
+	acked    int64 // newest id whose ack the sender has read
+	ackedAny bool
+
 	delivered uint64
 	carried   uint64
 	resent    uint64 // sends of messages that an earlier packet had carried
@@ -315,6 +318,9 @@ func (c *Lane) Ack(id int64, e *machine.Event) {
 		return
 	}
 	l.ack.shown, l.ack.at, l.ack.by = true, e.At, e.By
+	if !c.ackedAny || id > c.acked {
+		c.acked, c.ackedAny = id, true
+	}
 }
 
 // report reports the message of a life, and what the rules find about it.

@@ -22,7 +22,8 @@ func (c *Lane) name() string {
 
 // SendWindow draws the sender's messages from its oldest unacked one on.
 func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: c.name() + "messages sent", Next: c.Top + 1, Size: c.Config.SendQueue, Grade: grade}
+	w := machine.Window{Name: c.name() + "messages sent", Next: c.Top + 1, Size: c.Config.SendQueue, Grade: grade,
+		Acked: c.acked, AckedKnown: c.ackedAny}
 	w.First = max(c.Base, w.Next-viewIDs, c.first)
 	for id := w.First; id < w.Next; id++ {
 		cell := machine.CellUnknown
@@ -40,14 +41,17 @@ func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 	return w
 }
 
-// ReceiveWindow draws what the receiver has, from the id that it delivers next.
+// ReceiveWindow draws what the receiver has, from the oldest id that is not settled.
+// Messages that it has delivered, but whose ack the sender has not read, are in it.
 func (c *Lane) ReceiveWindow() machine.Window {
 	w := machine.Window{
-		Name: c.name() + "messages received", First: c.next, Next: c.next, Size: c.Config.ReceiveQueue,
+		Name: c.name() + "messages received", First: max(c.Base, c.first), Next: c.next, Size: c.Config.ReceiveQueue,
 		Grade: c.nextKnown,
 	}
 	if c.nextKnown == machine.Unknown {
-		w.First, w.Next = max(c.Base, c.first), -1
+		w.Next = -1
+	} else {
+		w.First = min(max(w.First, c.next-viewIDs/2), c.next)
 	}
 	for id := w.First; id <= c.Top && len(w.Cells) < viewIDs; id++ {
 		cell := machine.CellEmpty
