@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -237,6 +238,40 @@ func (c *Conversation) Inspect(x machine.Side, v *machine.View) {
 			v.Windows = append(v.Windows, l.ReceiveWindow())
 		}
 	}
+	c.tables(x, v)
+}
+
+// tables draws a side's message objects.
+func (c *Conversation) tables(x machine.Side, v *machine.View) {
+	s := &c.inner.Sides[x]
+	t := messages.Tables{
+		Now: c.inner.last, Section: c.section, Near: s.Near, Grade: c.inner.grade(s.known()),
+		Gapless: c.gapless(x), PeerGapless: c.gapless(x.Other()),
+		Fate: func(sequence uint32) (string, machine.Certainty) { return c.inner.fate(s, sequence) },
+	}
+	if sent := &c.sides[x]; len(sent.Lanes) > 0 && sent.Lanes[0].Started {
+		t.SendQueue(sent, v)
+		t.Packets(sent, v)
+	}
+	if sent := &c.sides[x.Other()]; len(sent.Lanes) > 0 && sent.Lanes[0].Started {
+		t.ReceiveQueue(sent, v)
+	}
+}
+
+// fate says what a side knows of a packet that it sent, and how sure that is.
+func (t *Tracker) fate(s *side, sequence uint32) (string, machine.Certainty) {
+	e := s.Sent(sequence)
+	switch {
+	case e == nil:
+		return "no longer in the sent buffer", machine.Unknown
+	case e.Flags&gaffer.SentAcked != 0:
+		return "acked, in frame " + strconv.FormatUint(e.AckedBy.Frame(), 10), t.sentGrade(s, e)
+	case e.Flags&gaffer.SentLost != 0:
+		return "lost", t.sentGrade(s, e)
+	case !s.Near && e.Flags&gaffer.SentArrived != 0:
+		return "arrived; whether its ack was read does not show", machine.Unknown
+	}
+	return "no ack yet", t.sentGrade(s, e)
 }
 
 // Summary returns the packets' figures.

@@ -36,6 +36,13 @@ type conversation struct {
 
 func converse(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.Soak)) *conversation {
 	t.Helper()
+	return converseWatched(t, seed, tap, adjust, func(*sim.Step) {})
+}
+
+// converseWatched is converse that shows each step of an endpoint to watch.
+func converseWatched(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.Soak),
+	watch func(*sim.Step)) *conversation {
+	t.Helper()
 	s := gaffertest.DrawSoak(seed)
 	for n := seed; s.Messages == 0; n += 1 << 20 {
 		s = gaffertest.DrawSoak(n)
@@ -54,6 +61,7 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.So
 	c := &conversation{profile: o.Profile, soak: s}
 	carried := [2]map[int64][]int64{{}, {}} // packet: ids
 	w.Watch(func(step *sim.Step) {
+		watch(step)
 		me := step.Host.Index
 		for _, e := range step.Out.Events {
 			switch e.Kind {
