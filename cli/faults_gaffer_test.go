@@ -23,13 +23,14 @@ var gafferOracles = map[string]oracles{
 	"message-resend-early":       {brokenMessages, brokenMessages},
 	"message-resend-late":        {brokenMessages, brokenMessages},
 	"message-resend-without-end": {brokenMessages, brokenMessages},
+	"message-type":               {unknownType, unknownType},
 }
 
 // profile returns the profile that decodes the packets of a view.
 func (v *view) profile(t *testing.T) *wire.Profile {
 	t.Helper()
 	a := &app.App{Registry: protocols()}
-	a.Flags.Profiles = []string{messagesFile}
+	a.Flags.Profiles = []string{messagesFile, simpleFile}
 	if err := about.LoadProfiles(a); err != nil {
 		t.Fatal(err)
 	}

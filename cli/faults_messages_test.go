@@ -10,6 +10,7 @@ import (
 
 const (
 	messagesFile = "../docs/faults-messages.yaml"
+	simpleFile   = "../docs/faults-simple.yaml"
 
 	messagesWindow = 64 // the window of the profile
 	messagesMost   = 32 // messages of a packet
@@ -91,6 +92,36 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 			frame = v.frames[i]
 		}
 		return bad
+	})
+	return frame
+}
+
+// unknownType finds a packet with a message of a type that the game does not have. In
+// the simple scheme a packet has a message ack of 16 bits, a count of 11 bits and a first
+// id of 16 bits. Then each message has a type of 2 bits, of which 3 is none, and a body.
+func unknownType(t *testing.T, v *view) (frame uint64) {
+	bodies := []int{11 + 11, 4, 8 * 32} // bits, by type
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		if !v.sightings[i].own {
+			return false
+		}
+		b := v.sightings[i].b[k.PayloadOffset:]
+		read := func(at, n int) (value int) {
+			for bit := range n {
+				value |= int(b[(at+bit)/8]>>((at+bit)%8)&1) << bit
+			}
+			return value
+		}
+		at := 16 + 11 + 16
+		for range read(16, 11) {
+			kind := read(at, 2)
+			if kind >= len(bodies) {
+				frame = v.frames[i]
+				return true
+			}
+			at += 2 + bodies[kind]
+		}
+		return false
 	})
 	return frame
 }

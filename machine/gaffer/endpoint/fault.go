@@ -187,6 +187,13 @@ var Faults = []*Fault{
 	},
 	{
 		Fault: machine.Fault{
+			Name: "message-type", Doc: "now and then a message has a type that does not exist",
+			Scenario: []string{"--protocol", "gaffer:simple", "--messages", "20", "--payload", "0-0"},
+		},
+		messages: func(o *messages.Options) { o.TypeSlips = true },
+	},
+	{
+		Fault: machine.Fault{
 			Name: "duplicate-delivered", Doc: "a packet that comes again is handed over again",
 			Unobservable: "what the application is handed is not on the wire",
 			Scenario:     []string{"--dup", "10%"},

@@ -39,7 +39,7 @@ func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Clai
 	case passedFragments:
 		what = "not all of its fragments passed the tap"
 	case passedWhole:
-		what = "it was dropped when it came: as too old, or as refused"
+		what = "it was dropped when it came: as too old, as refused, or with a message type out of range"
 	}
 	frames := gaffer.Refs(n.last)
 	return n.diverge2(d, c, n.expected(c), AckNeverArrived, machine.RestsOnBoth,

@@ -152,6 +152,12 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		s.send(peer, d, p, header, err == nil)
 	}
 	s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment)
+	if v := typeDiverges(&j.profile.Messages, d, p, err); v != nil {
+		if s.Opinion.Divergence == nil {
+			s.Opinion.Divergence = v
+		}
+		return // the reference drops it before it can be acked
+	}
 	if peer.Near != nil && peer.Opinion.Divergence == nil && err == nil {
 		a := pendingPacket{ref: d.Ref, sequence: p.Sequence}
 		if p.Kind == wire.KindFragment {

@@ -7,7 +7,8 @@ import "github.com/ackscope/ackscope/machine"
 var Rules = []*machine.Rule{
 	AckNeverArrived, AckUnsent, AckOmitted, AckRefused, AckWithdrawn, AckForgotten, AckWentBack, AckOrder, AckWithoutBit,
 	Sequence, SequenceReuse, Fragments, Unreadable,
-	MessageBeyondWindow, MessageResentEarly, MessageResentLate, MessageResentAcked, MessageResentAfterAck, StuckMessage,
+	MessageType, MessageBeyondWindow, MessageResentEarly, MessageResentLate, MessageResentAcked, MessageResentAfterAck,
+	StuckMessage,
 }
 
 // AckNeverArrived is the rule "ack-never-arrived".
@@ -16,7 +17,7 @@ var AckNeverArrived = &machine.Rule{
 	Summary: "a header acks a packet that had not arrived",
 	Explain: `A header names a packet that its sender cannot have received by then. For example, ack is 556 and bit 14 names packet 542, but no packet 542 passed the tap. The peer takes packet 542 for delivered. What it carried is never sent again, and is lost for good.
 
-The tap stands at the sender of the header. The report gives the reason. No packet of that number passed the tap, or only some of its fragments did. Or its peer had not sent it yet, or it came too late and was dropped. An ack of slices breaks this rule where it names a slice that did not pass, at any tap. A capture that lacks the packet shows the same, so the divergence is likely, unless the file counts dropped packets and counted none.
+The tap stands at the sender of the header. The report gives the reason. No packet of that number passed the tap, or only some of its fragments did. Or its peer had not sent it yet, or it came too late and was dropped. Or one of its messages has a type out of range. An ack of slices breaks this rule where it names a slice that did not pass, at any tap. A capture that lacks the packet shows the same, so the divergence is likely, unless the file counts dropped packets and counted none.
 
 Look at the code that builds ack_bits. It may set a bit only if the entry of the buffer holds exactly that sequence. When a newer packet moves the window, clear the entries in between: the article's first listing forgets that. "ackscope replay --matrix" shows whether the side behaves as gaffer@no-stale-clear.`,
 }
@@ -151,6 +152,17 @@ var Unreadable = &machine.Rule{
 Another program may share the port, so a datagram that cannot be read is no divergence by itself. The tap stands at the side. A capture that lacks packet 18 shows the same if something else sent the datagram.
 
 Look at the first bytes in the report. A header that is written in part, a field of the wrong width, and a prefix that is too short are the usual causes. "ackscope packets -V" shows how far the datagram can be read.`,
+}
+
+// MessageType is the rule "message-type".
+var MessageType = &machine.Rule{
+	ID: "message-type", Severity: machine.Error,
+	Summary: "a message has a type that the game does not have",
+	Explain: `A message's type takes as many bits as the largest type needs, so some values are no type. Here a message has one of them. For example, a game has the types 0 to 2 in two bits, and a message has type 3. The article has the receiver discard such a packet, because it may be malicious. So none of its messages arrive, and the packet is not acked.
+
+The packet itself shows it, at any tap. No packet that the capture lacks explains it. The profile says how many types there are. Without a schema of the messages, only the first message of a packet can be read.
+
+Check what writes the type, and that both ends were built with the same list of types. If the game has more types than the profile, correct the profile's messages.types.`,
 }
 
 // MessageBeyondWindow is the rule "message-beyond-window".
