@@ -194,6 +194,17 @@ var Faults = []*Fault{
 	},
 	{
 		Fault: machine.Fault{
+			Name: "message-run-unbounded", Doc: "a packet carries all unacked messages, however large it gets",
+			Explained: "the simple scheme is just this, so its sender breaks no rule: see the finding message-death-spiral",
+			Scenario: []string{
+				"--protocol", "gaffer:simple", "--messages", "240", "--payload", "0-0",
+				"--bandwidth", "600000", "--outage", "2s,1200ms",
+			},
+		},
+		messages: func(o *messages.Options) { o.Budget = 60000 },
+	},
+	{
+		Fault: machine.Fault{
 			Name: "duplicate-delivered", Doc: "a packet that comes again is handed over again",
 			Unobservable: "what the application is handed is not on the wire",
 			Scenario:     []string{"--dup", "10%"},

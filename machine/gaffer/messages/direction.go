@@ -304,5 +304,6 @@ type Carrier struct {
 	Sequence64 int64
 	Near       bool // the tap is at its sender
 	Datagrams  int
+	Length     int    // bytes of the datagram, or of the packet that its fragments make up
 	Payload    []byte // it contains the messages
 }

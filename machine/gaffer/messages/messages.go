@@ -28,6 +28,8 @@ type Options struct {
 }
 
 // slipEvery is the count of messages from one slip of TypeSlips to the next.
+//
+// Source: definition, message-type: each twentieth message has a slip
 const slipEvery = 20
 
 // defaults completes the options and returns the profile's schema.

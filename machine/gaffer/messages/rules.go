@@ -12,7 +12,7 @@ import (
 const ResendLeast = 100 * time.Millisecond
 
 // Rules lists what tracker.Conversation may report, in addition to gaffer.FindingRules.
-var Rules = []*machine.Rule{MessageBeyond, MessageResentEarly, headOfLine, MalformedMessages}
+var Rules = []*machine.Rule{MessageBeyond, MessageResentEarly, headOfLine, MalformedMessages, MessageSpiral}
 
 // MessageBeyond is the rule "message-beyond-window".
 var MessageBeyond = &machine.Rule{

@@ -11,9 +11,18 @@ import (
 )
 
 const (
-	queueRows  = 64 // rows of a table of messages
-	packetRows = 16 // rows of the table of packets
-	cellRanges = 6  // ranges of numbers in one cell
+	// queueRows is the most rows of a table of messages.
+	//
+	// Source: bound, the rows of a table
+	queueRows = 64
+	// packetRows is the most rows of the table of packets.
+	//
+	// Source: bound, the rows of a table
+	packetRows = 16
+	// cellRanges is the most ranges of numbers in one cell.
+	//
+	// Source: bound, the ranges in a cell
+	cellRanges = 6
 )
 
 // Tables draws the message objects of one side: its send queue, the messages that each

@@ -92,7 +92,10 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 	k := messages.Carrier{
 		At: d.At, Ref: d.Ref, Sequence: p.Sequence, Sequence64: s.Unwrap(p.Sequence),
-		Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1), Payload: payload,
+		Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1), Length: d.Length, Payload: payload,
+	}
+	if p.Kind == wire.KindFragment {
+		k.Length = len(payload)
 	}
 	c.carry(s, &k, out)
 }
@@ -135,17 +138,9 @@ func (c *Conversation) carry(s *messages.Direction, k *messages.Carrier, out *ma
 	l := &s.Lanes[0]
 	if c.section.Form == wire.MessagesSimple {
 		c.acks[s.From][k.Sequence%messages.ContentsMost] = messageAck{k.Sequence, section.Ack, true}
-	}
-	var m wire.Message
-	n := 0
-	for ; section.Next(&m); n++ {
-		l.AddMessage(m.ID, &m, k, c.section.Form, contents, out)
-	}
-	if c.section.Form == wire.MessagesSimple {
-		// Without a schema the ids are still known: they are consecutive.
-		for ; n < section.Count; n++ {
-			l.AddMessage(section.Start+uint16(n), nil, k, c.section.Form, contents, out)
-		}
+		l.AddRun(&section, k, contents, out)
+	} else {
+		l.AddMessages(&section, k, contents, out)
 	}
 	if section.Err() != nil {
 		c.malformed(s, k, out)
