@@ -19,7 +19,9 @@ var riptideOracles = map[string]oracles{
 	"ack-bits-reversed":  {riptideAcksNear, riptideAcksAway},
 	"ack-newest-missing": {riptideAcksNear, riptideAcksAway},
 	// senders read Acks with the same list
-	"window-shift": {firstOf(riptideAcksNear, riptideLate, riptideAcked), riptideAcksAway},
+	"window-shift":      {firstOf(riptideAcksNear, riptideLate, riptideAcked), riptideAcksAway},
+	"newest-stays":      {riptideAcksNear, riptideAcksAway},
+	"older-ack-one-bit": {riptideAcked, explained},
 	// away: Acks are lost and duplicated
 	"ack-missing":           {riptideAcksNear, explained},
 	"ack-twice":             {riptideAcksNear, explained},

@@ -304,3 +304,35 @@ func TestNotesForm(t *testing.T) {
 		holdTable(t, notesPage, "make notes", text, os.Getenv("ACKSCOPE_NOTES") == "update")
 	}
 }
+
+// TestNotesMatrix runs the reference in the notes' own form, correct and then with each part of it that release 2.0.0
+// does in another way. `replay --matrix` tells the two behaviours apart at the tap, and claims nothing away from it.
+func TestNotesMatrix(t *testing.T) {
+	dir := t.TempDir()
+	for _, x := range []struct{ fault, network string }{
+		{"newest-stays", "--messages 100 --delay 150ms --outage 3s,400ms,2s"},
+		{"older-ack-one-bit", "--messages 60 --delay 60ms --jitter 60ms --loss 20%"},
+	} {
+		for _, fits := range []string{"riptide@notes", "riptide@2.0"} {
+			options := x.network + " --mix 100/0/0"
+			if fits != "riptide@notes" {
+				options += " --fault " + x.fault
+			}
+			r := runNotes(t, dir, notesForm, options, 1)
+			found := map[string]string{}
+			for _, o := range r.asks(t, "replay", "--json", "-q", "--matrix", "--vantage", "a", r.paths[tapNear]) {
+				found[o["side"].(string)+" "+o["behaviour"].(string)] = o["verdict"].(string)
+			}
+			for _, name := range []string{"riptide@notes", "riptide@2.0"} {
+				want := "diverges"
+				if name == fits {
+					want = "conforms"
+				}
+				if found["a "+name] != want || found["b "+name] != "consistent" {
+					t.Errorf("%s: %s: side a %s and side b %s, expected %s and consistent", r, name, found["a "+name],
+						found["b "+name], want)
+				}
+			}
+		}
+	}
+}

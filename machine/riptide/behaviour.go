@@ -24,7 +24,8 @@ type SendRule uint8
 const (
 	SendBits      SendRule = iota // bits of a newer Ack clear the ids that they name (2.1.0 and later)
 	SendOlderBits                 // they clear only ids older than the newest id acked before (2.1-dev)
-	SendOldestBit                 // ids are cleared as they reach the oldest of 16 bits (2.0.0, and the notes)
+	SendOldestBit                 // ids are cleared as they reach the oldest of 16 bits (2.0.0)
+	SendNotes                     // the same, and an Ack older than the newest adds its 16 bits as they are (the notes)
 	SendCauseOnly                 // bits clear nothing (Pytide 2.0.0)
 	SendReceived                  // bits clear what they name, counted from the newest id received (Pytide 2.1.0-alpha)
 )
@@ -110,7 +111,7 @@ const (
 var Behaviours = []*Behaviour{
 	{
 		Name: "riptide@notes", First: 1, Window: "what was written from the notes",
-		Doc: "as the Riptide Networking Notes tell it", Receive: ReceiveNotes, Send: SendOldestBit, Limit: 15,
+		Doc: "as the Riptide Networking Notes tell it", Receive: ReceiveNotes, Send: SendNotes, Limit: 15,
 	},
 	{
 		Name: "riptide@2.0", First: 1, Window: "release 2.0.0",

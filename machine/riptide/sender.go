@@ -42,7 +42,7 @@ func (s *Sender) Acked(last, bits, cause uint16, decide func(id uint16, v Verdic
 	case SendReceived:
 		s.port(last, bits, decide)
 		return
-	case SendOldestBit:
+	case SendOldestBit, SendNotes:
 		s.ackedWindow(last, bits, decide)
 		return
 	}
@@ -112,6 +112,11 @@ func (s *Sender) ackedWindow(last, bits uint16, decide func(id uint16, v Verdict
 		check(s.Last - WindowAcks)
 	case gap < 0:
 		s.bits |= uint16(uint32(1) << (uint(uint16(-gap-1)) & 31))
+		if s.behaviour.Send == SendNotes {
+			// The notes (chapter "Acknowledge Messages", negative gap) OR both fields as they stand. The bits
+			// of the older Ack count from an older id. So each of them then names a newer id than it meant.
+			s.bits |= bits
+		}
 		decide(last, Cleared)
 	default:
 		s.bits |= bits

@@ -95,6 +95,36 @@ var Faults = []*Fault{
 	},
 	{
 		Fault: machine.Fault{
+			Name: "newest-stays",
+			Doc:  "the newest id stays where it is at jumps of 17 to 80: what release 2.0.0 makes of the notes' window",
+			Scenario: []string{
+				"--protocol", "riptide:notes", "--messages", "100", "--delay", "150ms",
+				"--mix", "100/0/0", "--outage", "3s,400ms,2s",
+			},
+		},
+		behaviour: func(b *riptide.Behaviour) {
+			if b.Receive == riptide.ReceiveNotes {
+				b.Receive = riptide.ReceiveWindow
+			}
+		},
+	},
+	{
+		Fault: machine.Fault{
+			Name: "older-ack-one-bit",
+			Doc:  "an Ack older than the newest sets one bit, as in release 2.0.0: the notes add its 16 bits too",
+			Scenario: []string{
+				"--protocol", "riptide:notes", "--messages", "60", "--loss", "20%", "--delay", "60ms",
+				"--jitter", "60ms", "--mix", "100/0/0",
+			},
+		},
+		behaviour: func(b *riptide.Behaviour) {
+			if b.Send == riptide.SendNotes {
+				b.Send = riptide.SendOldestBit
+			}
+		},
+	},
+	{
+		Fault: machine.Fault{
 			Name: "merged-sequences",
 			Doc:  "a message to several goes out with their sequences OR-ed: the library's own fault in 2.1.0",
 			Scenario: []string{

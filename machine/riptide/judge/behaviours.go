@@ -54,7 +54,7 @@ func behaviourOfBuild(name string) string {
 func behavioursOfDialect(d *wire.Dialect) []string {
 	switch d {
 	case wire.Notes:
-		return []string{"riptide@notes", "riptide@dev-n"}
+		return []string{"riptide@notes", "riptide@2.0", "riptide@dev-n"}
 	case wire.V20:
 		return []string{"riptide@notes", "riptide@2.0", "pytide@2.0"}
 	case wire.DevD:
