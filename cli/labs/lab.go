@@ -105,7 +105,11 @@ func labPlay(a *app.App, protocols []*Protocol, path string) error {
 	set := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	f.register(set, p)
 	for _, name := range p.Remembered {
-		if err := set.Set(name, j.Note[name]); err != nil {
+		value, noted := j.Note[name]
+		if !noted {
+			continue // the journal is older than the flag
+		}
+		if err := set.Set(name, value); err != nil {
 			return fmt.Errorf("%s: %s: %w", path, name, err)
 		}
 	}

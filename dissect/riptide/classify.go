@@ -27,6 +27,7 @@ const (
 	worthHasty        = -4 // a Connect or an echo repeated too early
 	worthReject       = 12 // a known reason in answer to a Connect
 	worthRejectCopy   = 4
+	worthPending      = 4   // the answer to a Connect that was repeated: the application has not decided
 	worthFirstWelcome = 8   // has the first sequence id
 	worthWelcomeBack  = 14  // both sides name the same client id
 	worthNoWelcome    = -10 // the first reliable message is no Welcome, although both sides begin with one
@@ -215,7 +216,7 @@ func (c *classifier) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagra
 	case wire.Connect:
 		c.connect(dialect, s, peer, d)
 	case wire.Reject:
-		s.reject(peer, m, d.At)
+		s.reject(dialect, peer, m, d.At)
 	case wire.Heartbeat:
 		if m.HasRTT {
 			if peer.pinged && !dialect.RTTBothWays {

@@ -85,12 +85,17 @@ func leadingText(form wire.Form, b []byte) bool {
 	return true
 }
 
-func (s *sender) reject(peer *sender, m *wire.Message, at machine.Instant) {
+func (s *sender) reject(dialect *wire.Dialect, peer *sender, m *wire.Message, at machine.Instant) {
 	switch {
 	case peer.connects == 0 || m.Oddities != 0:
 	case s.rejects == 0:
 		s.bits += worthReject
 		s.relations |= relHandshake
+		if peer.connects > 1 && dialect.RejectReason(m.Reason) == "Pending" {
+			s.bits += worthPending
+		}
+	case at.Sub(s.rejectAt) < 20*time.Millisecond && dialect == wire.Notes:
+		s.counter(worthNotNotes, 0) // the notes send it once
 	case at.Sub(s.rejectAt) < 20*time.Millisecond:
 		s.counter(worthRejectCopy, 0)
 		s.narrow(func(b *wire.Build) bool { return b.RejectCopies > 1 })
@@ -170,6 +175,9 @@ func (s *sender) disconnect(dialect *wire.Dialect, m *wire.Message) {
 			s.bits += worthNotNotes // the notes give every Disconnect a reason
 		}
 		return
+	}
+	if s.connects > 0 && !dialect.ReasonBothWays {
+		s.bits += worthNotNotes // a client gives a reason by the notes only
 	}
 	if m.Reason == wire.UnpackedStop || m.Reason == stopped {
 		s.narrow(func(b *wire.Build) bool { return b.StopReason == m.Reason })

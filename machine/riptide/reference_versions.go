@@ -91,6 +91,31 @@ func LookupVersion(name string) (*Version, bool) {
 	return nil, false
 }
 
+// LookupForm finds a version by the names that LookupVersion takes. It also takes the name of a byte-aligned one with
+// -be behind it: the same built big-endian.
+func LookupForm(name string) (v *Version, bigEndian, ok bool) {
+	if v, ok = LookupVersion(name); ok {
+		return v, false, true
+	}
+	plain, bigEndian := strings.CutSuffix(name, "-be")
+	v, ok = LookupVersion(plain)
+	if !bigEndian || !ok || v.Build.Dialect.Form != wire.ByteAligned {
+		return nil, false, false
+	}
+	return v, true, true
+}
+
+// FormNames returns the names that LookupForm takes: those of all versions, and of those that can be built big-endian.
+func FormNames() []string {
+	names := VersionNames()
+	for _, v := range Versions {
+		if v.Build.Dialect.Form == wire.ByteAligned {
+			names = append(names, v.Name+"-be")
+		}
+	}
+	return names
+}
+
 // VersionNames returns the names of all versions.
 func VersionNames() (names []string) {
 	for _, v := range Versions {

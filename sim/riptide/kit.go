@@ -26,8 +26,11 @@ type Kit struct {
 	// that off.
 	Limits     bool
 	EventClock bool
-	Ask        bool // the server's application accepts every client
-	Slots      int  // clients that a server takes; 0 is 64
+	BigEndian  bool // both ends are built big-endian: byte-aligned dialects only
+	Ask        bool // the server's application decides on clients, by Handler
+	Handler    Handler
+	Hello      string // the data of a Connect, as a text; "" for none
+	Slots      int    // clients that a server takes; 0 is 64
 	Resend     endpoint.Resend
 	Faults     [2]*endpoint.Fault
 	Seed       uint64 // written to the logs
@@ -67,6 +70,7 @@ func (k *Kit) End(role sim.Role, _ int, _ netip.AddrPort) (*sim.End, error) {
 	o := endpoint.Options{
 		Version: k.Versions[role], Side: machine.Side(role), Stream: k.Stream, EventClock: k.EventClock, Ask: k.Ask,
 		Limits: endpoint.Limits{Off: !k.Limits}, Resend: k.Resend, Slots: k.Slots, Fault: k.Faults[role],
+		Codec: k.codec(role),
 	}
 	build, farewell := endpoint.NewClient, machine.Disconnect
 	if role == sim.Server {
@@ -82,6 +86,11 @@ func (k *Kit) End(role sim.Role, _ int, _ netip.AddrPort) (*sim.End, error) {
 	}, nil
 }
 
+// codec returns the codec of a role.
+func (k *Kit) codec(role sim.Role) wire.Codec {
+	return wire.Codec{Dialect: k.Versions[role].Build.Dialect, BigEndian: k.BigEndian}
+}
+
 // app sends messages of random kinds to all connected peers.
 func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 	codec := e.Options().Codec
@@ -89,12 +98,11 @@ func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 	if codec.Dialect.Layout(wire.Notify) != nil {
 		modes = append(modes, riptide.ChannelNotify)
 	}
-	sent := map[machine.Peer]uint64{}
+	sent, desk := map[machine.Peer]uint64{}, NewDesk(k.Handler)
 	return func(f *sim.Frame) {
+		desk.Frame(f, e)
 		if role == sim.Client && f.Number == 0 {
-			hello := codec.Writer(nil)
-			hello.Text("lab")
-			f.Do(machine.Command{Kind: machine.Connect, Payload: hello.Body()})
+			f.Do(machine.Command{Kind: machine.Connect, Payload: Greeting(e, k.Hello)})
 		}
 		more := f.Peers == 0
 		for p := range machine.Peer(f.Peers) {
@@ -121,8 +129,7 @@ func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 // Greets implements sim.Kit: a client that connects begins with Connect.
 func (k *Kit) Greets(b []byte) bool {
 	var m wire.Message
-	codec := wire.Codec{Dialect: k.Versions[sim.Server].Build.Dialect}
-	err := codec.Parse(b, len(b), &m)
+	err := k.codec(sim.Server).Parse(b, len(b), &m)
 	return (err == nil || errors.Is(err, base.ErrTrailing)) && m.Type == wire.Connect
 }
 

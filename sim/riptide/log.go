@@ -7,6 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/sim"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // Form holds the differences between the logs of the two commands.
@@ -151,7 +152,9 @@ func (l *Log) Step(step *sim.Step) (lines []sim.Line) {
 		add(l.call(&c))
 	}
 	for i := range step.Out.Events {
-		add(l.event(step, &step.Out.Events[i]))
+		line := l.event(step, &step.Out.Events[i])
+		l.attach(line, step, &step.Out.Events[i])
+		add(line)
 	}
 	for i := range step.Out.Deliver {
 		add(l.received(&step.Out.Deliver[i]))
@@ -166,10 +169,42 @@ func (l *Log) Step(step *sim.Step) (lines []sim.Line) {
 
 func (l *Log) call(c *machine.Command) sim.Line {
 	word := c.Kind.String() + "_call"
+	line := sim.Line{"event": word}
 	if l.form.Calls {
-		return l.line(word, c.Peer)
+		line = l.line(word, c.Peer)
 	}
-	return sim.Line{"event": word}
+	switch c.Kind {
+	case machine.Connect:
+		l.data(line, "connect_values", c.Payload)
+	case machine.Reject:
+		l.data(line, "reject_values", c.Payload)
+	case machine.Kick:
+		l.data(line, "kick_values", c.Payload)
+	}
+	return line
+}
+
+// dataNames are the names of the data that comes with an event.
+var dataNames = map[machine.EventKind]string{
+	endpoint.EventAttempted: "connect_values", riptide.EventFailed: "reject_values", endpoint.EventEnded: "kick_values",
+}
+
+// attach adds the data that came with an event of the connection.
+func (l *Log) attach(line sim.Line, step *sim.Step, e *machine.Event) {
+	for i := range step.Out.Deliver {
+		d := &step.Out.Deliver[i]
+		if line != nil && d.Channel == riptide.ChannelData && d.From == e.Peer && d.Type == uint32(e.Kind) {
+			l.data(line, dataNames[e.Kind], d.Payload)
+		}
+	}
+}
+
+// data adds the data of a Connect, a Reject or a kick: the text that the applications of a kit put there.
+func (l *Log) data(line sim.Line, name string, payload []byte) {
+	r := l.endpoint.Options().Codec.Values(payload, &wire.Message{BodyBits: 8 * len(payload)})
+	if text, err := r.Text(nil); err == nil && len(text) > 0 {
+		line[name] = []sim.Line{{"type": "string", "value": string(text)}}
+	}
 }
 
 // event returns the line of an event, or nil for one that the logs do not have.

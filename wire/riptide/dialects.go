@@ -105,6 +105,9 @@ func (d *Dialect) TypeOf(value uint8) (Type, bool) {
 // BareNotify reports whether the dialect's Notify is a message id and values only: Message.Bare.
 func (d *Dialect) BareNotify() bool { return d.layouts[Notify] == bytesUnreliable }
 
+// HasVarLongs reports whether the dialect has VarLong and VarULong: the notes have them, and the releases since 2.1.0.
+func (d *Dialect) HasVarLongs() bool { return d.Form == BitPacked || d == Notes }
+
 // Layout returns what follows the type in messages of type t, or nil where the dialect does not
 // have t.
 func (d *Dialect) Layout(t Type) *Layout {

@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/sim"
+	description "github.com/ackscope/ackscope/sim/riptide"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -19,18 +20,18 @@ type application struct {
 	role     sim.Role
 	endpoint *endpoint.Endpoint
 	over     func(now machine.Instant) bool // the run's time is over
-	share    float64                        // messages per tick
+	desk     *description.Desk
+	share    float64 // messages per tick
 	due      float64
 	ended    bool // the application has ended the connection
 }
 
 func (p *application) frame(f *sim.Frame) {
 	server := p.role == sim.Server
-	for _, peer := range p.endpoint.Pending() {
-		f.Do(machine.Command{Kind: machine.Accept, Peer: peer})
-	}
+	p.desk.Frame(f, p.endpoint)
 	if f.Number == 0 && !server {
-		f.Do(machine.Command{Kind: machine.Connect})
+		f.Do(machine.Command{Kind: machine.Connect,
+			Payload: description.Greeting(p.endpoint, p.run.own.handler.hello)})
 	}
 	if p.over(f.Now) {
 		p.finish(f)
@@ -87,7 +88,7 @@ func (p *application) submit(f *sim.Frame, to machine.Peer) {
 }
 
 func (r *run) writer(role sim.Role) wire.Writer {
-	return wire.Codec{Dialect: r.versions[role].Build.Dialect}.Writer(nil)
+	return wire.Codec{Dialect: r.versions[role].Build.Dialect, BigEndian: r.bigEndian}.Writer(nil)
 }
 
 // draw draws a channel by the shares.

@@ -25,19 +25,22 @@ they say, for --schema.`,
 	Example: `  ackscope lab riptide --loss 30% --clients 3 --duration 10s -w run.client.pcapng --truth run.truth.jsonl
   ackscope messages --schema docs/lab-riptide.yaml run.client.pcapng
 
+  ackscope lab riptide --clients 2 --decide "accept,reject:full" --decide-after 2s --duration 5s -w run.client.pcapng
+
   ackscope lab riptide --transport tcp --profile 2.0 --delay 30ms --loss 5% -w run.client.pcapng`,
 	TCP: true,
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
 		p.StringVar(&o.profile, "profile", "2.2.1", "what the endpoints are: a release or a dialect, `"+
-			strings.Join(riptide.VersionNames(), "|")+"`")
+			strings.Join(riptide.FormNames(), "|")+"`")
 		p.StringVar(&f.Rate, "rate", "15", "messages a second that each sends to each, in every mode")
 		p.BoolVar(&o.limits, "quality-limits", false,
 			"connections end for their quality, as in the library unless the game switches that off")
 		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once an update")
+		o.handler.register(p, "none", "lab")
 		return o.kit
 	},
-	Remembered: []string{"profile", "transport", "quality-limits", "event-clock"},
+	Remembered: append([]string{"profile", "transport", "quality-limits", "event-clock"}, rememberedHandler...),
 }
 
 // settings are the lab's flags that only this protocol has.
@@ -45,21 +48,27 @@ type settings struct {
 	of      *labs.Flags
 	profile string
 	limits  bool
+	handler handlerFlags
 }
 
 func (o *settings) kit(*app.App) (sim.Kit, error) {
-	version, ok := riptide.LookupVersion(o.profile)
+	version, bigEndian, ok := riptide.LookupForm(o.profile)
 	if !ok {
-		return nil, fmt.Errorf("--profile %q: expected one of %s", o.profile, strings.Join(riptide.VersionNames(), ", "))
+		return nil, fmt.Errorf("--profile %q: expected one of %s", o.profile,
+			strings.Join(riptide.FormNames(), ", "))
 	}
 	carrier, err := lab.ParseTransport(o.of.Transport)
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
 	}
 	k := description.Kit{
-		Versions: [2]*riptide.Version{version, version}, Stream: carrier == lab.TCP, Count: o.of.Amount, Limits: o.limits,
+		Versions: [2]*riptide.Version{version, version}, BigEndian: bigEndian, Stream: carrier == lab.TCP,
+		Count: o.of.Amount, Limits: o.limits,
 		EventClock: o.of.EventTime,
 		Seed:       o.of.Seed, Form: description.Form{Settings: true, GivenUp: "given_up", Attempts: true},
+	}
+	if err := o.handler.apply(&k, 0); err != nil {
+		return nil, err
 	}
 	if k.Rate, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {
 		return nil, fmt.Errorf("--rate %q: expected messages a second", o.of.Rate)

@@ -31,8 +31,11 @@ type run struct {
 	flags    *simulate.Flags
 	own      *ownFlags
 	versions [2]*riptide.Version // of the clients, and of the server
-	source   *schema.Schema      // of the messages to draw; nil without --schema
-	schemas  [2]*schema.Schema   // the same as each end writes it, with the faults of its build
+
+	bigEndian bool // both are built big-endian
+
+	source   *schema.Schema    // of the messages to draw; nil without --schema
+	schemas  [2]*schema.Schema // the same as each end writes it, with the faults of its build
 	kinds    []uint32
 	shares   [3]float64 // of messages, by channel
 	least    int
@@ -49,9 +52,11 @@ type drawn struct {
 
 var simulator = simulate.Simulator{
 	Name: "riptide", Form: "riptide:VERSION[:tcp], client/server where they differ",
-	Words: func(*dissect.Protocol) []string { return riptide.VersionNames() },
-	Begin: begin, Takes: []string{"clients", "resend"}, Remembered: []string{"clients", "no-limits"},
-	Completions: map[string][]string{"end": endings}, Faults: machine.Faults(endpoint.Faults),
+	Words: func(*dissect.Protocol) []string { return riptide.FormNames() },
+	Begin: begin, Takes: []string{"clients", "resend"},
+	Remembered:  append([]string{"clients", "no-limits"}, rememberedHandler...),
+	Completions: map[string][]string{"end": endings, "decide": description.DecisionWords},
+	Faults:      machine.Faults(endpoint.Faults),
 }
 
 // ownFlags are the flags of simulate that only this protocol has.
@@ -59,6 +64,7 @@ type ownFlags struct {
 	mix      string
 	noLimits bool
 	end      string
+	handler  handlerFlags
 }
 
 // endings are the words of --end.
@@ -69,6 +75,7 @@ func begin(p *pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, erro
 	p.StringVar(&own.mix, "mix", "50/30/20", "riptide: shares of `RELIABLE/UNRELIABLE/NOTIFY` messages")
 	p.BoolVar(&own.noLimits, "no-limits", false, "riptide: no connection ends for its quality")
 	p.StringVar(&own.end, "end", "leave", "riptide: how it ends: `"+strings.Join(endings, "|")+"`")
+	own.handler.register(p, "accept", "")
 	p.Lookup("messages").Usage += " (riptide: 20 if not said)"
 	return func(a *app.App, f *simulate.Flags) (simulate.Run, error) { return newRun(a, f, &own) }
 }
@@ -81,20 +88,25 @@ func newRun(a *app.App, f *simulate.Flags, own *ownFlags) (simulate.Run, error) 
 	if f.Refuse != "0%" || f.First != "0" {
 		return nil, errors.New("--refuse, --first: of the Gaffer family only")
 	}
-	text, err := simulate.Pair(r.version(), func(text string) (*riptide.Version, error) {
-		v, ok := riptide.LookupVersion(text)
+	orders := map[bool]bool{}
+	versions, err := simulate.Pair(r.version(), func(text string) (*riptide.Version, error) {
+		v, bigEndian, ok := riptide.LookupForm(text)
 		if !ok {
-			return nil, app.UnknownName("--protocol "+f.Protocol+": no version", text, riptide.VersionNames())
+			return nil, app.UnknownName("--protocol "+f.Protocol+": no version", text, riptide.FormNames())
 		}
+		orders[bigEndian] = true
 		return v, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.versions = text
-	if text[0].Build.Dialect != text[1].Build.Dialect {
-		return nil, fmt.Errorf("--protocol %q: %s and %s do not understand each other", f.Protocol, text[0].Name,
-			text[1].Name)
+	r.versions, r.bigEndian = versions, orders[true]
+	if versions[0].Build.Dialect != versions[1].Build.Dialect {
+		return nil, fmt.Errorf("--protocol %q: %s and %s do not understand each other", f.Protocol, versions[0].Name,
+			versions[1].Name)
+	}
+	if len(orders) > 1 {
+		return nil, fmt.Errorf("--protocol %q: expected both ends to have one byte order", f.Protocol)
 	}
 	if r.least, r.most, err = simulate.ParseRange(f.Payload); err != nil {
 		return nil, fmt.Errorf("--payload: %w", err)
@@ -154,6 +166,8 @@ func (r *run) readMix(text string) error {
 
 func (r *run) dialect() *wire.Dialect { return r.versions[0].Build.Dialect }
 
+func (r *run) codec() wire.Codec { return wire.Codec{Dialect: r.dialect(), BigEndian: r.bigEndian} }
+
 // readSchema reads the messages to draw, as each end writes them.
 func (r *run) readSchema(path string) error {
 	src, err := yamlfile.ReadFile(path)
@@ -164,7 +178,7 @@ func (r *run) readSchema(path string) error {
 	if err != nil {
 		return err
 	}
-	codec := wire.Codec{Dialect: r.dialect()}
+	codec := r.codec()
 	if r.source, err = s.With(wire.Coding{Codec: codec}); err != nil {
 		return fmt.Errorf("%s: dialect %s: %w", path, r.dialect().Name, err)
 	}
@@ -175,7 +189,7 @@ func (r *run) readSchema(path string) error {
 		}
 	}
 	for _, id := range schema.Kinds(s.Messages) {
-		if !r.packed(s.Messages[id]) || r.dialect().Form == wire.BitPacked {
+		if r.writes(s.Messages[id]) {
 			r.kinds = append(r.kinds, id)
 		}
 	}
@@ -185,10 +199,17 @@ func (r *run) readSchema(path string) error {
 	return nil
 }
 
-// packed reports whether a message has values that only the bit-packed form can write.
-func (r *run) packed(b *schema.Body) bool {
-	return slices.ContainsFunc(b.Fields, func(f *schema.Field) bool {
-		return f.Type == "bits" || f.Type == "varlong" || f.Type == "varulong"
+// writes reports whether the dialect has all types of a message's values.
+func (r *run) writes(b *schema.Body) bool {
+	d := r.dialect()
+	return !slices.ContainsFunc(b.Fields, func(f *schema.Field) bool {
+		switch f.Type {
+		case "bits":
+			return d.Form != wire.BitPacked
+		case "varlong", "varulong":
+			return !d.HasVarLongs()
+		}
+		return false
 	})
 }
 
@@ -202,15 +223,20 @@ func (r *run) Build(s *simulate.Simulation) error {
 		return err
 	}
 	s.Stream, s.FinalAtEnd = r.stream(), true
-	kit, err := description.New(description.Kit{
-		Versions: r.versions, Stream: s.Stream, EventClock: r.flags.EventTime, Ask: true, Limits: !r.own.noLimits,
-		Resend: endpoint.Resend{After: r.flags.Resend}, Slots: r.flags.Clients,
+	k := description.Kit{
+		Versions: r.versions, BigEndian: r.bigEndian, Stream: s.Stream, EventClock: r.flags.EventTime,
+		Limits: !r.own.noLimits,
+		Resend: endpoint.Resend{After: r.flags.Resend},
 		Faults: simulate.Faults(r.flags, endpoint.LookupFault),
 		Form: description.Form{
 			Calls: true, Reasons: true, Stats: true, Unsent: true, GivenUp: "acked_or_given_up",
 			Submitted: r.submitted,
 		},
-	})
+	}
+	if err := r.own.handler.apply(&k, r.flags.Clients); err != nil {
+		return err
+	}
+	kit, err := description.New(k)
 	if err != nil {
 		return err
 	}
@@ -238,7 +264,7 @@ func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n
 	}
 	game := &application{
 		run: r, role: role, endpoint: end.Endpoint.(*endpoint.Endpoint), over: s.Over,
-		share: r.messages / s.Rate(role),
+		desk: description.NewDesk(kit.Handler), share: r.messages / s.Rate(role),
 	}
 	end.App = game.frame
 	return s.Add(role, kit.Name(role, n), at, end), nil

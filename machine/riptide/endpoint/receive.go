@@ -46,18 +46,19 @@ func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 // newcomer returns a new link for a peer that asks for a connection. It returns nil where the peer
 // is known already. Over TCP the link is as old as the stream.
 func (e *Endpoint) newcomer(p machine.Peer, l *link) *link {
-	switch {
-	case e.options.Stream:
-		if l == nil || l.stream.asked {
-			return nil
-		}
+	known := l != nil
+	if e.options.Stream && known {
+		known = l.stream.asked
 		l.stream.asked = true
-		return l
-	case l != nil:
+	}
+	switch {
+	case known:
 		if e.options.Version.RejectsPending && slices.Contains(e.lobby.pending, p) {
 			_ = e.internal(l, wire.Message{Type: wire.Reject, Reason: e.rejectReason(rejectPending), HasReason: true}, nil)
 		}
 		return nil
+	case e.options.Stream:
+		return l
 	case e.lobby.barred[p]:
 		return nil
 	}

@@ -60,6 +60,10 @@ func (t *follower) session(p *step) {
 	case wire.Connect:
 		t.asks(p)
 	case wire.Reject:
+		if t.config.Senders[p.from].Codec.Dialect.RejectReason(m.Reason) == "Pending" {
+			t.waits(p)
+			return
+		}
 		c.attempt.answered = true
 		if !c.attempt.rejected {
 			c.attempt.rejected, c.reason, c.reasoned = true, m.Reason, true
@@ -101,12 +105,19 @@ func (t *follower) asks(p *step) {
 		t.connectionEvent(p, riptide.EventConnect, uint32(c.attempt.count))
 		c.attempt.at, c.attempt.ref = p.at, p.ref
 	} else {
-		if !c.attempt.answered {
-			t.connectionEvent(p, riptide.EventPending, 0)
-		}
-		c.attempt.answered, c.attempt.pendingAt = true, p.at
+		t.waits(p)
 	}
 	c.heard[p.peer.side] = p.at
+}
+
+// waits records that the server tells a client that its application decides. The library answers the Connect by a
+// Connect. The notes answer a repeated Connect by a Reject with reason Pending, which refuses nothing.
+func (t *follower) waits(p *step) {
+	a := &t.conn.attempt
+	if !a.answered {
+		t.connectionEvent(p, riptide.EventPending, 0)
+	}
+	a.answered, a.pendingAt = true, p.at
 }
 
 // welcomes records a Welcome: the server's, or the client's answer to it.
