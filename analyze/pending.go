@@ -121,7 +121,7 @@ type candidate struct {
 type heldDatagram struct {
 	at  machine.Instant
 	ref machine.Ref
-	// length, with the side and heldBehind in the top bits: 100,000 flows hold
+	// length, with the side, heldBehind and the prefix in the top bits: 100,000 flows hold
 	// eight of these each
 	length uint32
 	end    uint32 // of its bytes in pending.bytes
@@ -130,6 +130,9 @@ type heldDatagram struct {
 const (
 	heldFromB  = 1 << 31
 	heldBehind = 1 << 30
+	heldBig    = 1 << 29 // a prefix is big-endian
+	heldPrefix = 26      // the lowest of 3 bits for the size of a prefix
+	heldLength = 1<<heldPrefix - 1
 	heldCost   = int(unsafe.Sizeof(heldDatagram{}))
 )
 
@@ -151,7 +154,8 @@ func (p *pending) each(do func(d *machine.Datagram)) {
 	for _, h := range p.held {
 		*d = machine.Datagram{
 			At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Behind: h.length&heldBehind != 0,
-			Bytes: p.bytes[start:h.end:h.end], Length: int(h.length &^ (heldFromB | heldBehind)),
+			Bytes: p.bytes[start:h.end:h.end], Length: int(h.length & heldLength),
+			Prefix: machine.Prefix{Bytes: uint8(h.length >> heldPrefix & 7), BigEndian: h.length&heldBig != 0},
 		}
 		do(d)
 		start = h.end
@@ -190,7 +194,10 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 		kept = kept[:min(len(kept), holdHead)]
 	}
 	p.bytes = append(p.bytes, kept...)
-	length := uint32(d.Length) | uint32(d.From)*heldFromB
+	length := uint32(min(d.Length, heldLength)) | uint32(d.From)*heldFromB | uint32(d.Prefix.Bytes)<<heldPrefix
+	if d.Prefix.BigEndian {
+		length |= heldBig
+	}
 	if d.Behind {
 		length |= heldBehind
 	}

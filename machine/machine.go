@@ -87,6 +87,13 @@ type Datagram struct {
 	Length int    // its length on the wire, more than len(Bytes) when a snap length cut it
 	Place  Place  // its position among all that its sender sends, from the sender's Scope
 	Behind bool   // follows a gap in its stream, so its receiver cannot have read it
+	Prefix Prefix // of a message from a stream: how its length stands before it
+}
+
+// Prefix is how the length of a message stands before it in a stream. Bytes is 0 for a datagram.
+type Prefix struct {
+	Bytes     uint8 // 2 or 4
+	BigEndian bool
 }
 
 // Certainty grades an inferred fact. Output uses a closed list of words for it.

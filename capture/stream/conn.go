@@ -30,6 +30,9 @@ type Message struct {
 	// ended. And the receiver's acks do not show that those bytes reached it some
 	// other way.
 	Behind bool
+	// Prefix is the size in bytes of the length before it, and BigEndian its byte order.
+	Prefix    int
+	BigEndian bool
 }
 
 // Output is the result of one segment. The caller owns it and reuses it.
@@ -164,7 +167,9 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 		return
 	}
 	h.scan(c.formats, &c.limits, final, func(from, to, length int, grade machine.Certainty) {
-		m := Message{From: side, Bytes: h.buf[from:to:to], Length: length, Grade: grade}
+		format := &c.formats[h.framer.format]
+		m := Message{From: side, Bytes: h.buf[from:to:to], Length: length, Grade: grade, Prefix: format.Prefix,
+			BigEndian: format.BigEndian}
 		m.Behind = h.open && (h.base+uint64(to) > h.behind || length > to-from)
 		first := len(out.spans)
 		i, left, at := h.markAt(h.base+uint64(from)), to-from, h.base+uint64(from)

@@ -17,6 +17,10 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	d.Snapped = len(dg.Bytes) < length
 	d.Add(dissect.Field{Spec: fieldRiptide, Bits: uint32(length) * 8, Note: codec.Dialect.Name})
 
+	if dg.Prefix.Bytes > 0 {
+		d.Add(dissect.Field{Spec: fieldLength, Depth: 1, Uint: uint64(length), Note: prefixNotes[dg.Prefix]})
+	}
+
 	var m wire.Message
 	err := codec.Parse(dg.Bytes, length, &m)
 	if err != nil && !errors.Is(err, common.ErrSnapped) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -13,6 +14,10 @@ var (
 	fieldRiptide = &dissect.FieldSpec{
 		Name: "riptide", Label: "Riptide", Kind: dissect.KindGroup,
 		Doc: "The whole message.",
+	}
+	fieldLength = &dissect.FieldSpec{
+		Name: "riptide.length", Label: "Length", Kind: dissect.KindUint,
+		Doc: "Over TCP: the bytes of the message, as the 2 or 4 bytes before it say. These bytes are not counted.",
 	}
 	fieldType = &dissect.FieldSpec{
 		Name: "riptide.type", Label: "Type", Kind: dissect.KindUint,
@@ -86,7 +91,7 @@ var (
 )
 
 var allFields = []*dissect.FieldSpec{
-	fieldRiptide, fieldType, fieldSequence, fieldMessageID, fieldLast, fieldAckBits, fieldFlag, fieldCause,
+	fieldRiptide, fieldLength, fieldType, fieldSequence, fieldMessageID, fieldLast, fieldAckBits, fieldFlag, fieldCause,
 	fieldReason, fieldWord, fieldPing, fieldRTT, fieldClientID, fieldData, fieldPayload, fieldPadding, fieldOddity,
 }
 
@@ -115,6 +120,14 @@ var ackBitsNotes = func() (notes [17]string) {
 	notes[0], notes[1] = "no id named", "1 id named"
 	return notes
 }()
+
+// prefixNotes describes how the length of a message stands before it, by size and byte order.
+var prefixNotes = map[machine.Prefix]string{
+	{Bytes: 2}:                  "2 bytes before it, little-endian",
+	{Bytes: 2, BigEndian: true}: "2 bytes before it, big-endian",
+	{Bytes: 4}:                  "4 bytes before it, little-endian",
+	{Bytes: 4, BigEndian: true}: "4 bytes before it, big-endian",
+}
 
 func ackBitsNote(v uint64) string { return ackBitsNotes[bits.OnesCount16(uint16(v))] }
 
