@@ -43,6 +43,12 @@ type HostOptions struct {
 	// server's address for a client or a proxy: a client sends to no other
 	// address.
 	Listen, Connect netip.AddrPort
+	// Buffer is the size in bytes that a host asks the system for, for the receive and the send buffer of
+	// a socket for datagrams. The system may give less. 0 leaves its own size.
+	Buffer int
+	// Poll is the time between two times that the host empties a socket for datagrams. What comes
+	// meanwhile waits in the socket's buffer, or is lost when that is full. 0: it reads at once.
+	Poll time.Duration
 	// Duration is how long the application runs, from the start of the run. 0
 	// means as long as it has something to do.
 	Duration time.Duration

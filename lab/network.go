@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
@@ -71,6 +73,12 @@ func openUDP(h *Host, local netip.AddrPort) (*udpSocket, error) {
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if err != nil {
 		return nil, err
+	}
+	if n := h.options.Buffer; n > 0 {
+		if err := errors.Join(conn.SetReadBuffer(n), conn.SetWriteBuffer(n)); err != nil {
+			_ = conn.Close() // nothing went through it
+			return nil, fmt.Errorf("socket buffers of %d bytes: %w", n, err)
+		}
 	}
 	return &udpSocket{host: h, conn: conn}, nil
 }
@@ -146,11 +154,52 @@ type udpSocket struct {
 func (s *udpSocket) addr() netip.AddrPort { return plain(s.conn.LocalAddr().(*net.UDPAddr).AddrPort()) }
 
 func (s *udpSocket) start() {
+	give := func(from netip.AddrPort, b []byte) bool {
+		return s.host.post(arrival{from: from, kind: arrivedDatagram, bytes: b})
+	}
 	s.readers.Go(func() {
-		readUDP(s.conn, func(from netip.AddrPort, b []byte) bool {
-			return s.host.post(arrival{from: from, kind: arrivedDatagram, bytes: b})
-		})
+		if s.host.options.Poll <= 0 {
+			readUDP(s.conn, give)
+			return
+		}
+		ticks := time.NewTicker(s.host.options.Poll)
+		defer ticks.Stop()
+		pollUDP(s.conn, ticks.C, s.host.gone, give)
 	})
+}
+
+// emptyAfter is how long a polled socket must have nothing to read before it counts as empty.
+const emptyAfter = time.Millisecond
+
+// pollUDP empties a socket at each tick, and passes its datagrams to give. It ends when the socket or gone is closed,
+// or give returns false.
+func pollUDP(conn *net.UDPConn, ticks <-chan time.Time, gone <-chan struct{}, give func(netip.AddrPort, []byte) bool) {
+	buffer := make([]byte, largest)
+	for {
+		select {
+		case <-gone:
+			return
+		case <-ticks:
+		}
+		for {
+			if conn.SetReadDeadline(time.Now().Add(emptyAfter)) != nil {
+				return // closed
+			}
+			n, from, err := conn.ReadFromUDPAddrPort(buffer)
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case errors.Is(err, os.ErrDeadlineExceeded):
+			case err != nil:
+				continue // an error of one datagram: ICMP reported a closed port
+			case !give(plain(from), append([]byte(nil), buffer[:n]...)):
+				return
+			default:
+				continue
+			}
+			break
+		}
+	}
 }
 
 // readUDP passes every datagram of a socket to give, until the socket is closed

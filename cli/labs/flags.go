@@ -21,7 +21,9 @@ import (
 type Flags struct {
 	simulate.Flags
 	Transport string
-	Amount    uint64 // most packets or messages that each application sends; 0 means no limit
+	Amount    uint64        // most packets or messages that each application sends; 0 means no limit
+	Buffer    int           // of sockets for datagrams, in bytes; 0 is the system's
+	Poll      time.Duration // between two times that a host reads such a socket; 0 is at once
 	carrier   lab.Transport
 	listen    string
 	connect   string
@@ -107,6 +109,12 @@ func (f *Flags) check() (err error) {
 	}
 	if f.clients < 1 || f.clients > 64 {
 		return fmt.Errorf("--clients %d: expected 1 to 64", f.clients)
+	}
+	if f.Buffer < 0 || f.Buffer > 1<<30 {
+		return fmt.Errorf("--socket-buffer %d: expected bytes, at most %d", f.Buffer, 1<<30)
+	}
+	if f.Poll < 0 {
+		return fmt.Errorf("--poll %v: expected a time such as 500ms", f.Poll)
 	}
 	if f.Duration < 0 || f.linger < 0 {
 		return errors.New("--duration, --linger: expected a time such as 10s")

@@ -191,7 +191,7 @@ func (r *labRun) server(at string) (string, error) {
 	}
 	h, err := lab.NewHost(lab.HostOptions{
 		Settings: r.settings, Kit: r.kit, Role: sim.Server, Transport: r.flags.carrier, Listen: listen,
-		Duration: r.flags.Duration,
+		Duration: r.flags.Duration, Buffer: r.flags.Buffer, Poll: r.flags.Poll,
 	})
 	if err != nil {
 		return "", fmt.Errorf("server: %w", err)
@@ -211,7 +211,7 @@ func (r *labRun) client(n int, at string) error {
 	r.serves(connect)
 	h, err := lab.NewHost(lab.HostOptions{
 		Settings: r.settings, Kit: r.kit, Role: sim.Client, N: n, Transport: r.nearSide(), Connect: connect,
-		Duration: r.flags.Duration,
+		Duration: r.flags.Duration, Buffer: r.flags.Buffer, Poll: r.flags.Poll,
 	})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)

@@ -1,6 +1,7 @@
 package riptide
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,6 +38,10 @@ they say, for --schema.`,
 		p.BoolVar(&o.limits, "quality-limits", false,
 			"connections end for their quality, as in the library unless the game switches that off")
 		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once an update")
+		p.IntVar(&f.Buffer, "socket-buffer", 0,
+			"`BYTES` of each end's UDP socket buffers: the notes' default is 1048576, their least 262144; 0: the system's")
+		p.DurationVar(&f.Poll, "poll", 0,
+			"how often each end reads its UDP socket: 500ms by the notes; 0s: at once, as datagrams come")
 		o.handler.register(p, "none", "lab")
 		return o.kit
 	},
@@ -60,6 +65,9 @@ func (o *settings) kit(*app.App) (sim.Kit, error) {
 	carrier, err := lab.ParseTransport(o.of.Transport)
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
+	}
+	if carrier == lab.TCP && (o.of.Poll > 0 || o.of.Buffer > 0) {
+		return nil, errors.New("--poll, --socket-buffer: of UDP only")
 	}
 	k := description.Kit{
 		Versions: [2]*riptide.Version{version, version}, BigEndian: bigEndian, Stream: carrier == lab.TCP,
