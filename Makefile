@@ -132,7 +132,7 @@ clisoak: ## CLISOAK runs (20000) of commands over mutated captures and configura
 .PHONY: soak
 soak: ## the long run: thousands of simulated networks, fuzzing for SOAKTIME a target, repeated tests with the race detector
 	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer/endpoint ./machine/gaffer/tracker ./machine/riptide/tracker
-	ACKSCOPE_SAMPLES=1000 go test -timeout 1h -run 'JudgeHonest' ./machine/gaffer/article
+	ACKSCOPE_SAMPLES=1000 go test -timeout 1h -run 'JudgeHonest|TrackerTruth' ./machine/gaffer/article
 	SOAK_ALTERED=50 go test -timeout 1h -run Altered ./internal/truth
 	ACKSCOPE_LIES=2 go test -timeout 2h -run PlantedEverywhere ./replay
 	scripts/fuzz $(SOAKTIME)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
 	machinenetcode "github.com/ackscope/ackscope/machine/gaffer/netcode"
 )
 
@@ -139,7 +140,7 @@ func TestNetcodeLadder(t *testing.T) {
 	flows, effects := clearRun(t, r, "client")
 	var words []string
 	for _, e := range effects[0].Events {
-		if w := machinenetcode.NetcodeEventNames[e.Kind]; w != "" && (len(words) == 0 || words[len(words)-1] != w) {
+		if w := gaffer.EventNames[e.Kind]; w != "" && (len(words) == 0 || words[len(words)-1] != w) {
 			words = append(words, w)
 		}
 	}

@@ -76,7 +76,7 @@ func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol 
 		Message:     messageValues,
 		NewTracker:  newTracker,
 		Rules:       slices.Concat(model.FindingRules, machinenetcode.Rules, yojimbo.Rules, messages.Rules),
-		EventNames:  machinenetcode.NetcodeEventNames,
+		EventNames:  model.EventNames,
 		NewAssembly: newAssembly,
 		NewPieces:   newPieces,
 

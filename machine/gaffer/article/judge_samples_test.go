@@ -22,6 +22,7 @@ type sampleNet struct {
 	frame   time.Duration
 	event   bool
 	seconds int
+	watch   func(*sim.Step) // nil for nobody
 }
 
 // sampleNets returns networks from a clean one to a bad one.
@@ -70,6 +71,9 @@ func (n *sampleNet) run(t *testing.T, ends [2]machine.Endpoint, apps [2]sim.App)
 				Bytes: s.Bytes, Length: len(s.Bytes),
 			})
 		})
+	}
+	if n.watch != nil {
+		w.Watch(n.watch)
 	}
 	if err := w.Run(machine.Instant(n.seconds) * machine.Instant(time.Second)); err != nil {
 		t.Fatal(err)

@@ -7,15 +7,8 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
-)
-
-// Events of the article's connections.
-const (
-	EventConnected    = machine.EventProtocol + 48 + iota // the side considers itself connected
-	EventDisconnected                                     // the side considers the connection ended
-	EventRefused                                          // the server refused the client
-	EventTimedOut                                         // the side gave up on a silent peer
 )
 
 // DenyFull and DenyConnected are the reasons in a denied packet.
@@ -48,29 +41,18 @@ type ConnectOptions struct {
 type Connection struct {
 	options ConnectOptions
 	salts   rand.PCG
-	links   []link // of the server: in use
-	slots   int    // taken
+	links   []timedLink // by peer
+	slots   int         // of the server: taken
 	packet  wire.Packet
 	bytes   []byte
 }
 
-// link is one connection, as one side sees it.
-type link struct {
-	state           linkState
-	client, server  uint64 // salts; the XOR of both would prefix payloads
+// timedLink is a link with its times.
+type timedLink struct {
+	link
 	heardAt, sentAt machine.Instant
 	begun           bool // sentAt is set
 }
-
-type linkState uint8
-
-const (
-	linkNone        linkState = iota
-	linkRequesting            // client: has sent a request
-	linkResponding            // client: was challenged
-	linkChallenging           // server: has sent a challenge
-	linkConnected
-)
 
 // NewConnection returns an endpoint without connections.
 func NewConnection(o ConnectOptions) (*Connection, error) {
@@ -100,7 +82,8 @@ func (c *Connection) Connected(peer machine.Peer) bool {
 }
 
 // Step processes one input. See machine.Endpoint. The commands are Connect for a
-// client, Disconnect for both, and Kick for a server.
+// client, Disconnect for both, and Kick and Stop for a server. A Disconnect without a
+// connection does nothing, except that a client stops asking for one.
 func (c *Connection) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	switch in := in.(type) {
 	case machine.Command:
@@ -130,20 +113,37 @@ func (c *Connection) command(now machine.Instant, in machine.Command, out *machi
 		if len(c.links) > 0 && c.links[0].state != linkNone {
 			return errors.New("connect: the client is connected, or about to be")
 		}
-		c.links = []link{{state: linkRequesting, client: c.salts.Uint64(), heardAt: now}}
+		c.links = []timedLink{{heardAt: now}}
+		c.links[0].request(c.salts.Uint64())
 		c.wake(now, 0, out)
-	case in.Kind == machine.Disconnect || in.Kind == machine.Kick && c.options.Server:
+	case in.Kind == machine.Disconnect:
+		c.leave(now, in.Peer, out)
+	case in.Kind == machine.Kick && c.options.Server:
 		if !c.Connected(in.Peer) {
 			return fmt.Errorf("%v: peer %d is not connected", in.Kind, in.Peer)
 		}
-		for range c.options.Farewells {
-			c.send(now, in.Peer, wire.ConnectDisconnect, out)
+		c.leave(now, in.Peer, out)
+	case in.Kind == machine.Stop && c.options.Server:
+		for peer := range c.links {
+			c.leave(now, machine.Peer(peer), out)
 		}
-		c.end(now, in.Peer, EventDisconnected, out)
 	default:
 		return fmt.Errorf("%v: not a command of this side of a connection", in.Kind)
 	}
 	return nil
+}
+
+// leave ends the connection to a peer, if there is one.
+func (c *Connection) leave(now machine.Instant, peer machine.Peer, out *machine.Effects) {
+	if int(peer) >= len(c.links) || c.links[peer].state == linkNone {
+		return
+	}
+	if c.Connected(peer) {
+		for range c.options.Farewells {
+			c.send(now, peer, wire.ConnectDisconnect, out)
+		}
+	}
+	c.end(now, peer, gaffer.EventDisconnected, out)
 }
 
 // serve processes a client's packet.
@@ -152,84 +152,67 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 		return // no driver has so many; a number alone must not make the table grow
 	}
 	for int(peer) >= len(c.links) {
-		c.links = append(c.links, link{})
+		c.links = append(c.links, timedLink{})
 	}
 	l, p := &c.links[peer], &c.packet
-	if p.Handshake == wire.ConnectRequest {
-		switch {
-		case l.state == linkConnected:
-			if l.client != p.ClientSalt {
-				c.deny(peer, p.ClientSalt, DenyConnected, out)
-			}
-		case l.state == linkChallenging && l.client == p.ClientSalt:
-			if now >= l.sentAt.Add(c.options.Every) {
-				c.send(now, peer, wire.ConnectChallenge, out)
-			}
-		case c.slots >= c.options.Slots:
-			c.deny(peer, p.ClientSalt, DenyFull, out)
-		default:
-			// A challenge uses no slot, so forged addresses fill none.
-			*l = link{state: linkChallenging, client: p.ClientSalt, server: c.salts.Uint64(), heardAt: now}
+	switch l.serverReads(p) {
+	case stepAskedOther:
+		c.deny(peer, p.ClientSalt, DenyConnected, out)
+	case stepAskedAgain:
+		if now >= l.sentAt.Add(c.options.Every) {
 			c.send(now, peer, wire.ConnectChallenge, out)
 		}
-		return
-	}
-	if l.state < linkChallenging || l.client != p.ClientSalt || l.server != p.ChallengeSalt {
-		return
-	}
-	switch p.Handshake {
-	case wire.ConnectResponse:
-		if l.state == linkChallenging {
-			if c.slots >= c.options.Slots {
-				c.deny(peer, p.ClientSalt, DenyFull, out)
-				*l = link{}
-				return
-			}
-			c.slots++
-			l.state, l.begun = linkConnected, false
-			c.tell(now, EventConnected, peer, out)
+	case stepAsked:
+		if c.slots >= c.options.Slots {
+			c.deny(peer, p.ClientSalt, DenyFull, out)
+			return
 		}
+		*l = timedLink{heardAt: now}
+		l.challenge(p.ClientSalt, c.salts.Uint64())
+		c.send(now, peer, wire.ConnectChallenge, out)
+	case stepAnswered:
+		if c.slots >= c.options.Slots {
+			c.deny(peer, p.ClientSalt, DenyFull, out)
+			*l = timedLink{}
+			return
+		}
+		c.slots++
+		l.admit()
+		l.begun = false
+		c.tell(now, gaffer.EventConnected, peer, out)
+		c.confirm(now, peer, out)
+	case stepHeard:
 		l.heardAt = now
-		if !l.begun || now >= l.sentAt.Add(c.options.Every) {
-			c.send(now, peer, wire.ConnectKeepAlive, out)
+		if p.Handshake == wire.ConnectResponse {
+			c.confirm(now, peer, out)
 		}
-	case wire.ConnectKeepAlive:
-		l.heardAt = now
-	case wire.ConnectDisconnect:
-		if l.state == linkConnected {
-			c.end(now, peer, EventDisconnected, out)
-		}
+	case stepEnded:
+		c.end(now, peer, gaffer.EventDisconnected, out)
+	}
+}
+
+// confirm answers a response: the first one at once, and its copies within Every once.
+func (c *Connection) confirm(now machine.Instant, peer machine.Peer, out *machine.Effects) {
+	l := &c.links[peer]
+	l.heardAt = now
+	if !l.begun || now >= l.sentAt.Add(c.options.Every) {
+		c.send(now, peer, wire.ConnectKeepAlive, out)
 	}
 }
 
 // answer processes the server's packet.
 func (c *Connection) answer(now machine.Instant, out *machine.Effects) {
-	l, p := &c.links[0], &c.packet
-	if l.state == linkNone || p.ClientSalt != l.client {
-		return
-	}
-	switch p.Handshake {
-	case wire.ConnectDenied:
-		if l.state != linkConnected {
-			c.end(now, 0, EventRefused, out)
-		}
-	case wire.ConnectChallenge:
-		if l.state == linkRequesting {
-			l.state, l.server, l.heardAt = linkResponding, p.ChallengeSalt, now
-		}
-	case wire.ConnectKeepAlive:
-		if p.ChallengeSalt != l.server || l.state == linkRequesting {
-			return
-		}
+	l := &c.links[0]
+	switch l.clientReads(&c.packet) {
+	case stepRefused:
+		c.end(now, 0, gaffer.EventRefused, out)
+	case stepChallenged, stepHeard:
 		l.heardAt = now
-		if l.state == linkResponding {
-			l.state = linkConnected
-			c.tell(now, EventConnected, 0, out)
-		}
-	case wire.ConnectDisconnect:
-		if p.ChallengeSalt == l.server && l.state == linkConnected {
-			c.end(now, 0, EventDisconnected, out)
-		}
+	case stepConnected:
+		l.heardAt = now
+		c.tell(now, gaffer.EventConnected, 0, out)
+	case stepEnded:
+		c.end(now, 0, gaffer.EventDisconnected, out)
 	}
 }
 
@@ -240,14 +223,14 @@ func (c *Connection) wake(now machine.Instant, peer machine.Peer, out *machine.E
 	switch {
 	case l.state == linkNone:
 	case now >= l.heardAt.Add(c.options.Timeout):
-		c.end(now, peer, EventTimedOut, out)
+		c.end(now, peer, gaffer.EventTimedOut, out)
 	case ok && now >= at:
 		c.send(now, peer, kind, out)
 	}
 }
 
 // due returns what a side sends by itself, and when.
-func (c *Connection) due(l *link) (at machine.Instant, kind wire.HandshakeKind, ok bool) {
+func (c *Connection) due(l *timedLink) (at machine.Instant, kind wire.HandshakeKind, ok bool) {
 	every := c.options.Every
 	switch l.state {
 	case linkRequesting:
@@ -293,7 +276,7 @@ func (c *Connection) end(now machine.Instant, peer machine.Peer, why machine.Eve
 	if !c.options.Server || l.state == linkConnected {
 		c.tell(now, why, peer, out)
 	}
-	*l = link{}
+	*l = timedLink{}
 }
 
 func (c *Connection) tell(now machine.Instant, kind machine.EventKind, peer machine.Peer, out *machine.Effects) {
@@ -321,8 +304,6 @@ func (c *Connection) Deadline() (first machine.Instant, some bool) {
 	return first, some
 }
 
-var linkWords = [...]string{"none", "requesting", "responding", "challenging", "connected"}
-
 // Inspect draws the connections.
 func (c *Connection) Inspect(v *machine.View) {
 	v.Reset()
@@ -333,16 +314,21 @@ func (c *Connection) Inspect(v *machine.View) {
 			continue
 		}
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(peer), linkWords[l.state], fmt.Sprintf("%016x", l.client), fmt.Sprintf("%016x", l.server),
+			fmt.Sprint(peer), l.state.String(), fmt.Sprintf("%016x", l.client), fmt.Sprintf("%016x", l.server),
 		})
 	}
 	v.Tables = append(v.Tables, t)
+	if c.options.Server {
+		v.Gauges = append(v.Gauges,
+			machine.Gauge{Name: "slots taken", Value: float64(c.slots), Unit: "slots", Grade: machine.Certain},
+			machine.Gauge{Name: "slots", Value: float64(c.options.Slots), Unit: "slots", Grade: machine.Certain})
+	}
 }
 
 // Clone returns an independent copy.
 func (c *Connection) Clone() machine.Endpoint {
 	d := *c
-	d.links = append([]link(nil), c.links...)
+	d.links = append([]timedLink(nil), c.links...)
 	d.bytes = nil
 	return &d
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 	"github.com/ackscope/ackscope/machine/machinetest"
@@ -223,7 +224,7 @@ func TestConnection(t *testing.T) {
 					clients[i].Connected(0), server.Connected(machine.Peer(i)), want)
 			}
 		}
-		if !slices.Equal(events["client 2"], []machine.EventKind{article.EventRefused}) {
+		if !slices.Equal(events["client 2"], []machine.EventKind{gaffer.EventRefused}) {
 			t.Fatalf("seed %d: the third client's events: %v", seed, events["client 2"])
 		}
 		if err := w.Run(machine.Instant(25 * time.Second)); err != nil {
@@ -263,7 +264,7 @@ func TestConnectionTimeout(t *testing.T) {
 	ended := map[string]machine.Instant{}
 	w.Watch(func(s *sim.Step) {
 		for _, e := range s.Out.Events {
-			if e.Kind == article.EventTimedOut {
+			if e.Kind == gaffer.EventTimedOut {
 				ended[s.Host.Name] = s.At
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Tracker tracks a flow of the article series' programs that do not acknowledge
-// packets. It counts packets. It also finds what the flow's judge needs: where the tap
-// is, and which sides send slices again without waiting.
+// Tracker tracks a flow of slices or of fragments. It counts packets. It also finds
+// what the flow's judge needs: where the tap is, and which sides send slices again
+// without waiting.
 type Tracker struct {
 	profile *wire.Profile
 	facts   machine.Facts
@@ -28,9 +28,13 @@ type Tracker struct {
 // Tracker puts it into machine.Facts.Settings.
 type Style [2]bool
 
-// NewTracker returns the tracker of such a flow. Facts are what an earlier run over the
-// flow learned, or the zero value.
-func NewTracker(p *wire.Profile, facts machine.Facts) *Tracker {
+// NewTracker returns the tracker of a flow of the series' programs that do not
+// acknowledge packets: slices, fragments or the handshake. Facts are what an earlier
+// run over the flow learned, or the zero value.
+func NewTracker(p *wire.Profile, facts machine.Facts) machine.Tracker {
+	if p.Handshake {
+		return newConnectionTracker(p, facts)
+	}
 	return &Tracker{profile: p, facts: facts, mask: p.Space().Mask()}
 }
 
@@ -64,7 +68,12 @@ func (t *Tracker) Inspect(s machine.Side, v *machine.View) {
 
 // Summary returns the counts. The rest is unknown.
 func (t *Tracker) Summary(s machine.Side) machine.Summary {
-	return machine.Summary{Packets: t.packets[s], Bytes: t.bytes[s], NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
+	return countsOnly(t.packets[s], t.bytes[s])
+}
+
+// countsOnly returns the summary of a side whose packets nobody acknowledges.
+func countsOnly(packets, bytes uint64) machine.Summary {
+	return machine.Summary{Packets: packets, Bytes: bytes, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 }
 
 // Learned returns the place of the tap, and the style of both sides.
@@ -111,9 +120,11 @@ func (t *Tracker) Learned() machine.Facts {
 }
 
 func (t *Tracker) undecided(f machine.Facts) machine.Facts {
-	f.Vantage, f.VantageReason = machine.VantageUnknown, "unknown: what the sides send does not tell the nearer one"
+	f.Vantage, f.VantageReason = machine.VantageUnknown, placeUnknown
 	return f
 }
+
+const placeUnknown = "unknown: what the sides send does not tell the nearer one"
 
 // Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {

@@ -5,31 +5,16 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Netcode's own events: the steps of its handshake and its end. Their sequence is
-// netcode's counter. A connection request has none.
-const (
-	EventRequest machine.EventKind = machine.EventProtocol + iota
-	EventDenied
-	EventChallenge
-	EventResponse
-	EventKeepAlive
-	EventDisconnect
-)
-
-// NetcodeEventNames maps netcode's events to their names in output.
-var NetcodeEventNames = map[machine.EventKind]string{
-	EventRequest: "connection-request", EventDenied: "denied", EventChallenge: "challenge",
-	EventResponse: "response", EventKeepAlive: "keep-alive", EventDisconnect: "disconnect",
-}
-
 // netcodeEvents maps a datagram type to its event. A payload has no event of its own.
 var netcodeEvents = [...]machine.EventKind{
-	wire.NetcodeRequestType: EventRequest, wire.NetcodeDenied: EventDenied, wire.NetcodeChallenge: EventChallenge,
-	wire.NetcodeResponse: EventResponse, wire.NetcodeKeepAlive: EventKeepAlive, wire.NetcodePayload: machine.EventSent,
-	wire.NetcodeDisconnect: EventDisconnect,
+	wire.NetcodeRequestType: gaffer.EventRequest, wire.NetcodeDenied: gaffer.EventDenied,
+	wire.NetcodeChallenge: gaffer.EventChallenge, wire.NetcodeResponse: gaffer.EventResponse,
+	wire.NetcodeKeepAlive: gaffer.EventKeepAlive, wire.NetcodePayload: machine.EventSent,
+	wire.NetcodeDisconnect: gaffer.EventDisconnect,
 }
 
 const (
@@ -241,10 +226,8 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 		s.counters.requestsBefore++
 	}
 	n.addStep(wire.NetcodeRequestType, d)
-	out.Events = append(out.Events, machine.Event{
-		Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At,
-		Ref: d.Ref, About: d.Ref, RTT: -1,
-	})
+	out.Events = append(out.Events, machine.Event{Kind: gaffer.EventRequest, Side: d.From, Certainty: machine.Certain,
+		At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1})
 	return netcodeOther
 }
 
