@@ -17,6 +17,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/sim"
 )
@@ -329,6 +330,9 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	args := []string{"replay", "--json", "-q", "--vantage", vantage, path}
 	if r.line.protocol == "riptide" || r.line.protocol == "notes" {
 		args = append(args, "--behaviour", r.behaviour())
+	}
+	if article.LookupFault(r.line.Name) != nil {
+		args = append(args, "--behaviour", "gaffer@article")
 	}
 	// Some runs lose nearly all packets: too few are acked to recognise Gaffer.
 	if r.line.protocol == "gaffer" {

@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 )
 
 // An oracle returns the first frame of a view that no correct endpoint can have
@@ -72,6 +73,9 @@ func oraclesOf(x faultOf) oracles {
 	switch x.protocol {
 	case "gaffer":
 		known, usual = gafferOracles, oracles{acksNear, acksAway}
+		if article.LookupFault(x.Name) != nil {
+			known = articleOracles
+		}
 	case "srdp":
 		known = srdpOracles
 	}

@@ -58,6 +58,7 @@ type connectionEnd struct {
 
 	sentAt, heardAt machine.Instant // the newest packet of it, and towards it
 	sent, heard     bool            // these are set
+	denied          machine.Ref     // the newest packet that denied it
 	told            bool            // that it counts as made, under the salt toldSalt
 	toldSalt        uint64
 	over            machine.EventKind // how it ended; EventNone while it has not
@@ -130,6 +131,10 @@ func (t *ConnectionTracker) sends(c *connection, d *machine.Datagram, p *wire.Pa
 	case p.Handshake == wire.ConnectDenied:
 		if p.DenyReason == DenyFull {
 			t.sides[d.From].denied = d.Ref
+		}
+		e.denied = d.Ref
+		if e.shown.state != linkConnected {
+			e.shown, e.ahead = link{}, link{} // it drops its challenge too
 		}
 		return
 	case p.Handshake == wire.ConnectDisconnect:
@@ -425,10 +430,10 @@ func (t *ConnectionTracker) row(c *connection, x machine.Side) []string {
 	case e.over != machine.EventNone:
 		return row(endWords[e.over], &e.shown, e.overGrade, e.overBy, "")
 	case e.shown.state == linkNone && e.ahead.state == linkNone && e.leaving == machine.EventNone:
-		if !e.sent {
+		if e.denied == 0 {
 			return nil
 		}
-		return row(linkNone.String(), &e.shown, machine.Certain, t.ref, "")
+		return row("denied", &e.shown, machine.Certain, e.denied, "")
 	case e.leaving != machine.EventNone:
 		return row(e.shown.state.String(), &e.shown, machine.Certain, e.shownBy, ahead(endWords[e.leaving], e.leavingBy))
 	case t.overdue(c, x):

@@ -31,6 +31,7 @@ type BlockOptions struct {
 	//   - Its round continues one slice after the slice at which it began, not after the
 	//     slice that it sent. So it may send one slice twice in a row.
 	AsSample bool
+	Fault    *Fault
 }
 
 // Blocks is the reference of "Sending Large Blocks of Data". It sends one block at a
@@ -38,6 +39,7 @@ type BlockOptions struct {
 // The next block begins when all are named.
 type Blocks struct {
 	options BlockOptions
+	fault   *Fault
 	send    blockSender
 	receive blockReceiver
 	packet  wire.Packet
@@ -59,6 +61,9 @@ type blockReceiver struct {
 	parts   [][]byte
 	ackedAt machine.Instant
 	acked   bool // ackedAt is set
+	// Of a fault: what the last ack named, and of which block.
+	saidOf uint16
+	said   sliceSet
 }
 
 // NewBlocks returns an endpoint that has neither sent nor received a block.
@@ -74,10 +79,17 @@ func NewBlocks(o BlockOptions) (*Blocks, error) {
 			*d.field = d.value
 		}
 	}
+	fault := rightAll
+	if o.Fault != nil {
+		fault = o.Fault
+	}
+	if fault.blocks != nil {
+		fault.blocks(&o)
+	}
 	if o.AsSample {
 		o.Resend = 0
 	}
-	b := &Blocks{options: o}
+	b := &Blocks{options: o, fault: fault}
 	b.send.chunk, b.receive.chunk = int64(o.First), int64(o.First)
 	return b, nil
 }
@@ -136,7 +148,11 @@ func (b *Blocks) due(now machine.Instant) (slice int, at machine.Instant, ok boo
 		}
 		return s.round.at[k].Add(b.options.Resend)
 	}
-	slice = s.round.next(func(k int) bool {
+	choose := s.round.next
+	if b.fault.backwards {
+		choose = s.round.last
+	}
+	slice = choose(func(k int) bool {
 		if f := free(k); !ok || f < at {
 			at, ok = f, true
 		}
@@ -159,6 +175,9 @@ func (b *Blocks) sendSlice(now machine.Instant, out *machine.Effects) {
 	s, size := &b.send, b.options.Profile.SliceSize
 	data := s.queue[0][k*size : min((k+1)*size, len(s.queue[0]))]
 	pk := wire.Packet{Kind: wire.KindSlice, Type: 0, Chunk: uint16(s.chunk), SliceID: k, SliceCount: s.round.count}
+	if b.fault.slice != nil {
+		data = b.fault.slice(b, &pk, data)
+	}
 	b.bytes = b.options.Profile.Append(b.bytes[:0], &pk, data)
 	out.Send(0, machine.SendDatagram, b.bytes)
 	kind := machine.EventSent
@@ -176,10 +195,17 @@ func (b *Blocks) arriveAck(now machine.Instant, out *machine.Effects) {
 	if s.round.count == 0 || b.packet.Chunk != uint16(s.chunk) || b.packet.SliceCount != s.round.count {
 		return
 	}
-	if s.round.learns((*sliceSet)(&b.packet.SliceAcked)) {
+	whole := s.round.learns((*sliceSet)(&b.packet.SliceAcked))
+	if b.fault.early && slips(s.chunk) && s.round.acked.size() == s.round.count-1 {
+		whole = true
+	}
+	if whole {
 		b.tell(now, machine.EventAcked, s.chunk, out)
 		s.queue[0] = nil
 		s.queue, s.round.count = s.queue[1:], 0
+		if b.fault.skips && slips(s.chunk) {
+			s.chunk++
+		}
 		s.chunk++
 	}
 }
@@ -210,6 +236,9 @@ func (b *Blocks) sendAck(now machine.Instant, out *machine.Effects) {
 		return
 	}
 	r.claimed()
+	if b.fault.ack != nil && slips(int64(c.chunk)) {
+		b.fault.ack(b, &c)
+	}
 	r.ackedAt, r.acked = now, true
 	pk := wire.Packet{Kind: wire.KindSliceAck, Type: 1, Chunk: c.chunk, SliceCount: c.count, SliceAcked: c.came}
 	b.bytes = b.options.Profile.Append(b.bytes[:0], &pk, nil)

@@ -33,6 +33,7 @@ type ConnectOptions struct {
 	// which a side gives up; 0 means 10 s.
 	Every, KeepAlive, Timeout time.Duration
 	Farewells                 int // disconnect packets sent at the end; 0 means 10, as in the article; the sample sends 1
+	Fault                     *Fault
 }
 
 // Connection is the reference of "Client Server Connection": request, challenge,
@@ -40,6 +41,7 @@ type ConnectOptions struct {
 // of peers.
 type Connection struct {
 	options ConnectOptions
+	fault   *Fault
 	salts   rand.PCG
 	links   []timedLink // by peer
 	slots   int         // of the server: taken
@@ -73,12 +75,24 @@ func NewConnection(o ConnectOptions) (*Connection, error) {
 	if o.Farewells == 0 {
 		o.Farewells = 10
 	}
-	return &Connection{options: o, salts: *rand.NewPCG(o.Seed, 0x5a17)}, nil
+	fault := rightAll
+	if o.Fault != nil {
+		fault = o.Fault
+	}
+	if fault.connect != nil {
+		fault.connect(&o)
+	}
+	return &Connection{options: o, fault: fault, salts: *rand.NewPCG(o.Seed, 0x5a17)}, nil
 }
 
 // Connected reports whether the connection to a peer is established.
 func (c *Connection) Connected(peer machine.Peer) bool {
 	return int(peer) < len(c.links) && c.links[peer].state == linkConnected
+}
+
+// Waiting reports whether a connection to a peer is asked for, and not established yet.
+func (c *Connection) Waiting(peer machine.Peer) bool {
+	return int(peer) < len(c.links) && c.links[peer].state != linkNone && !c.Connected(peer)
 }
 
 // Step processes one input. See machine.Endpoint. The commands are Connect for a
@@ -143,7 +157,9 @@ func (c *Connection) leave(now machine.Instant, peer machine.Peer, out *machine.
 			c.send(now, peer, wire.ConnectDisconnect, out)
 		}
 	}
-	c.end(now, peer, gaffer.EventDisconnected, out)
+	if !c.fault.restless {
+		c.end(now, peer, gaffer.EventDisconnected, out)
+	}
 }
 
 // serve processes a client's packet.
@@ -170,17 +186,16 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 		*l = timedLink{heardAt: now}
 		l.challenge(p.ClientSalt, c.salts.Uint64())
 		c.send(now, peer, wire.ConnectChallenge, out)
+		if c.fault.unanswered {
+			c.admit(now, peer, out)
+		}
 	case stepAnswered:
 		if c.slots >= c.options.Slots {
 			c.deny(peer, p.ClientSalt, DenyFull, out)
 			*l = timedLink{}
 			return
 		}
-		c.slots++
-		l.admit()
-		l.begun = false
-		c.tell(now, gaffer.EventConnected, peer, out)
-		c.confirm(now, peer, out)
+		c.admit(now, peer, out)
 	case stepHeard:
 		l.heardAt = now
 		if p.Handshake == wire.ConnectResponse {
@@ -189,6 +204,16 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 	case stepEnded:
 		c.end(now, peer, gaffer.EventDisconnected, out)
 	}
+}
+
+// admit gives a slot to a client.
+func (c *Connection) admit(now machine.Instant, peer machine.Peer, out *machine.Effects) {
+	l := &c.links[peer]
+	c.slots++
+	l.admit()
+	l.begun = false
+	c.tell(now, gaffer.EventConnected, peer, out)
+	c.confirm(now, peer, out)
 }
 
 // confirm answers a response: the first one at once, and its copies within Every once.
@@ -251,7 +276,14 @@ func (c *Connection) due(l *timedLink) (at machine.Instant, kind wire.HandshakeK
 func (c *Connection) send(now machine.Instant, peer machine.Peer, kind wire.HandshakeKind, out *machine.Effects) {
 	l := &c.links[peer]
 	l.sentAt, l.begun = now, true
-	c.put(peer, &wire.Packet{Handshake: kind, ClientSalt: l.client, ChallengeSalt: l.server}, out)
+	pk := wire.Packet{Handshake: kind, ClientSalt: l.client, ChallengeSalt: l.server}
+	if c.fault.salts != nil {
+		c.fault.salts(&l.link, &pk)
+	}
+	c.put(peer, &pk, out)
+	if c.fault.asksOn && kind == wire.ConnectResponse {
+		c.put(peer, &wire.Packet{Handshake: wire.ConnectRequest, ClientSalt: l.client}, out)
+	}
 }
 
 func (c *Connection) deny(peer machine.Peer, salt uint64, reason uint8, out *machine.Effects) {

@@ -22,6 +22,7 @@ type FragmentOptions struct {
 	Profile *wire.Profile // one with the article's fragments, and its protocol id
 	Side    machine.Side
 	First   uint32 // sequence of the first packet
+	Fault   *Fault
 }
 
 // Fragments is the reference of "Packet Fragmentation and Reassembly". It splits a
@@ -31,6 +32,7 @@ type FragmentOptions struct {
 // article: only fragments are looked up by their sequence.
 type Fragments struct {
 	options FragmentOptions
+	fault   *Fault
 	size    int // data bytes of a fragment
 	most    int // fragments of a packet
 	window  int // the reassembly window: packets from the oldest in reassembly to the newest
@@ -56,10 +58,12 @@ func NewFragments(o FragmentOptions) (*Fragments, error) {
 	if p == nil || p.Fragments != wire.FragmentsArticle || p.ProtocolID == nil {
 		return nil, errors.New("fragments endpoint: expected a profile with the article's fragments and a protocol id")
 	}
-	e := &Fragments{
-		options: o, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer,
-		next: int64(o.First & p.Space().Mask()),
+	fault := rightAll
+	if o.Fault != nil {
+		fault = o.Fault
 	}
+	e := &Fragments{options: o, fault: fault, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer,
+		next: int64(o.First & p.Space().Mask())}
 	for _, d := range []struct {
 		field *int
 		value int
@@ -91,26 +95,42 @@ func (e *Fragments) send(now machine.Instant, in machine.Submit, out *machine.Ef
 		return fmt.Errorf("submit: %d bytes of type %d on channel %d, expected at least 1 of type 1 to %d on channel %d",
 			len(in.Payload), in.Type, in.Channel, p.PacketTypes-1, ChannelFragments)
 	}
-	pk := wire.Packet{Kind: wire.KindRegular, Type: in.Type, Sequence: e.wire(e.next)}
+	number := e.next
+	if e.fault.number != nil {
+		number = e.fault.number(number)
+	}
+	pk := wire.Packet{Kind: wire.KindRegular, Type: in.Type, Sequence: e.wire(number)}
 	e.bytes = p.Append(e.bytes[:0], &pk, in.Payload)
 	if most := e.size * e.most; len(e.bytes) > most {
 		return fmt.Errorf("submit: %d bytes make a packet of %d, expected at most %d, which are %d fragments",
 			len(in.Payload), len(e.bytes), most, e.most)
 	}
-	if len(e.bytes) <= e.size {
+	if len(e.bytes) <= e.size*max(1, e.fault.whole) && !e.fault.always {
 		out.Send(0, machine.SendDatagram, e.bytes)
 	} else {
-		pk = wire.Packet{Kind: wire.KindFragment, Sequence: pk.Sequence, FragmentCount: (len(e.bytes) + e.size - 1) / e.size}
-		var datagram []byte
-		for data := range slices.Chunk(e.bytes, e.size) {
-			datagram = p.Append(datagram[:0], &pk, data)
-			out.Send(0, machine.SendDatagram, datagram)
-			pk.FragmentID++
-		}
+		e.cut(pk.Sequence, out)
 	}
 	e.tell(now, machine.EventSent, e.next, out)
 	e.next++
 	return nil
+}
+
+// cut sends the packet in e.bytes in fragments.
+func (e *Fragments) cut(sequence uint32, out *machine.Effects) {
+	var datagram []byte
+	count := (len(e.bytes) + e.size - 1) / e.size
+	for i := range count {
+		id := i
+		if e.fault.reversed {
+			id = count - 1 - i
+		}
+		pk := wire.Packet{Kind: wire.KindFragment, Sequence: sequence, FragmentID: id, FragmentCount: count}
+		if e.fault.fragment != nil {
+			e.fault.fragment(&pk)
+		}
+		datagram = e.options.Profile.Append(datagram[:0], &pk, e.bytes[id*e.size:min((id+1)*e.size, len(e.bytes))])
+		out.Send(0, machine.SendDatagram, datagram)
+	}
 }
 
 func (e *Fragments) arrive(now machine.Instant, b []byte, out *machine.Effects) {

@@ -87,6 +87,17 @@ func (r *sliceRound) next(waits func(slice int) bool) int {
 	return -1
 }
 
+// last returns the last unacked slice of the block for which waits is false. It returns
+// -1 if there is none. Only a fault sends slices in this order.
+func (r *sliceRound) last(waits func(slice int) bool) int {
+	for k := r.count - 1; k >= 0; k-- {
+		if !r.acked.has(k) && !waits(k) {
+			return k
+		}
+	}
+	return -1
+}
+
 // sends records that a slice was sent. The series' sample then continues one slice
 // after the slice at which it began, not after the slice that it sent. So it may send
 // one slice twice in a row.
