@@ -43,8 +43,8 @@ var articleOracles = map[string]oracles{
 	"connect-unanswered":       {connectAnswers, between(connectAnswers)},
 }
 
-// between is an oracle of the tap half way. At the far tap, the packet that was not
-// answered is one of the peer at the tap, and that peer may be the one that is wrong.
+// between is an oracle of the tap half way. At the far tap the rule speaks of a packet
+// that the peer at the tap did not send. So that peer may be the one that is wrong.
 func between(rule oracle) oracle {
 	return func(t *testing.T, v *view) uint64 {
 		if v.at == tapFar {
@@ -320,8 +320,9 @@ func packetNumbers(t *testing.T, v *view) (frame uint64) {
 	return frame
 }
 
-// connectTimes: at the endpoint a request or a response goes out again after 100 ms, a
-// client's keep-alive after a second, and nothing 10 s after the peer's last packet.
+// connectTimes: at the endpoint a request or a response goes out again after 100 ms, and
+// a client's keep-alive after a second. Nothing goes out 10 s after the peer's last
+// packet.
 func connectTimes(t *testing.T, v *view) (frame uint64) {
 	var last wire.Packet
 	var lastAt, heardAt machine.Instant

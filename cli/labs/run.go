@@ -350,7 +350,11 @@ func (r *labRun) summarize() {
 					}
 				}
 				if len(parts) == 0 {
-					parts = append(parts, fmt.Sprintf("forwarded %d", c.Sent)) // a proxy that keeps nothing
+					what := "sent %d datagrams"
+					if r.proxied {
+						what = "forwarded %d" // a proxy that keeps nothing
+					}
+					parts = append(parts, fmt.Sprintf(what, c.Sent))
 				}
 				name := c.Name
 				if seen[name]++; seen[name] > 1 {

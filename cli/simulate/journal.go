@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,11 @@ func (s *Simulation) note() map[string]string {
 	}
 	for _, name := range s.Protocol.Remembered {
 		note[name] = s.Flags.set.Lookup(name).Value.String()
+	}
+	for _, name := range s.Protocol.RememberedIfSet {
+		if flag := s.Flags.set.Lookup(name); flag.Changed {
+			note[name] = flag.Value.String()
+		}
 	}
 	return note
 }
@@ -71,10 +77,11 @@ func play(a *app.App, protocols Simulators, path string) error {
 	f.Protocol, f.EventTime, f.Fault, f.Faulty = j.Note["protocol"], j.Note["event-clock"] == "true", j.Note["fault"],
 		j.Note["faulty"]
 	f.Resend, _ = time.ParseDuration(j.Note["resend"])
-	f.Payload = "0" // only the journal submits: this fits every profile
+	f.Payload = "1" // only the journal submits: this fits every profile
+	f.Seed = j.Seed // of what endpoints draw themselves
 	name, _, _ := strings.Cut(f.Protocol, ":")
 	if p := protocols.lookup(name); p != nil {
-		for _, flag := range p.Remembered {
+		for _, flag := range slices.Concat(p.Remembered, p.RememberedIfSet) {
 			if value := j.Note[flag]; value != "" {
 				_ = set.Set(flag, value) // ignore a value that cannot be parsed
 			}

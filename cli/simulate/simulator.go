@@ -30,6 +30,8 @@ type Simulator struct {
 	// Remembered lists the flags that are needed to make the endpoints again,
 	// besides those of every protocol. The journal records them.
 	Remembered []string
+	// RememberedIfSet is the same for flags that journals leave out at their defaults.
+	RememberedIfSet []string
 	// Completions are the values of its own flags for completion, by flag.
 	Completions map[string][]string
 	Faults      []*machine.Fault // of its reference

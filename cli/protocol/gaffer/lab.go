@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/labs"
 	"github.com/ackscope/ackscope/cli/simulate"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/sim"
 	"github.com/ackscope/ackscope/sim/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -18,7 +19,9 @@ var onSockets = labs.Protocol{
 	Name:  "gaffer",
 	Short: "Packets with acks, of any profile of the Gaffer family, and messages",
 	Long: `Both sides send a packet a frame with the acks of what they received, as a game does,
-and reliable messages where the profile's schema has some.`,
+and reliable messages where the profile's schema has some. Of the article series'
+programs, article-slices sends blocks, article-fragments packets in fragments, and
+article-connect has clients that connect and leave.`,
 	Example: `  ackscope lab gaffer --loss 30% --delay 40ms --duration 10s -w run.client.pcapng --truth run.truth.jsonl
   ackscope events run.client.pcapng
 
@@ -28,6 +31,7 @@ and reliable messages where the profile's schema has some.`,
 	Scenario: true,
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
+		o.samples.register(p, "")
 		p.StringVar(&o.profile, "profile", wire.Reliable,
 			"what the endpoints speak: a `NAME` that ackscope protocols gaffer lists, or yours of --profiles")
 		p.StringVar(&f.Rate, "rate", "60", "packets a second, one each frame")
@@ -39,7 +43,7 @@ and reliable messages where the profile's schema has some.`,
 			"reliable messages a second that each side submits, of what the profile's schema has")
 		return o.kit
 	},
-	Remembered: []string{"profile", "first", "event-clock", "rate"},
+	Remembered: append([]string{"profile", "first", "event-clock", "rate"}, sampleFlagNames...),
 }
 
 // settings are the lab flags that only this protocol has.
@@ -50,6 +54,7 @@ type settings struct {
 	refuse   string
 	first    string
 	messages float64
+	samples  sampleFlags
 }
 
 // fastest bounds the packets a second that a host sends in real time.
@@ -60,6 +65,9 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if model.IsSample(profile) {
+		return o.samplesKit(profile)
+	}
 	if !profile.HasAcks() {
 		return nil, fmt.Errorf("--profile %s: expected a profile with acks", o.profile)
 	}
@@ -69,8 +77,8 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 	}
 	k := gaffer.Kit{Profile: identified(profile), EventClock: o.of.EventTime, Count: o.of.Amount, Messages: o.messages}
 	k.Message = func(rng *rand.Rand) (uint32, []byte, error) { return drawMessage(rng, &profile.Messages) }
-	if k.Rate, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {
-		return nil, fmt.Errorf("--rate %q: expected packets a second", o.of.Rate)
+	if k.Rate, err = o.rates(); err != nil {
+		return nil, err
 	}
 	if k.First, err = firsts(o.first); err != nil {
 		return nil, err
@@ -78,10 +86,35 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 	if err := readTraffic(o.refuse, o.payload, &k); err != nil {
 		return nil, err
 	}
-	for _, rate := range k.Rate {
+	return gaffer.New(k)
+}
+
+// rates reads --rate.
+func (o *settings) rates() (rates [2]float64, err error) {
+	if rates, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {
+		return rates, fmt.Errorf("--rate %q: expected packets a second", o.of.Rate)
+	}
+	for _, rate := range rates {
 		if !(rate > 0 && rate <= fastest) {
-			return nil, fmt.Errorf("gaffer: rate %g: expected up to 10,000 packets a second", rate)
+			return rates, fmt.Errorf("gaffer: rate %g: expected up to 10,000 packets a second", rate)
 		}
 	}
-	return gaffer.New(k)
+	return rates, nil
+}
+
+// samplesKit returns the kit of one of the series' programs without acks of packets.
+func (o *settings) samplesKit(profile *wire.Profile) (sim.Kit, error) {
+	if o.messages > 0 || o.refuse != "0%" {
+		return nil, fmt.Errorf("--messages, --refuse: expected none of them with --profile %s, whose packets are "+
+			"not acknowledged", o.profile)
+	}
+	k, err := o.samples.kit(profile, o.payload, o.first)
+	if err != nil {
+		return nil, err
+	}
+	if k.Rate, err = o.rates(); err != nil {
+		return nil, err
+	}
+	k.EventClock, k.Count, k.Seed = o.of.EventTime, o.of.Amount, o.of.Seed
+	return gaffer.NewSamples(k)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
@@ -32,25 +33,42 @@ var simulator = simulate.Simulator{
 	Name: "gaffer", Usual: wire.Article, Form: "gaffer:PROFILE", Words: words,
 	Examples: `  ackscope simulate --protocol gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
       --duration 20s --tap a -w run.client.pcapng --truth run.truth.jsonl --journal run.journal.jsonl
+  ackscope simulate --protocol gaffer:article-connect --clients 3 --slots 2 --stay 5s -w run.client.pcapng
 `,
-	Begin: func(*pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) { return newRun },
-	Takes: []string{"resend"}, Remembered: []string{"first"}, Faults: machine.Faults(endpoint.Faults),
+	Begin: func(p *pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) {
+		own := &sampleFlags{}
+		own.register(p, "gaffer:")
+		return func(a *app.App, f *simulate.Flags) (simulate.Run, error) { return newRun(a, f, own) }
+	},
+	Takes: []string{"clients", "resend"}, Remembered: []string{"first"},
+	RememberedIfSet: append([]string{"clients"}, sampleFlagNames...), Faults: faults(),
 }
 
-// words lists the profiles that have acks to simulate.
+// words lists the profiles that can be simulated: those with acks, and the series'
+// programs.
 func words(p *dissect.Protocol) (list []string) {
 	for i := range p.Profiles {
-		if x, ok := p.Profiles[i].Config.Profile.(*wire.Profile); !ok || x.HasAcks() && x.Form != wire.FormNetcode {
+		if x, ok := p.Profiles[i].Config.Profile.(*wire.Profile); !ok ||
+			x.HasAcks() && x.Form != wire.FormNetcode || model.IsSample(x) {
 			list = append(list, p.Profiles[i].Name)
 		}
 	}
 	return list
 }
 
-func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
+func newRun(a *app.App, f *simulate.Flags, own *sampleFlags) (simulate.Run, error) {
 	profile, err := Simulated(a, f.Protocol)
+	if err == nil {
+		err = checkFault(f, profile)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if model.IsSample(profile) {
+		return newSamplesRun(f, own, profile)
+	}
+	if f.Clients > 1 {
+		return nil, fmt.Errorf("--clients %d: expected 1 with --protocol %s", f.Clients, f.Protocol)
 	}
 	if !profile.HasAcks() {
 		return nil, fmt.Errorf("--protocol %q: expected a profile with acks", f.Protocol)

@@ -29,6 +29,8 @@ type ConnectionTracker struct {
 }
 
 // connectionsKept is how many connections of a flow can still change.
+//
+// Source: bound, memory of a flow
 const connectionsKept = 8
 
 // connectionSide is what is known of a side over all of its connections.

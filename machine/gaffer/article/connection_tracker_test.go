@@ -73,8 +73,7 @@ func runHandshake(t *testing.T, n sampleNet) *handshakeRun {
 // since moves a time of the simulation to the captures of sampleNet.run.
 func since(at machine.Instant) machine.Instant { return at.Add(time.Hour) }
 
-// inSocket is how long before the end of the run a packet may have come that its
-// receiver did not read, or whose answer did not leave.
+// inSocket is how long before the end of a run packets may be left unread, or unanswered.
 const inSocket = 300 * time.Millisecond
 
 // TestConnectionTrackerTruth holds events and states of the handshake against what both

@@ -64,6 +64,8 @@ var rightAll = &Fault{}
 // slipEvery is how many packets or blocks lie between two slips of faults that happen
 // now and then. A receiver may not recover from a slip, so the first of them comes once
 // the run is well under way.
+//
+// Source: bound, slips of a run with a fault
 const slipEvery = 8
 
 // slips reports whether number n is one of those.

@@ -22,7 +22,7 @@ type sampleNet struct {
 	frame   time.Duration
 	event   bool
 	seconds int
-	watch   func(*sim.Step) // nil for nobody
+	watch   func(*sim.Step) // may be nil
 }
 
 // sampleNets returns networks from a clean one to a bad one.

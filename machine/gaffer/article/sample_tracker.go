@@ -71,7 +71,7 @@ func (t *Tracker) Summary(s machine.Side) machine.Summary {
 	return countsOnly(t.packets[s], t.bytes[s])
 }
 
-// countsOnly returns the summary of a side whose packets nobody acknowledges.
+// countsOnly returns the summary of a side whose packets are not acknowledged.
 func countsOnly(packets, bytes uint64) machine.Summary {
 	return machine.Summary{Packets: packets, Bytes: bytes, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 }
