@@ -253,7 +253,8 @@ func (e *connectionEnd) leaves(why machine.EventKind, d *machine.Datagram) {
 
 // ends records that a side counts a connection as ended.
 func (t *ConnectionTracker) ends(c *connection, s machine.Side, why machine.EventKind, grade machine.Certainty,
-	by machine.Ref, out *machine.Effects) {
+	by machine.Ref, out *machine.Effects,
+) {
 	e := &c.ends[s]
 	if e.over != machine.EventNone {
 		return
@@ -282,7 +283,8 @@ func (t *ConnectionTracker) hadMade(c *connection, s machine.Side, leaves bool, 
 // the article's time. A side that goes on sending has another time, and is left alone.
 // The sender of the present packet, and its connection, are such a side.
 func (t *ConnectionTracker) silence(now machine.Instant, present *connection, sender machine.Side,
-	out *machine.Effects) {
+	out *machine.Effects,
+) {
 	for i := range t.kept {
 		c := &t.kept[i]
 		if c.number == 0 {
@@ -342,7 +344,8 @@ func (t *ConnectionTracker) left(c *connection, s machine.Side, out *machine.Eff
 }
 
 func (t *ConnectionTracker) event(kind machine.EventKind, s machine.Side, grade machine.Certainty, number int,
-	ref machine.Ref, out *machine.Effects) {
+	ref machine.Ref, out *machine.Effects,
+) {
 	out.Events = append(out.Events, machine.Event{
 		Kind: kind, Side: s, Certainty: grade, Sequence: uint32(number), Sequence64: int64(number), At: t.last, Ref: t.ref,
 		About: ref, RTT: -1,
@@ -395,11 +398,15 @@ func (t *ConnectionTracker) Inspect(x machine.Side, v *machine.View) {
 		gauge("since it heard its peer", machine.Milliseconds(t.last.Sub(e.heardAt)), "ms")
 	}
 	if at, ok := c.givesUp(x); ok {
-		v.Gauges = append(v.Gauges, machine.Gauge{Name: "until it gives up", Unit: "ms", Grade: machine.Likely,
-			Value: machine.Milliseconds(max(0, at.Sub(t.last)))})
+		v.Gauges = append(v.Gauges, machine.Gauge{
+			Name: "until it gives up", Unit: "ms", Grade: machine.Likely,
+			Value: machine.Milliseconds(max(0, at.Sub(t.last))),
+		})
 	}
-	table := machine.Table{Name: "connections, as " + s.role.String(),
-		Columns: []string{"number", "client salt", "challenge salt", "state", "known", "frame", "perhaps by now"}}
+	table := machine.Table{
+		Name:    "connections, as " + s.role.String(),
+		Columns: []string{"number", "client salt", "challenge salt", "state", "known", "frame", "perhaps by now"},
+	}
 	for n := max(1, t.count-connectionsKept+1); n <= t.count; n++ {
 		if row := t.row(&t.kept[n%connectionsKept], x); row != nil {
 			table.Rows = append(table.Rows, row)
@@ -422,8 +429,10 @@ func (t *ConnectionTracker) row(c *connection, x machine.Side) []string {
 		return fmt.Sprintf("%016x", l.server)
 	}
 	row := func(state string, l *link, grade machine.Certainty, by machine.Ref, ahead string) []string {
-		return []string{strconv.Itoa(c.number), fmt.Sprintf("%016x", c.client), salt(l), state, grade.String(),
-			strconv.FormatUint(by.Frame(), 10), ahead}
+		return []string{
+			strconv.Itoa(c.number), fmt.Sprintf("%016x", c.client), salt(l), state, grade.String(),
+			strconv.FormatUint(by.Frame(), 10), ahead,
+		}
 	}
 	ahead := func(state string, by machine.Ref) string {
 		return fmt.Sprintf("%s by frame %d (%s)", state, by.Frame(), t.aheadGrade(x))

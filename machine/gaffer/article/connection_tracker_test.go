@@ -198,7 +198,8 @@ func stateOf(tr machine.Tracker, s machine.Side) (shown, ahead, salt string, ok 
 
 // holdEvents compares what is told of a side with what it reported itself.
 func (r *handshakeRun) holdEvents(t *testing.T, name string, s machine.Side, near bool, told []machine.Event,
-	end machine.Instant) {
+	end machine.Instant,
+) {
 	t.Helper()
 	left := slices.Clone(r.events[s])
 	take := func(e machine.Event, kinds ...machine.EventKind) bool {

@@ -62,8 +62,10 @@ func NewFragments(o FragmentOptions) (*Fragments, error) {
 	if o.Fault != nil {
 		fault = o.Fault
 	}
-	e := &Fragments{options: o, fault: fault, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer,
-		next: int64(o.First & p.Space().Mask())}
+	e := &Fragments{
+		options: o, fault: fault, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer,
+		next: int64(o.First & p.Space().Mask()),
+	}
 	for _, d := range []struct {
 		field *int
 		value int

@@ -226,8 +226,10 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 		s.counters.requestsBefore++
 	}
 	n.addStep(wire.NetcodeRequestType, d)
-	out.Events = append(out.Events, machine.Event{Kind: gaffer.EventRequest, Side: d.From, Certainty: machine.Certain,
-		At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1})
+	out.Events = append(out.Events, machine.Event{
+		Kind: gaffer.EventRequest, Side: d.From, Certainty: machine.Certain,
+		At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
+	})
 	return netcodeOther
 }
 
