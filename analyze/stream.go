@@ -65,8 +65,10 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 // it, or nil if an earlier segment did.
 func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
 	d := &s.stream.datagram
-	*d = machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length, Behind: m.Behind,
-		Prefix: machine.Prefix{Bytes: uint8(m.Prefix), BigEndian: m.BigEndian}}
+	*d = machine.Datagram{
+		At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length, Behind: m.Behind,
+		Prefix: machine.Prefix{Bytes: uint8(m.Prefix), BigEndian: m.BigEndian},
+	}
 	s.stream.index, s.stream.spans = m.Index, m.Spans
 	switch {
 	case f.tracker != nil:

@@ -55,9 +55,11 @@ func holdHandler(t *testing.T, protocol, tap string) {
 	t.Helper()
 	dir := t.TempDir()
 	path, log := filepath.Join(dir, "run.pcapng"), filepath.Join(dir, "run.jsonl")
-	args := []string{"simulate", "-q", "--protocol", "riptide:" + protocol, "--clients", "5", "--slots", "1",
+	args := []string{
+		"simulate", "-q", "--protocol", "riptide:" + protocol, "--clients", "5", "--slots", "1",
 		"--decide", "accept,reject:not on the list,reject,never,accept", "--decide-after", "1500ms", "--hello", "alice",
-		"--duration", "3s", "--messages", "1", "--end", "none", "--tap", tap, "-w", path, "--truth", log}
+		"--duration", "3s", "--messages", "1", "--end", "none", "--tap", tap, "-w", path, "--truth", log,
+	}
 	var trouble bytes.Buffer
 	if code := runKnown(args, app.Streams{Out: &trouble, Err: &trouble}); code != 0 {
 		t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
@@ -189,8 +191,10 @@ func TestVarLongs(t *testing.T) {
 			"{name: flag, type: bool}, {name: total, type: varulong}]}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"simulate", "-q", "--protocol", "riptide:" + protocol, "--schema", body, "--duration", "5s",
-			"--mix", "100/0/0", "--loss", "10%", "-w", path, "--truth", log}
+		args := []string{
+			"simulate", "-q", "--protocol", "riptide:" + protocol, "--schema", body, "--duration", "5s",
+			"--mix", "100/0/0", "--loss", "10%", "-w", path, "--truth", log,
+		}
 		var trouble bytes.Buffer
 		if code := runKnown(args, app.Streams{Out: &trouble, Err: &trouble}); code != 0 {
 			t.Fatalf("%v: exit %d: %s", args, code, trouble.String())

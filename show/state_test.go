@@ -10,11 +10,15 @@ import (
 // TestBeliefs draws a window whose acked ids are settled: its cells begin behind them.
 func TestBeliefs(t *testing.T) {
 	var views [2]machine.View
-	sent := machine.Window{Name: "messages sent", First: 42, Next: 44,
-		Cells: []machine.Cell{machine.CellSent, machine.CellSent}}
+	sent := machine.Window{
+		Name: "messages sent", First: 42, Next: 44,
+		Cells: []machine.Cell{machine.CellSent, machine.CellSent},
+	}
 	views[machine.A].Windows = []machine.Window{sent}
-	views[machine.B].Windows = []machine.Window{{Name: "messages received", First: 42, Next: 43,
-		Cells: []machine.Cell{machine.CellReceived, machine.CellEmpty}}}
+	views[machine.B].Windows = []machine.Window{{
+		Name: "messages received", First: 42, Next: 43,
+		Cells: []machine.Cell{machine.CellReceived, machine.CellEmpty},
+	}}
 	p := &State{Sides: []machine.Side{machine.A}}
 	for _, c := range []struct {
 		known bool

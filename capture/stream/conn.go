@@ -168,8 +168,10 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 	}
 	h.scan(c.formats, &c.limits, final, func(from, to, length int, grade machine.Certainty) {
 		format := &c.formats[h.framer.format]
-		m := Message{From: side, Bytes: h.buf[from:to:to], Length: length, Grade: grade, Prefix: format.Prefix,
-			BigEndian: format.BigEndian}
+		m := Message{
+			From: side, Bytes: h.buf[from:to:to], Length: length, Grade: grade, Prefix: format.Prefix,
+			BigEndian: format.BigEndian,
+		}
 		m.Behind = h.open && (h.base+uint64(to) > h.behind || length > to-from)
 		first := len(out.spans)
 		i, left, at := h.markAt(h.base+uint64(from)), to-from, h.base+uint64(from)

@@ -64,8 +64,10 @@ var law = []rule{
 	{"machine/gaffer/article", roomOf("judge", "tracker", "messages"), nil},
 	{"machine/*", []string{"machine", "agenda", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "scale"}, nil},
 	{"sim", []string{"machine", "agenda", "printable"}, nil},
-	{"sim/*", []string{"sim", "machine", "machine/@", "machine/@/endpoint", "machine/@/messages", "machine/@/article",
-		"wire", "wire/@", "wire/bits"}, nil},
+	{"sim/*", []string{
+		"sim", "machine", "machine/@", "machine/@/endpoint", "machine/@/messages", "machine/@/article",
+		"wire", "wire/@", "wire/bits",
+	}, nil},
 	{"outfile", nil, []string{"golang.org/x/sys"}},
 	{"capture", []string{"machine", "agenda", "capture/...", "printable"}, captureOutside},
 	{"capture/pcapfilter", nil, []string{"golang.org/x/net/bpf"}},

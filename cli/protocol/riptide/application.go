@@ -30,8 +30,10 @@ func (p *application) frame(f *sim.Frame) {
 	server := p.role == sim.Server
 	p.desk.Frame(f, p.endpoint)
 	if f.Number == 0 && !server {
-		f.Do(machine.Command{Kind: machine.Connect,
-			Payload: description.Greeting(p.endpoint, p.run.own.handler.hello)})
+		f.Do(machine.Command{
+			Kind:    machine.Connect,
+			Payload: description.Greeting(p.endpoint, p.run.own.handler.hello),
+		})
 	}
 	if p.over(f.Now) {
 		p.finish(f)

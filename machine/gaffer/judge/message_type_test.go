@@ -64,16 +64,22 @@ func TestMessageType(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		j, err := judge.NewConversation(p, machine.Facts{Vantage: machine.VantageB}, [2]string{judge.BehaviourArticle,
-			judge.BehaviourArticle})
+		j, err := judge.NewConversation(p, machine.Facts{Vantage: machine.VantageB}, [2]string{
+			judge.BehaviourArticle,
+			judge.BehaviourArticle,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		send := func(frame uint64, from machine.Side, sequence, ack uint32, ackBits uint64, payload []byte, cut int) {
-			b := p.Append(nil, &wire.Packet{Sequence: sequence,
-				Header: wire.Header{Sequence: sequence, Ack: ack, AckBits: ackBits}}, payload)
-			j.Observe(&machine.Datagram{At: machine.Instant(frame) * machine.Instant(20*time.Millisecond),
-				Ref: machine.MakeRef(0, frame), From: from, Bytes: b[:len(b)-cut], Length: len(b)})
+			b := p.Append(nil, &wire.Packet{
+				Sequence: sequence,
+				Header:   wire.Header{Sequence: sequence, Ack: ack, AckBits: ackBits},
+			}, payload)
+			j.Observe(&machine.Datagram{
+				At:  machine.Instant(frame) * machine.Instant(20*time.Millisecond),
+				Ref: machine.MakeRef(0, frame), From: from, Bytes: b[:len(b)-cut], Length: len(b),
+			})
 		}
 		send(1, machine.B, 0, 0xffff, 0, section(&p.Messages), 0)
 		send(2, machine.A, 0, 0xffff, 0, section(&p.Messages), 0)

@@ -41,8 +41,10 @@ type Tables struct {
 
 // SendQueue lists the messages that wait for an ack. sent is what the side sent.
 func (x *Tables) SendQueue(sent *Direction, v *machine.View) {
-	t := machine.Table{Name: "send queue",
-		Columns: []string{"id", "type", "bits", "sends", "last sent ms ago", "due in ms", "packets", "certainty"}}
+	t := machine.Table{
+		Name:    "send queue",
+		Columns: []string{"id", "type", "bits", "sends", "last sent ms ago", "due in ms", "packets", "certainty"},
+	}
 	c := &sent.Lanes[0]
 	carriers := sent.carriers()
 	for i := range c.lives {
@@ -51,8 +53,10 @@ func (x *Tables) SendQueue(sent *Direction, v *machine.View) {
 			continue
 		}
 		kind, size := x.content(l)
-		row := []string{strconv.FormatInt(l.id, 10), kind, size, strconv.Itoa(l.sends.count), "", x.due(l), "",
-			x.waits(l).String()}
+		row := []string{
+			strconv.FormatInt(l.id, 10), kind, size, strconv.Itoa(l.sends.count), "", x.due(l), "",
+			x.waits(l).String(),
+		}
 		if l.sends.count > 0 {
 			row[4], row[6] = milliseconds(x.Now.Sub(l.sends.lastAt)), machine.Ranges(carriers[l.id], cellRanges)
 		}
@@ -102,8 +106,10 @@ func (x *Tables) Packets(sent *Direction, v *machine.View) {
 			ids[i] = m.id
 		}
 		fate, sure := x.Fate(p.Sequence)
-		t.Rows = append(t.Rows, []string{strconv.FormatInt(sent.Unwrap(p.Sequence), 10), machine.Ranges(ids, cellRanges),
-			fate, sure.String()})
+		t.Rows = append(t.Rows, []string{
+			strconv.FormatInt(sent.Unwrap(p.Sequence), 10), machine.Ranges(ids, cellRanges),
+			fate, sure.String(),
+		})
 	}
 	v.Tables = append(v.Tables, cut(t, packetRows))
 }

@@ -22,8 +22,10 @@ func (c *Lane) name() string {
 
 // SendWindow draws the sender's messages from its oldest unacked one on.
 func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: c.name() + "messages sent", Next: c.Top + 1, Size: c.Config.SendQueue, Grade: grade,
-		Acked: c.acked, AckedKnown: c.ackedAny}
+	w := machine.Window{
+		Name: c.name() + "messages sent", Next: c.Top + 1, Size: c.Config.SendQueue, Grade: grade,
+		Acked: c.acked, AckedKnown: c.ackedAny,
+	}
 	w.First = max(c.Base, w.Next-viewIDs, c.first)
 	for id := w.First; id < w.Next; id++ {
 		cell := machine.CellUnknown

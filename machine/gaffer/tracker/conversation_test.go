@@ -41,7 +41,8 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.So
 
 // converseWatched is converse that shows each step of an endpoint to watch.
 func converseWatched(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.Soak),
-	watch func(*sim.Step)) *conversation {
+	watch func(*sim.Step),
+) *conversation {
 	t.Helper()
 	s := gaffertest.DrawSoak(seed)
 	for n := seed; s.Messages == 0; n += 1 << 20 {

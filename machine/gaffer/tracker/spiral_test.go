@@ -56,8 +56,10 @@ func TestDeathSpiral(t *testing.T) {
 			b := p.Append(nil, &wire.Packet{Sequence: uint32(n), Header: wire.Header{Sequence: uint32(n), Ack: 0xffff}},
 				append(w.Data(), make([]byte, c.payload)...))
 			out.Reset()
-			tr.Observe(&machine.Datagram{At: machine.Instant(n) * machine.Instant(20*time.Millisecond),
-				Ref: machine.MakeRef(0, uint64(n+1)), Bytes: b, Length: len(b)}, &out)
+			tr.Observe(&machine.Datagram{
+				At:  machine.Instant(n) * machine.Instant(20*time.Millisecond),
+				Ref: machine.MakeRef(0, uint64(n+1)), Bytes: b, Length: len(b),
+			}, &out)
 			for _, a := range out.Anomalies {
 				if a.Rule == messages.MessageSpiral {
 					found = append(found, a)
