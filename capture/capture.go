@@ -74,6 +74,8 @@ type Packet struct {
 	TTL       uint8  // or hop limit
 	IPID      uint32 // identification; 0 if there is none (IPv6 without a fragment header)
 	Fragments int    // number of IP fragments reassembled; 0 or 1 for an unfragmented packet
+	Joined    []byte // the IP payload joined of them, which Payload is a part of; nil if unfragmented
+	JoinedAs  uint8  // number of the protocol that Joined begins with
 	Spans     []Span // where the payload's bytes are, in order
 
 	Direction Direction // as the capturing host saw it, if the capture says so

@@ -122,6 +122,7 @@ func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset in
 	p.Fragments, p.Overlap = a.fragments, a.overlap
 	c.protocol, c.length = a.protocol, a.total
 	c.data, c.at = d.defrag.payload, 0
+	c.p.Joined, c.p.JoinedAs = c.data, c.protocol
 	c.spans = d.defrag.spans
 	d.defrag.recycle(a)
 	return true

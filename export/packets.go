@@ -203,6 +203,17 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 		}
 	}},
 	packetColumn{Column{
+		Name: "layers", Type: JSON, Absent: Omitted, Shape: &Shape{List: true, Columns: layerShape},
+		Doc: "With -V: every layer of the frame, outermost first.",
+	}, func(r *PacketRow, c *Cell) { r.layers(c, false) }},
+	packetColumn{
+		Column{
+			Name: "reassembled", Type: JSON, Absent: Omitted, Shape: &Shape{List: true, Columns: layerShape},
+			Doc: "With -V: the layers of the IP payload that the frame completes; places count from its first byte.",
+		},
+		func(r *PacketRow, c *Cell) { r.layers(c, true) },
+	},
+	packetColumn{Column{
 		Name: "joined", Type: JSON, Absent: Omitted,
 		Doc: "The packet that this datagram completes, where it was sent in several.", Shape: &Shape{Columns: []Column{
 			{Name: "length", Type: Uint, Unit: "bytes", Doc: "Its length."},

@@ -1,7 +1,6 @@
 package show
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -35,6 +34,7 @@ type Tree struct {
 type TreeLine struct {
 	From, To int // in Tree.Buf, without the newline
 	Heading  bool
+	Layer    bool // a header before the datagram, with its fields below
 	Place    Place
 	Bit      int // first bit in those bytes; bit 0 is the low bit of byte 0
 	Bits     int // number of bits; 0 for a line without bytes
@@ -48,6 +48,7 @@ const (
 	InFrame    Place = iota // the captured frame
 	InDatagram              // a payload that arrived in several frames
 	InWhole                 // a packet that was joined from several datagrams
+	InJoined                // an IP payload that was joined from fragments
 )
 
 // Fill fills the tree with the record that l has taken. x is the same record of
@@ -57,7 +58,7 @@ func (s *Tree) Fill(l *filter.Reading, x *analyze.Record) {
 	r := &l.Record
 	if r.Frame != nil {
 		s.frameTree(r)
-		s.headerTree(r)
+		s.layerTree(r, x)
 	} else {
 		s.heading("Frame %d", r.Datagram.Ref.Frame())
 		if !x.Message {
@@ -168,53 +169,6 @@ func (s *Tree) frameTree(r *filter.Record) {
 	}
 	if r.Packet.Duplicate {
 		s.remark(Yellow, "captured before by this tap: kept out of all state")
-	}
-}
-
-// headerTree adds the headers between frame and payload.
-func (s *Tree) headerTree(r *filter.Record) {
-	data := r.Frame.Data
-	for _, l := range r.Packet.Layers {
-		if l.Offset < 0 || l.Length < 0 || l.Offset+l.Length > len(data) {
-			continue
-		}
-		h := data[l.Offset : l.Offset+l.Length]
-		s.line = TreeLine{Bit: 8 * l.Offset, Bits: 8 * l.Length}
-		be16 := func(at int) uint16 { return binary.BigEndian.Uint16(h[at:]) }
-		switch {
-		case l.Kind == capture.LayerEthernet && len(h) >= 14:
-			s.heading("Ethernet: %s → %s, type %#04x", macText(h[6:12]), macText(h[:6]), be16(12))
-		case l.Kind == capture.LayerVLAN && len(h) >= 4:
-			s.heading("VLAN: %d, priority %d, type %#04x", be16(0)&0xfff, be16(0)>>13, be16(2))
-		case l.Kind == capture.LayerIPv4 && len(h) >= 20:
-			v := be16(6)
-			s.heading("IPv4: %d.%d.%d.%d → %d.%d.%d.%d, length %d, protocol %d, TTL %d", h[12], h[13], h[14], h[15], h[16],
-				h[17], h[18], h[19], be16(2), h[9], h[8])
-			if v&0x3fff != 0 {
-				s.row("Fragment: bytes %d on%s", int(v&0x1fff)*8,
-					map[bool]string{true: ", more follow", false: ", the last"}[v&0x2000 != 0])
-			}
-			s.row("Identification: %#04x", be16(4))
-		case l.Kind == capture.LayerIPv6 && len(h) >= 40:
-			s.heading("IPv6: %s → %s, payload %d bytes, next header %d, hop limit %d", ip6Text(h[8:24]), ip6Text(h[24:40]),
-				be16(4), h[6], h[7])
-		case l.Kind == capture.LayerUDP && len(h) >= 8:
-			s.heading("UDP: %d → %d, length %d", be16(0), be16(2), be16(4))
-		case l.Kind == capture.LayerTCP && len(h) >= 20:
-			s.heading("TCP: %d → %d, %s", be16(0), be16(2), AppendTCP(nil, r))
-		default:
-			s.heading("%s: %d bytes", l.Kind, l.Length)
-		}
-	}
-	if p := r.Packet; p.Fragments > 1 && len(p.Spans) > 0 {
-		frames := make([]string, 0, len(p.Spans))
-		for _, span := range p.Spans {
-			frames = append(frames, strconv.FormatUint(span.Ref.Frame(), 10))
-		}
-		s.heading("Reassembled: %d IP fragments, frames %s", p.Fragments, strings.Join(frames, ", "))
-	}
-	if r.Packet.BadChecksum {
-		s.remark(Dim, "a checksum does not match, as it does where the network card computes it")
 	}
 }
 
@@ -391,8 +345,4 @@ func appendPlace(to []byte, d *dissect.Field) []byte {
 		to = strconv.AppendUint(append(to, "–"...), to2, 10)
 	}
 	return to
-}
-
-func macText(b []byte) string {
-	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5])
 }

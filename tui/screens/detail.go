@@ -25,6 +25,7 @@ type detail struct {
 	frame   []byte // bytes of the places of lines: frame, datagram, whole packet
 	payload []byte
 	whole   []byte
+	joined  []byte
 	reading *filter.Reading
 }
 
@@ -42,7 +43,7 @@ func (d *detail) fill(br *browser.Browser, width int) {
 	}
 	fresh := d.entry != n || d.reading == nil
 	d.entry, d.version, d.came, d.err = n, pass, br.Store.Approached(), nil
-	d.frame, d.payload, d.whole = d.frame[:0], d.payload[:0], d.whole[:0]
+	d.frame, d.payload, d.whole, d.joined = d.frame[:0], d.payload[:0], d.whole[:0], d.joined[:0]
 	d.tree.Buf, d.tree.Lines, d.shown = d.tree.Buf[:0], d.tree.Lines[:0], d.shown[:0]
 	if d.reading == nil {
 		d.reading = br.Store.NewReading()
@@ -61,18 +62,22 @@ func (d *detail) fill(br *browser.Browser, width int) {
 	if r.Frame != nil {
 		d.frame = append(d.frame, r.Frame.Data...)
 	}
+	if r.Packet != nil {
+		d.joined = append(d.joined, r.Packet.Joined...)
+	}
 	d.payload = append(d.payload, r.Datagram.Bytes...)
 	d.reading.Take(r)
 	d.tree.Fill(d.reading, r)
-	defer d.unfold()
 	if w := d.reading.Whole; w != nil {
 		d.whole = append(d.whole, w.Bytes...)
 	}
+	d.unfold()
 	if fresh {
 		// Start at the protocol's own line: it is what users read first.
 		for i, l := range d.tree.Lines {
 			if l.Heading && l.Field != nil {
-				d.cursor, d.list.Top = i, i
+				d.cursor = i
+				d.list.Top = d.row()
 				break
 			}
 		}
@@ -89,6 +94,8 @@ func (d *detail) lit() (data []byte, title string, bit, bits int) {
 			return d.payload, "bytes of the datagram", l.Bit, l.Bits
 		case show.InWhole:
 			return d.whole, "bytes of the joined packet", l.Bit, l.Bits
+		case show.InJoined:
+			return d.joined, "bytes of the joined IP payload", l.Bit, l.Bits
 		case show.InFrame:
 			return d.frame, "bytes", l.Bit, l.Bits
 		}

@@ -33,6 +33,15 @@ func (d *detail) folds(i int) bool {
 	return i+1 < len(d.tree.Lines) && d.levels[i+1] > d.levels[i]
 }
 
+// isFolded reports whether the lines below a line are folded away: as chosen,
+// else where the line is a header before the datagram.
+func (d *detail) isFolded(i int) bool {
+	if folded, chosen := d.folded[d.foldName(i)]; chosen {
+		return folded
+	}
+	return d.tree.Lines[i].Layer
+}
+
 // unfold computes which lines are shown.
 func (d *detail) unfold() {
 	d.levels, d.shown = d.levels[:0], d.shown[:0]
@@ -46,7 +55,7 @@ func (d *detail) unfold() {
 		}
 		hidden = -1
 		d.shown = append(d.shown, i)
-		if d.folds(i) && d.folded[d.foldName(i)] {
+		if d.folds(i) && d.isFolded(i) {
 			hidden = d.levels[i]
 		}
 	}
@@ -96,7 +105,7 @@ func (p *PacketView) Fold() {
 		d.folded = map[string]bool{}
 	}
 	d.cursor = i
-	d.folded[d.foldName(i)] = !d.folded[d.foldName(i)]
+	d.folded[d.foldName(i)] = !d.isFolded(i)
 	d.unfold()
 }
 
@@ -105,8 +114,8 @@ func (p *PacketView) FoldAll(all bool) {
 	d := &p.detail
 	d.folded = map[string]bool{}
 	for i := range d.tree.Lines {
-		if all && i < len(d.levels) && d.folds(i) {
-			d.folded[d.foldName(i)] = true
+		if i < len(d.levels) && d.folds(i) {
+			d.folded[d.foldName(i)] = all
 		}
 	}
 	d.unfold()

@@ -164,7 +164,7 @@ func (p *PacketView) drawTree(c draw.Canvas, focused bool) {
 			c.Fill(y, over)
 		}
 		c.Part(1, 0, c.W-1, c.H).SGR(0, y, over, d.lineText(i))
-		if d.folds(i) && d.folded[d.foldName(i)] {
+		if d.folds(i) && d.isFolded(i) {
 			r := draw.Mark
 			if over != draw.Text {
 				r = over
