@@ -35,10 +35,10 @@ var layerShape = []Column{
 	{Name: "quoted", Type: JSON, Absent: Omitted, Doc: "The layers of the packet that an error of ICMP quotes."},
 }
 
-// layers sets the cells of the frame's layers, and of those over the IP payload
+// layers sets the cell of the frame's layers, or of those over the joined bytes
 // that it completes.
 func (r *PacketRow) layers(c *Cell, joined bool) {
-	if p := r.Reading.Record.Packet; !r.Tree || p == nil || joined && p.Joined == nil {
+	if p := r.Reading.Record.Packet; !r.Tree || p == nil || joined && p.Joined == nil && !r.Source.Message {
 		return
 	}
 	s, whole := show.StackOf(r.Reading, r.Source)

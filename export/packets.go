@@ -209,7 +209,7 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 	packetColumn{
 		Column{
 			Name: "reassembled", Type: JSON, Absent: Omitted, Shape: &Shape{List: true, Columns: layerShape},
-			Doc: "With -V: the layers of the IP payload that the frame completes; places count from its first byte.",
+			Doc: "With -V: the layers of the IP payload, or of the message, that the frame completes; places count from there.",
 		},
 		func(r *PacketRow, c *Cell) { r.layers(c, true) },
 	},

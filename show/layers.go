@@ -19,18 +19,22 @@ import (
 
 // StackOf takes the frame of a packet apart. Its last layer is the dissection
 // of l where a protocol explains the flow. Joined is what the frame completes:
-// an IP packet that came in fragments. Both are nil where there is no frame.
+// the payload of an IP packet that came in fragments, or a message of a TCP
+// stream. It is nil for all others. Both are nil where there is no frame.
 func StackOf(l *filter.Reading, x *analyze.Record) (frame, joined *stack.Stack) {
 	r := &l.Record
 	if r.Frame == nil {
 		return nil, nil
 	}
 	var c stack.Chosen
-	if r.Protocol != nil && r.Decode != nil && !x.Message {
+	if r.Protocol != nil && r.Decode != nil {
 		c = stack.Chosen{Protocol: r.Protocol, Dissect: r.Dissection}
 	}
-	if p := r.Packet; p != nil && p.Joined != nil {
-		return stack.Decode(r.Frame, stack.Chosen{}), stack.DecodeIP(p.Joined, p.JoinedAs, c)
+	switch {
+	case x.Message:
+		return stack.Decode(r.Frame, stack.Chosen{}), stack.DecodeMessage(r.Datagram.Bytes, c)
+	case r.Packet.Joined != nil:
+		return stack.Decode(r.Frame, stack.Chosen{}), stack.DecodeIP(r.Packet.Joined, r.Packet.JoinedAs, c)
 	}
 	return stack.Decode(r.Frame, c), nil
 }
@@ -39,7 +43,7 @@ func StackOf(l *filter.Reading, x *analyze.Record) (frame, joined *stack.Stack) 
 func (s *Tree) layerTree(r *filter.Record, x *analyze.Record) {
 	frame, joined := StackOf(s.reading, x)
 	s.layers(frame, InFrame, 0)
-	if s.wrong(r, frame); joined != nil {
+	if s.wrong(r, frame); r.Packet.Joined != nil {
 		frames := make([]string, 0, len(r.Packet.Spans))
 		for _, span := range r.Packet.Spans {
 			frames = append(frames, strconv.FormatUint(span.Ref.Frame(), 10))
@@ -241,6 +245,8 @@ func LayerTitle(l *stack.Layer) string {
 		return fmt.Sprintf("GRE: protocol %#04x", uint16(t.Protocol))
 	case *layers.VXLAN:
 		return fmt.Sprintf("VXLAN: network %d", t.VNI)
+	case *stack.Datagram:
+		return fmt.Sprintf("%s: %d bytes", t.Protocol.Title, l.Length)
 	case *stack.Quote:
 		return "Quoted: the packet that the error is about"
 	case *gopacket.Payload:

@@ -45,11 +45,13 @@ func difference(f *capture.Frame, p *capture.Packet, s *Stack) string {
 	case at < 0 && (p.Transport == capture.NoTransport || p.Transport == capture.Fragment || p.Problem != nil):
 		return ""
 	case at < 0:
-		return orElse(reason, fmt.Sprintf("gopacket finds no transport (%v), capture.Decoder %v → %v", s.Problem, p.Src, p.Dst))
+		return orElse(reason, fmt.Sprintf("gopacket finds no transport (%v), capture.Decoder %v → %v",
+			s.Problem, p.Src, p.Dst))
 	case p.Transport != capture.UDP && p.Transport != capture.TCP && p.Problem != nil && s.Problem != nil:
 		return "" // both refuse the header
 	case p.Transport != capture.UDP && p.Transport != capture.TCP:
-		return orElse(reason, fmt.Sprintf("gopacket finds %v, capture.Decoder none (%v, %v)", s.Layers[at].LayerType(), p.Transport, p.Problem))
+		return orElse(reason, fmt.Sprintf("gopacket finds %v, capture.Decoder none (%v, %v)",
+			s.Layers[at].LayerType(), p.Transport, p.Problem))
 	}
 	if got := offsets(s); p.Joined == nil && !samePlaces(p.Layers, got) && p.Problem == nil {
 		return orElse(reason, fmt.Sprintf("headers at %v, capture.Decoder has %v", got, p.Layers))

@@ -157,13 +157,13 @@ func (s *Stack) Fields(i int) []Field {
 		})
 	case *layers.IPv4:
 		x.table(ipv4Table)
-		x.ipv4Options(t)
+		x.ipv4Options()
 	case *layers.IPv6HopByHop:
 		x.table(hopByHopTable)
-		x.ipv6Options("ipv6.opt")
+		x.ipv6Options()
 	case *layers.IPv6Destination:
 		x.table(destinationTable)
-		x.ipv6Options("ipv6.opt")
+		x.ipv6Options()
 	case *IPv6SegmentRouting:
 		x.table(routingTable)
 		if t.RoutingType == segmentRouting {

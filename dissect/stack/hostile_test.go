@@ -29,13 +29,13 @@ func TestHostileLayers(t *testing.T) {
 	if testenv.Whole() {
 		rounds = 100000
 	}
-	r := rand.New(rand.NewPCG(7, 20))
 	decoders := map[string]gopacket.Decoder{"GTPv1U": own{"GTPv1U", decodeGTP}}
 	for _, l := range reachable {
 		decoders[l.String()] = known(l)
 	}
 	for name, d := range decoders {
 		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(7, 20))
 			for range rounds {
 				b := make([]byte, r.IntN(1<<r.IntN(12)+1))
 				for i := range b {

@@ -9,25 +9,34 @@ import (
 )
 
 // option adds a type, a length and the bytes of a value, as a group.
-func (s *fields) option(prefix, label string, at, head, n int) {
-	s.group(prefix, label)
+func (s *fields) option(names optionNames, label string, at, n int) {
+	s.group(names.group, label)
 	s.depth++
-	s.number(prefix+".type", "Type", Number, 8*at, 8)
-	if head > 1 {
-		s.number(prefix+".len", "Length", Number, 8*at+8, 8)
+	s.number(names.kind, "Type", Number, 8*at, 8)
+	if n > 1 {
+		s.number(names.length, "Length", Number, 8*at+8, 8)
 	}
-	if n > head {
-		s.number(prefix+".data", "Value", Bytes, 8*(at+head), 8*(n-head))
+	if n > 2 {
+		s.number(names.group+".data", "Value", Bytes, 8*(at+2), 8*(n-2))
 	}
 	s.depth--
 }
 
-// ipv4Options adds the options of an IPv4 header: a byte each for the end and
-// for padding, else a type, a length of the whole, and a value.
-func (s *fields) ipv4Options(*layers.IPv4) {
+// optionNames are the names of an option's fields.
+type optionNames struct{ group, kind, length string }
+
+var (
+	ipOption   = optionNames{"ip.opt", "ip.opt.type", "ip.opt.len"}
+	ipv6Option = optionNames{"ipv6.opt", "ipv6.opt.type", "ipv6.opt.length"}
+	tcpOption  = optionNames{"tcp.option", "tcp.option_kind", "tcp.option_len"}
+)
+
+// ipv4Options adds the options of an IPv4 header. The end and padding are a byte
+// each. All others have a type, a length of the whole, and a value.
+func (s *fields) ipv4Options() {
 	for at := 20; at < len(s.b) && len(s.out) < maxFields; {
 		n := s.single(at)
-		s.option("ip.opt", fmt.Sprintf("Option %d", s.b[at]&31), at, min(n, 2), n)
+		s.option(ipOption, fmt.Sprintf("Option %d", s.b[at]&31), at, n)
 		if s.b[at] == 0 {
 			return
 		}
@@ -39,11 +48,7 @@ func (s *fields) ipv4Options(*layers.IPv4) {
 func (s *fields) tcpOptions() {
 	for at := 20; at < len(s.b) && len(s.out) < maxFields; {
 		n := s.single(at)
-		kind := layers.TCPOptionKind(s.b[at])
-		s.option("tcp.option", kind.String(), at, min(n, 2), n)
-		if kind == layers.TCPOptionKindEndList {
-			return
-		}
+		s.option(tcpOption, "Option "+layers.TCPOptionKind(s.b[at]).String(), at, n)
 		at += n
 	}
 }
@@ -63,7 +68,7 @@ func (s *fields) single(at int) int {
 }
 
 // ipv6Options adds the options of an IPv6 extension header; 0 stands alone.
-func (s *fields) ipv6Options(prefix string) {
+func (s *fields) ipv6Options() {
 	for at := 2; at < len(s.b) && len(s.out) < maxFields; {
 		n := 1
 		switch {
@@ -73,7 +78,7 @@ func (s *fields) ipv6Options(prefix string) {
 		default:
 			n = 2 + int(s.b[at+1])
 		}
-		s.option(prefix, fmt.Sprintf("Option %#02x", s.b[at]), at, min(n, 2), n)
+		s.option(ipv6Option, fmt.Sprintf("Option %#02x", s.b[at]), at, n)
 		at += n
 	}
 }
@@ -140,14 +145,17 @@ func (s *fields) icmpRest(l *layers.ICMPv4) {
 		s.number("icmp.seq", "Sequence number", Number, 48, 16)
 		s.icmpBody(l)
 	case layers.ICMPv4TypeDestinationUnreachable:
-		s.number("icmp.unused", "Unused", Hex, 32, 16)
-		if l.TypeCode.Code() == layers.ICMPv4CodeFragmentationNeeded {
-			s.number("icmp.mtu", "MTU of the next hop", Number, 48, 16)
+		if l.TypeCode.Code() != layers.ICMPv4CodeFragmentationNeeded {
+			s.number("icmp.unused", "Unused", Hex, 32, 32)
+			break
 		}
+		s.number("icmp.unused", "Unused", Hex, 32, 16)
+		s.number("icmp.mtu", "MTU of the next hop", Number, 48, 16)
 	case layers.ICMPv4TypeRedirect:
 		s.number("icmp.redir_gw", "Gateway", Address, 32, 32)
 	case layers.ICMPv4TypeParameterProblem:
 		s.number("icmp.pointer", "Pointer", Number, 32, 8)
+		s.number("icmp.unused", "Unused", Hex, 40, 24)
 	case layers.ICMPv4TypeRouterAdvertisement:
 		s.number("icmp.num_addrs", "Addresses", Number, 32, 8)
 		s.number("icmp.addr_entry_size", "Address entry size", Number, 40, 8)
@@ -224,8 +232,8 @@ func (s *fields) neighborOptions(at int) {
 	}
 }
 
-// dnsRecords adds the questions and records, whose names gopacket has joined:
-// a name may continue elsewhere in the message, so that it has no one place.
+// dnsRecords adds the questions and records. gopacket has joined their names,
+// which may continue elsewhere in the message, so that they have no one place.
 func (s *fields) dnsRecords(l *layers.DNS) {
 	for i := range l.Questions {
 		q := &l.Questions[i]

@@ -325,6 +325,7 @@ var tables = map[gopacket.LayerType][]spec{
 
 var mldTable = []spec{
 	{name: "icmpv6.mld.maximum_response_delay", label: "Maximum response delay, in ms", bits: 16},
+	{name: "icmpv6.reserved", label: "Reserved", bit: 16, bits: 16, kind: Hex},
 	{name: "icmpv6.mld.multicast_address", label: "Multicast address", bit: 32, bits: 128, kind: Address},
 }
 
