@@ -8,8 +8,8 @@ import (
 	"github.com/google/gopacket"
 )
 
-// reflected adds the exported fields of a layer that has no table: those of
-// gopacket's type, by their names there. gopacket does not say where they were.
+// reflected adds the fields of a layer that has no table: the exported ones of
+// gopacket's type. gopacket does not say where they were.
 func (s *fields) reflected(l gopacket.Layer) {
 	v := reflect.ValueOf(l)
 	for v.Kind() == reflect.Pointer {
@@ -81,7 +81,7 @@ func (s *fields) value(name, label string, v reflect.Value) {
 }
 
 // wordOf returns the word of a value; some of gopacket's fail on values that
-// nobody defined.
+// have none.
 func wordOf(v fmt.Stringer) (word string) {
 	defer func() {
 		if recover() != nil {

@@ -136,7 +136,10 @@ func samples(t testing.TB) (list []sample) {
 		{"listener report", 131, 0, target},
 		{"listener done", 132, 0, target},
 		{"router solicitation", 133, 0, append(make([]byte, 4), link(1)...)},
-		{"router advertisement", 134, 0, bytes.Join([][]byte{{64, 0xc8, 7, 8, 0, 0, 0, 9, 0, 0, 0, 10}, link(1), mtu, prefix}, nil)},
+		{
+			"router advertisement", 134, 0,
+			bytes.Join([][]byte{{64, 0xc8, 7, 8, 0, 0, 0, 9, 0, 0, 0, 10}, link(1), mtu, prefix}, nil),
+		},
 		{"neighbor solicitation", 135, 0, append(bytes.Clone(target), link(1)...)},
 		{"neighbor advertisement", 136, 0, bytes.Join([][]byte{{0xe0, 0, 0, 0}, ip6B, link(2)}, nil)},
 		{"redirect", 137, 0, bytes.Join([][]byte{target, ip6A, link(2)}, nil)},
@@ -148,7 +151,8 @@ func samples(t testing.TB) (list []sample) {
 		Protocol: layers.EthernetTypeIPv4, Operation: layers.ARPRequest, SourceHwAddress: macA, SourceProtAddress: ip4A,
 		DstHwAddress: make([]byte, 6), DstProtAddress: ip4B,
 	}))
-	add("dns", write(t, ether(layers.EthernetTypeIPv4), ip4(layers.IPProtocolUDP), &layers.UDP{SrcPort: 53, DstPort: 40000},
+	add("dns", write(t, ether(layers.EthernetTypeIPv4), ip4(layers.IPProtocolUDP),
+		&layers.UDP{SrcPort: 53, DstPort: 40000},
 		&layers.DNS{
 			ID: 0xabcd, QR: true, RD: true, RA: true,
 			Questions: []layers.DNSQuestion{{Name: []byte("game.example"), Type: layers.DNSTypeA, Class: layers.DNSClassIN}},

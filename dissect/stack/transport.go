@@ -47,9 +47,9 @@ func (r *run) decodeTCP(data []byte, p gopacket.PacketBuilder) error {
 	return short("TCP", 20, len(data))
 }
 
-// decodeGTP decodes a GTP header as gopacket does, if its extension headers end
-// within the bytes. gopacket 1.1.19 prints to standard output where they do
-// not, and follows some of them in a circle.
+// decodeGTP decodes a GTP header as gopacket does. It refuses extension headers
+// that do not end within the bytes: gopacket 1.1.19 prints to standard output
+// then, and follows some of them in a circle.
 func decodeGTP(data []byte, p gopacket.PacketBuilder) error {
 	const extended, most = 0x04, 1 << 10
 	if len(data) >= 12 && data[0]&extended != 0 {

@@ -76,8 +76,8 @@ var law = []rule{
 	{"capture/*", []string{"machine", "capture"}, captureOutside},
 	{"dissect", []string{"machine", "schema", "printable"}, nil},
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
-	{"dissect/stack", []string{"capture", "dissect"}, []string{gopacket}},
-	{"dissect/*/layers", []string{"dissect", "wire", "wire/@"}, []string{gopacket}},
+	{"dissect/stack", []string{"capture", "dissect", "machine"}, []string{gopacket}},
+	{"dissect/*/layers", []string{"dissect", "dissect/@", "dissect/stack", "wire", "wire/@"}, []string{gopacket}},
 	{"dissect/gaffer/netcode", []string{"machine", "machine/@/yojimbo", "wire/@"}, []string{"golang.org/x/crypto"}},
 	{"dissect/*", []string{
 		"dissect", "dissect/@/netcode", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits",

@@ -2,11 +2,13 @@ package layers
 
 import (
 	"errors"
-	"strconv"
+	"fmt"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/stack"
 	common "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -18,7 +20,7 @@ import (
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeGaffer, gopacket.Default)
 //
 // For another dialect set Layer.Profile and call DecodeFromBytes, or register a port
-// with RegisterUDPPort.
+// with RegisterUDPPort. Where the dialect is not known, a Classifier finds it.
 var LayerTypeGaffer = gopacket.RegisterLayerType(1300,
 	gopacket.LayerTypeMetadata{Name: "Gaffer", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
@@ -77,9 +79,18 @@ func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 // SerializeTo writes the datagram around its payload, which b holds. The packet's
 // fields are as Parse returns them. The CRC is computed if the profile has the protocol
 // id.
+//
+// Packet.Sequence is the sequence number that is written, of every kind of datagram.
+// Packet.Header.Sequence must be 0 or the same: SerializeTo refuses two different ones.
 func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
+	pk := l.Packet
+	if n := pk.Header.Sequence; n != 0 && n != pk.Sequence {
+		return fmt.Errorf("gaffer: expected one sequence number, found Packet.Sequence %d and Packet.Header.Sequence %d",
+			pk.Sequence, n)
+	}
+	pk.Header.Sequence = pk.Sequence
 	payload := append([]byte(nil), b.Bytes()...)
-	out := l.profile().Append(nil, &l.Packet, payload)
+	out := l.profile().Append(nil, &pk, payload)
 	if err := b.Clear(); err != nil {
 		return err
 	}
@@ -92,35 +103,43 @@ func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpti
 }
 
 // RegisterUDPPort makes gopacket decode the datagrams of a UDP port with this profile,
-// wherever it decodes UDP in this process. The table of ports is gopacket's, global and not
-// guarded, so call this before anything is decoded. The program ackscope never does: it
-// recognises the protocol of each flow.
+// wherever it decodes UDP in this process. The table of ports is gopacket's: it is global and not
+// guarded, so call this before anything is decoded. The program ackscope never does: it recognises
+// the protocol of each flow.
 func RegisterUDPPort(port layers.UDPPort, profile *wire.Profile) {
-	number := gopacket.OverrideLayerType(firstPortLayer+int(port), gopacket.LayerTypeMetadata{
-		Name: "Gaffer:" + strconv.Itoa(int(port)),
-		Decoder: gopacket.DecodeFunc(func(data []byte, p gopacket.PacketBuilder) error {
-			return decode(&Layer{Profile: profile}, data, p)
-		}),
+	stack.RegisterUDPPort(LayerTypeGaffer, "Gaffer", port, func(data []byte, p gopacket.PacketBuilder) error {
+		return stack.DecodeAs(&Layer{Profile: profile}, data, p)
 	})
-	layers.RegisterUDPPortLayerType(port, number)
 }
 
-// firstPortLayer is the first layer type of RegisterUDPPort. There is one for each
-// port, beyond the numbers that gopacket and other packages use.
-const firstPortLayer = 1300 << 16
+// Classifier recognises flows of the Gaffer family, and their dialect, as ackscope does. Give it
+// every packet in the order of the capture.
+type Classifier struct{ flows *stack.Flows }
 
-func decodeLayer(data []byte, p gopacket.PacketBuilder) error { return decode(&Layer{}, data, p) }
+// NewClassifier returns a classifier that has seen nothing.
+func NewClassifier() *Classifier { return &Classifier{flows: stack.NewFlows(gaffer.Protocol)} }
 
-func decode(l *Layer, data []byte, p gopacket.PacketBuilder) error {
-	if err := l.DecodeFromBytes(data, p); err != nil {
-		return err
+// Decode returns the datagram of a packet as a layer, in the dialect that was found for its flow.
+// It returns nil while none is found, and for packets without UDP. The error says what is wrong
+// with a datagram of a flow that was recognised.
+func (c *Classifier) Decode(p gopacket.Packet) (*Layer, error) {
+	found, ok := c.flows.Feed(p)
+	if !ok {
+		return nil, nil
 	}
-	p.AddLayer(l)
-	p.SetApplicationLayer(l)
-	if next := l.NextLayerType(); next != gopacket.LayerTypeZero {
-		return p.NextDecoder(next)
+	profile, ok := found.Config.Profile.(*wire.Profile)
+	if !ok {
+		return nil, fmt.Errorf("dialect %s: expected one that no key opens", found.Config.Dialect)
 	}
-	return nil
+	l := &Layer{Profile: profile}
+	if err := l.DecodeFromBytes(found.Payload, gopacket.NilDecodeFeedback); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func decodeLayer(data []byte, p gopacket.PacketBuilder) error {
+	return stack.DecodeAs(&Layer{}, data, p)
 }
 
 var (

@@ -90,3 +90,34 @@ func TestLayer(t *testing.T) {
 		t.Errorf("two bytes: %v, truncated %v", p.ErrorLayer(), p.Metadata().Truncated)
 	}
 }
+
+// TestOneSequence: Packet.Sequence is what is written, in every dialect, and a
+// second number that differs is refused.
+func TestOneSequence(t *testing.T) {
+	for _, name := range []string{wire.Reliable, wire.ArticleBE} {
+		profile, _, err := wire.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(pk wire.Packet) ([]byte, error) {
+			b := gopacket.NewSerializeBuffer()
+			err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{}, &gafferlayers.Layer{Profile: profile, Packet: pk})
+			return b.Bytes(), err
+		}
+		b, err := write(wire.Packet{Sequence: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := gafferlayers.Layer{Profile: profile}
+		if err := got.DecodeFromBytes(b, gopacket.NilDecodeFeedback); err != nil || got.Sequence != 7 ||
+			got.Header.Sequence != 7 {
+			t.Errorf("%s: wrote sequence %d and %d, expected 7 (%v)", name, got.Sequence, got.Header.Sequence, err)
+		}
+		if b, err := write(wire.Packet{Sequence: 7, Header: wire.Header{Sequence: 8}}); err == nil {
+			t.Errorf("%s: two sequence numbers wrote % x", name, b)
+		}
+		if b, err := write(wire.Packet{Header: wire.Header{Sequence: 8}}); err == nil {
+			t.Errorf("%s: a sequence number in the header alone wrote % x", name, b)
+		}
+	}
+}

@@ -2,6 +2,18 @@
 //
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeRiptide, gopacket.Default)
 //
-// ackscope itself does not use it. It is a package of its own, so that programs that import the
-// codec or the descriptor do not link gopacket.
+// That reads the usual dialect. A Layer with a Codec set reads another one, and
+// RegisterUDPPort has gopacket do so for a port. Where the dialect is not known,
+// a Classifier finds it:
+//
+//	c := layers.NewClassifier()
+//	for packet := range source.Packets() {
+//		if l, err := c.Decode(packet); l != nil && err == nil {
+//			fmt.Println(l.Sequence)
+//		}
+//	}
+//
+// ackscope itself shows packets with dissect/stack. This package is separate from
+// dissect/riptide, so that programs which import the codec or the descriptor do not
+// link gopacket.
 package layers

@@ -1,10 +1,14 @@
 package layers
 
 import (
+	"fmt"
+
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/dissect/stack"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -74,10 +78,15 @@ func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	return nil
 }
 
-// SerializeTo writes the message before the contents of b, which are its body.
+// SerializeTo writes the message before the contents of b, which are its body. A body of as many
+// bytes as BodyBits needs has BodyBits bits. A body of any other size is written as whole bytes.
 func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
 	body := append([]byte(nil), b.Bytes()...)
-	out, err := l.codec().Append(nil, &l.Message, body, len(body)*8)
+	bits := len(body) * 8
+	if (l.BodyBits+7)/8 == len(body) {
+		bits = l.BodyBits
+	}
+	out, err := l.codec().Append(nil, &l.Message, body, bits)
 	if err != nil {
 		return err
 	}
@@ -96,17 +105,44 @@ func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpti
 // cut within its header.
 const headerBound = 8
 
+// RegisterUDPPort makes gopacket decode the datagrams of a UDP port with this codec, wherever it
+// decodes UDP in this process. The table of ports is gopacket's: it is global and not guarded, so
+// call this before anything is decoded.
+func RegisterUDPPort(port layers.UDPPort, codec wire.Codec) {
+	stack.RegisterUDPPort(LayerTypeRiptide, "Riptide", port, func(data []byte, p gopacket.PacketBuilder) error {
+		return stack.DecodeAs(&Layer{Codec: codec}, data, p)
+	})
+}
+
+// Classifier recognises flows of Riptide, and their dialect, as ackscope does. Give it every packet in
+// the order of the capture.
+type Classifier struct{ flows *stack.Flows }
+
+// NewClassifier returns a classifier that has seen nothing.
+func NewClassifier() *Classifier { return &Classifier{flows: stack.NewFlows(riptide.Protocol)} }
+
+// Decode returns the datagram of a packet as a layer, in the dialect that was found for its flow.
+// It returns nil while none is found, and for packets without UDP. The error says what is wrong
+// with a datagram of a flow that was recognised.
+func (c *Classifier) Decode(p gopacket.Packet) (*Layer, error) {
+	found, ok := c.flows.Feed(p)
+	if !ok {
+		return nil, nil
+	}
+	settings, ok := found.Config.Profile.(*riptide.Settings)
+	if !ok {
+		return nil, fmt.Errorf("dialect %s: expected the settings of Riptide, found %T", found.Config.Dialect,
+			found.Config.Profile)
+	}
+	l := &Layer{Codec: settings.Senders[found.From].Codec}
+	if err := l.DecodeFromBytes(found.Payload, gopacket.NilDecodeFeedback); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
 func decodeLayer(data []byte, p gopacket.PacketBuilder) error {
-	l := &Layer{}
-	if err := l.DecodeFromBytes(data, p); err != nil {
-		return err
-	}
-	p.AddLayer(l)
-	p.SetApplicationLayer(l)
-	if next := l.NextLayerType(); next != gopacket.LayerTypeZero {
-		return p.NextDecoder(next)
-	}
-	return nil
+	return stack.DecodeAs(&Layer{}, data, p)
 }
 
 var (

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
 
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -49,5 +50,20 @@ func TestLayer(t *testing.T) {
 	}
 	if p := gopacket.NewPacket([]byte{0x0b}, LayerTypeRiptide, gopacket.Default); p.ErrorLayer() == nil {
 		t.Error("a type that does not exist decodes")
+	}
+}
+
+// TestByPort: a port that the user registers decodes as the dialect that is given.
+func TestByPort(t *testing.T) {
+	RegisterUDPPort(47012, wire.Codec{Dialect: wire.DevN})
+	udp := &layers.UDP{SrcPort: 40000, DstPort: 47012}
+	b := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true}, udp,
+		gopacket.Payload(unhex(t, "0704002c01010203"))); err != nil {
+		t.Fatal(err)
+	}
+	p := gopacket.NewPacket(b.Bytes(), layers.LayerTypeUDP, gopacket.Default)
+	if l, ok := p.ApplicationLayer().(*Layer); !ok || l.MessageID != 300 || l.Codec.Dialect != wire.DevN {
+		t.Errorf("by its port: %v", p)
 	}
 }

@@ -1,9 +1,13 @@
 package layers
 
 import (
+	"fmt"
+
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/dissect/stack"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -80,17 +84,44 @@ func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpti
 	return nil
 }
 
+// RegisterUDPPort makes gopacket decode the datagrams of a UDP port with this profile, wherever it
+// decodes UDP in this process. The table of ports is gopacket's: it is global and not guarded, so
+// call this before anything is decoded.
+func RegisterUDPPort(port layers.UDPPort, profile *wire.Profile) {
+	stack.RegisterUDPPort(LayerTypeSRDP, "SRDP", port, func(data []byte, p gopacket.PacketBuilder) error {
+		return stack.DecodeAs(&Layer{Profile: profile}, data, p)
+	})
+}
+
+// Classifier recognises flows of SRDP, and their dialect, as ackscope does. Give it every packet in
+// the order of the capture.
+type Classifier struct{ flows *stack.Flows }
+
+// NewClassifier returns a classifier that has seen nothing.
+func NewClassifier() *Classifier { return &Classifier{flows: stack.NewFlows(srdp.Protocol)} }
+
+// Decode returns the datagram of a packet as a layer, in the dialect that was found for its flow.
+// It returns nil while none is found, and for packets without UDP. The error says what is wrong
+// with a datagram of a flow that was recognised.
+func (c *Classifier) Decode(p gopacket.Packet) (*Layer, error) {
+	found, ok := c.flows.Feed(p)
+	if !ok {
+		return nil, nil
+	}
+	settings, ok := found.Config.Profile.(*srdp.Settings)
+	if !ok {
+		return nil, fmt.Errorf("dialect %s: expected the settings of SRDP, found %T", found.Config.Dialect,
+			found.Config.Profile)
+	}
+	l := &Layer{Profile: &settings.Wire}
+	if err := l.DecodeFromBytes(found.Payload, gopacket.NilDecodeFeedback); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
 func decodeLayer(data []byte, p gopacket.PacketBuilder) error {
-	l := &Layer{}
-	if err := l.DecodeFromBytes(data, p); err != nil {
-		return err
-	}
-	p.AddLayer(l)
-	p.SetApplicationLayer(l)
-	if next := l.NextLayerType(); next != gopacket.LayerTypeZero {
-		return p.NextDecoder(next)
-	}
-	return nil
+	return stack.DecodeAs(&Layer{}, data, p)
 }
 
 var (

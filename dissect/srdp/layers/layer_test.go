@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
 
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -27,5 +28,24 @@ func TestLayer(t *testing.T) {
 	}
 	if p := gopacket.NewPacket([]byte{0x80, 1, 2}, LayerTypeSRDP, gopacket.Default); p.ErrorLayer() == nil {
 		t.Error("a foreign datagram is read")
+	}
+}
+
+// TestByPort: a port that the user registers decodes in the form that is given.
+func TestByPort(t *testing.T) {
+	profile := wire.Default()
+	profile.LittleEndian = true
+	RegisterUDPPort(47013, &profile)
+	udp := &layers.UDP{SrcPort: 40000, DstPort: 47013}
+	b := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true}, udp, &Layer{
+		Profile: &profile,
+		Packet:  wire.Packet{Command: 0x53, ID: 77, Flags: 2},
+	}, gopacket.Payload("hello")); err != nil {
+		t.Fatal(err)
+	}
+	p := gopacket.NewPacket(b.Bytes(), layers.LayerTypeUDP, gopacket.Default)
+	if l, ok := p.ApplicationLayer().(*Layer); !ok || l.ID != 77 || l.Profile != &profile {
+		t.Errorf("by its port: %v", p)
 	}
 }
