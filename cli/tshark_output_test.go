@@ -207,45 +207,61 @@ func TestJSONAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark over a sample of all captures")
 	tshark := testenv.Need(t, "tshark")
 	all := sampler(t, 2)
-	for _, c := range []struct {
-		args  []string
-		least int
-	}{
-		{[]string{"-T", "json"}, 3000},
-		{[]string{"-T", "ek"}, 3000},
-		{[]string{"-T", "json", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.payload", "-e", "ip.flags.df"}, 500},
-		{[]string{"-T", "ek", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.payload", "-e", "ip.flags.df"}, 500},
-	} {
-		args := append([]string{"-r", all}, c.args...)
-		if c.args[1] == "json" {
-			args = append(args, "--no-duplicate-keys")
-		}
-		theirs := map[string]map[string]string{}
-		for _, o := range documents(t, testenv.Output(t, tshark, args...)) {
-			theirs[o[frameKey]] = o
-		}
-		ours := documents(t, []byte(output(t, append(append([]string{"packets"}, c.args...), all)...)))
-		same := 0
-		frames := map[string]bool{}
-		for _, o := range ours {
-			frames[o[frameKey]] = true
-			for key, v := range o {
-				w, ok := theirs[o[frameKey]][key]
-				ok = ok && !strings.HasSuffix(key, "eth_eth_addr") // tshark writes this key twice
-				if ok && w != v {
-					t.Fatalf("%q: frame %s: %s is %s, tshark has %s", c.args, o[frameKey], key, v, w)
-				}
-				if ok {
-					same++
-				}
+	sameDocuments(t, tshark, all, anyKey, 3000, "-T", "json")
+	sameDocuments(t, tshark, all, anyKey, 3000, "-T", "ek")
+	columns := []string{"-e", "frame.number", "-e", "ip.addr", "-e", "udp.payload", "-e", "ip.flags.df"}
+	sameDocuments(t, tshark, all, anyKey, 500, append([]string{"-T", "json"}, columns...)...)
+	sameDocuments(t, tshark, all, anyKey, 500, append([]string{"-T", "ek"}, columns...)...)
+}
+
+// The layers that gopacket decodes have tshark's keys and values too: ICMP of
+// every type with the packets that it quotes, ARP, DNS, DHCP, tunnels and tags.
+func TestLayersJSONAsTshark(t *testing.T) {
+	tshark := testenv.Need(t, "tshark")
+	kinds := filepath.Join(testenv.Module(t), "testdata", "layers", "kinds.pcap")
+	sameDocuments(t, tshark, kinds, layerKey, 500, "-T", "json")
+	sameDocuments(t, tshark, kinds, layerKey, 500, "-T", "ek")
+}
+
+// layerKey matches the keys of layers that gopacket decodes. Columns write the
+// others, and do not look into tunnels.
+var layerKey = regexp.MustCompile(`/layers/(arp|icmp|icmpv6|dns|gre|vxlan|llc|pppoe|ppp)/`)
+
+var anyKey = regexp.MustCompile("")
+
+// sameDocuments runs both programs over a capture. The keys that both have, of
+// those that match, must have the same values; they are at least so many.
+func sameDocuments(t *testing.T, tshark, path string, keys *regexp.Regexp, least int, format ...string) {
+	t.Helper()
+	args := append([]string{"-r", path}, format...)
+	if format[1] == "json" {
+		args = append(args, "--no-duplicate-keys")
+	}
+	theirs := map[string]map[string]string{}
+	for _, o := range documents(t, testenv.Output(t, tshark, args...)) {
+		theirs[o[frameKey]] = o
+	}
+	ours := documents(t, []byte(output(t, append(append([]string{"packets"}, format...), path)...)))
+	same := 0
+	frames := map[string]bool{}
+	for _, o := range ours {
+		frames[o[frameKey]] = true
+		for key, v := range o {
+			w, ok := theirs[o[frameKey]][key]
+			ok = ok && keys.MatchString(key) && !strings.HasSuffix(key, "eth_eth_addr") // tshark writes this key twice
+			if ok && w != v {
+				t.Errorf("%q: frame %s: %s is %s, tshark has %s", format, o[frameKey], key, v, w)
+			}
+			if ok {
+				same++
 			}
 		}
-		if len(frames) != len(theirs) {
-			t.Errorf("%q: %d frames, tshark has %d", c.args, len(frames), len(theirs))
-		}
-		if same < c.least {
-			t.Errorf("%q: %d keys have the same values, expected %d at least", c.args, same, c.least)
-		}
+	}
+	if len(frames) != len(theirs) {
+		t.Errorf("%q: %d frames, tshark has %d", format, len(frames), len(theirs))
+	}
+	if same < least {
+		t.Errorf("%q: %d keys have the same values, expected %d at least", format, same, least)
 	}
 }
 

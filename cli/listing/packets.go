@@ -123,7 +123,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 		}
 	case "json", "ek":
 		f.format = format
-		s, err := newTsharkWriter(a, f)
+		s, err := newTsharkWriter(a, f, &l.Reading)
 		if err != nil {
 			return err
 		}

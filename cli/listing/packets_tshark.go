@@ -20,6 +20,7 @@ type tsharkWriter struct {
 	hex     bool
 	chosen  []*filter.Column // the fields of -e; empty for whole layers
 	layers  []tsharkLayer
+	reading *filter.Reading
 
 	buf, value []byte
 	names      []string
@@ -36,8 +37,8 @@ type tsharkLayer struct {
 // tsharkLayers are the layers whose fields both programs know.
 var tsharkLayers = strings.Fields("frame eth ieee8021ad vlan ip ipv6 udp tcp")
 
-func newTsharkWriter(a *app.App, f *packetFlags) (*tsharkWriter, error) {
-	s := &tsharkWriter{app: a, elastic: f.format == "ek", hex: f.hex}
+func newTsharkWriter(a *app.App, f *packetFlags, l *filter.Reading) (*tsharkWriter, error) {
+	s := &tsharkWriter{app: a, elastic: f.format == "ek", hex: f.hex, reading: l}
 	for _, name := range f.fields {
 		c, err := column(a, name)
 		if err != nil {
@@ -96,6 +97,7 @@ func (s *tsharkWriter) show(r *filter.Record, x *analyze.Record) error {
 		for i := range s.layers {
 			s.header(&n, &s.layers[i], r)
 		}
+		s.stackLayers(&n, s.reading, x)
 		if r.Protocol != nil && r.Decode != nil {
 			s.protocol(&n, r)
 		}

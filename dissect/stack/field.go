@@ -110,6 +110,13 @@ func (s *fields) text(name, label, value string) {
 	}
 }
 
+// coded adds a number of which gopacket does not say where it was.
+func (s *fields) coded(name, label string, kind FieldKind, v uint64, word string) {
+	if len(s.out) < maxFields {
+		s.out = append(s.out, Field{Name: name, Label: label, Depth: s.depth, Kind: kind, Uint: v, Word: knownWord(word)})
+	}
+}
+
 func (s *fields) group(name, label string) {
 	if len(s.out) < maxFields {
 		s.out = append(s.out, Field{Name: name, Label: label, Depth: s.depth, Kind: Group})

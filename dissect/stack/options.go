@@ -146,22 +146,22 @@ func (s *fields) icmpRest(l *layers.ICMPv4) {
 		s.icmpBody(l)
 	case layers.ICMPv4TypeDestinationUnreachable:
 		if l.TypeCode.Code() != layers.ICMPv4CodeFragmentationNeeded {
-			s.number("icmp.unused", "Unused", Hex, 32, 32)
+			s.number("icmp.unused", "Unused", Bytes, 32, 32)
 			break
 		}
-		s.number("icmp.unused", "Unused", Hex, 32, 16)
+		s.number("icmp.unused", "Unused", Bytes, 32, 16)
 		s.number("icmp.mtu", "MTU of the next hop", Number, 48, 16)
 	case layers.ICMPv4TypeRedirect:
 		s.number("icmp.redir_gw", "Gateway", Address, 32, 32)
 	case layers.ICMPv4TypeParameterProblem:
 		s.number("icmp.pointer", "Pointer", Number, 32, 8)
-		s.number("icmp.unused", "Unused", Hex, 40, 24)
+		s.number("icmp.unused", "Unused", Bytes, 40, 24)
 	case layers.ICMPv4TypeRouterAdvertisement:
 		s.number("icmp.num_addrs", "Addresses", Number, 32, 8)
 		s.number("icmp.addr_entry_size", "Address entry size", Number, 40, 8)
 		s.number("icmp.lifetime", "Lifetime, in s", Number, 48, 16)
 	default:
-		s.number("icmp.unused", "Unused", Hex, 32, 32)
+		s.number("icmp.unused", "Unused", Bytes, 32, 32)
 	}
 }
 
@@ -194,7 +194,7 @@ func (s *fields) icmpv6Rest(before gopacket.Layer) {
 	case layers.ICMPv6TypeParameterProblem:
 		s.number("icmpv6.pointer", "Pointer", Number, 0, 32)
 	default:
-		s.number("icmpv6.reserved", "Reserved", Hex, 0, 32)
+		s.number("icmpv6.reserved", "Reserved", Bytes, 0, 32)
 	}
 }
 
@@ -240,8 +240,8 @@ func (s *fields) dnsRecords(l *layers.DNS) {
 		s.group("dns.qry", "Question")
 		s.depth++
 		s.text("dns.qry.name", "Name", string(q.Name))
-		s.text("dns.qry.type", "Type", q.Type.String())
-		s.text("dns.qry.class", "Class", q.Class.String())
+		s.coded("dns.qry.type", "Type", Number, uint64(q.Type), q.Type.String())
+		s.coded("dns.qry.class", "Class", Hex, uint64(q.Class), q.Class.String())
 		s.depth--
 	}
 	for _, list := range []struct {
@@ -253,9 +253,9 @@ func (s *fields) dnsRecords(l *layers.DNS) {
 			s.group("dns.resp", list.label)
 			s.depth++
 			s.text("dns.resp.name", "Name", string(r.Name))
-			s.text("dns.resp.type", "Type", r.Type.String())
-			s.text("dns.resp.class", "Class", r.Class.String())
-			s.text("dns.resp.ttl", "Time to live, in s", fmt.Sprint(r.TTL))
+			s.coded("dns.resp.type", "Type", Number, uint64(r.Type), r.Type.String())
+			s.coded("dns.resp.class", "Class", Hex, uint64(r.Class), r.Class.String())
+			s.coded("dns.resp.ttl", "Time to live, in s", Number, uint64(r.TTL), "")
 			if v := dnsValue(r); v != "" {
 				s.text("dns.resp.value", "Value", v)
 			}

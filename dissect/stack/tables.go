@@ -109,7 +109,7 @@ var tcpTable = []spec{
 	{name: "tcp.seq_raw", label: "Sequence number", bit: 32, bits: 32},
 	{name: "tcp.ack_raw", label: "Acknowledgement number", bit: 64, bits: 32},
 	{name: "tcp.hdr_len", label: "Header length", bit: 96, bits: 4, scale: 4},
-	{name: "tcp.flags.res", label: "Reserved", bit: 100, bits: 3},
+	{name: "tcp.flags.res", label: "Reserved", bit: 100, bits: 3, kind: Flag},
 	{name: "tcp.flags.ae", label: "Accurate ECN", bit: 103, bits: 1, kind: Flag},
 	{name: "tcp.flags.cwr", label: "CWR", bit: 104, bits: 1, kind: Flag},
 	{name: "tcp.flags.ece", label: "ECE", bit: 105, bits: 1, kind: Flag},
@@ -192,7 +192,7 @@ var dhcpTable = []spec{
 		name: "dhcp.type", label: "Operation", bits: 8,
 		word: func(v uint64) string { return knownWord(layers.DHCPOp(v).String()) },
 	},
-	{name: "dhcp.hw.type", label: "Hardware type", bit: 8, bits: 8},
+	{name: "dhcp.hw.type", label: "Hardware type", bit: 8, bits: 8, kind: Hex},
 	{name: "dhcp.hw.len", label: "Hardware address length", bit: 16, bits: 8},
 	{name: "dhcp.hops", label: "Hops", bit: 24, bits: 8},
 	{name: "dhcp.id", label: "Transaction", bit: 32, bits: 32, kind: Hex},
@@ -239,7 +239,7 @@ var tables = map[gopacket.LayerType][]spec{
 		{name: "llc.control", label: "Control", bit: 16, bits: 8, kind: Hex},
 	},
 	layers.LayerTypeSNAP: {
-		{name: "llc.oui", label: "Organization", bits: 24, kind: Hex},
+		{name: "llc.oui", label: "Organization", bits: 24},
 		{name: "llc.type", label: "Type", bit: 24, bits: 16, kind: Hex, word: etherWord},
 	},
 	layers.LayerTypeIPv6: {
@@ -290,7 +290,7 @@ var tables = map[gopacket.LayerType][]spec{
 		{name: "icmpv6.echo.identifier", label: "Identifier", bits: 16, kind: Hex},
 		{name: "icmpv6.echo.sequence_number", label: "Sequence number", bit: 16, bits: 16},
 	},
-	layers.LayerTypeICMPv6RouterSolicitation: {{name: "icmpv6.reserved", label: "Reserved", bits: 32, kind: Hex}},
+	layers.LayerTypeICMPv6RouterSolicitation: {{name: "icmpv6.reserved", label: "Reserved", bits: 32, kind: Bytes}},
 	layers.LayerTypeICMPv6RouterAdvertisement: {
 		{name: "icmpv6.nd.ra.cur_hop_limit", label: "Hop limit", bits: 8},
 		{name: "icmpv6.nd.ra.flag.m", label: "Managed addresses", bit: 8, bits: 1, kind: Flag},
@@ -301,7 +301,7 @@ var tables = map[gopacket.LayerType][]spec{
 		{name: "icmpv6.nd.ra.retrans_timer", label: "Retransmission timer, in ms", bit: 64, bits: 32},
 	},
 	layers.LayerTypeICMPv6NeighborSolicitation: {
-		{name: "icmpv6.reserved", label: "Reserved", bits: 32, kind: Hex},
+		{name: "icmpv6.reserved", label: "Reserved", bits: 32, kind: Bytes},
 		{name: "icmpv6.nd.ns.target_address", label: "Target", bit: 32, bits: 128, kind: Address},
 	},
 	layers.LayerTypeICMPv6NeighborAdvertisement: {
@@ -311,7 +311,7 @@ var tables = map[gopacket.LayerType][]spec{
 		{name: "icmpv6.nd.na.target_address", label: "Target", bit: 32, bits: 128, kind: Address},
 	},
 	layers.LayerTypeICMPv6Redirect: {
-		{name: "icmpv6.reserved", label: "Reserved", bits: 32, kind: Hex},
+		{name: "icmpv6.reserved", label: "Reserved", bits: 32, kind: Bytes},
 		{name: "icmpv6.nd.rd.target_address", label: "Target", bit: 32, bits: 128, kind: Address},
 		{name: "icmpv6.rd.na.destination_address", label: "Destination", bit: 160, bits: 128, kind: Address},
 	},
@@ -325,7 +325,7 @@ var tables = map[gopacket.LayerType][]spec{
 
 var mldTable = []spec{
 	{name: "icmpv6.mld.maximum_response_delay", label: "Maximum response delay, in ms", bits: 16},
-	{name: "icmpv6.reserved", label: "Reserved", bit: 16, bits: 16, kind: Hex},
+	{name: "icmpv6.reserved", label: "Reserved", bit: 16, bits: 16, kind: Bytes},
 	{name: "icmpv6.mld.multicast_address", label: "Multicast address", bit: 32, bits: 128, kind: Address},
 }
 

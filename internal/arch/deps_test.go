@@ -92,7 +92,10 @@ var law = []rule{
 		[]string{gopacket, "github.com/dustin/go-humanize"},
 	},
 	{"show/table", nil, nil},
-	{"export", []string{"analyze", "dissect", "dissect/stack", "machine", "capture", "filter", "show", "printable", "scale"}, nil},
+	{"export", []string{
+		"analyze", "dissect", "dissect/stack", "machine", "capture", "filter", "show", "printable",
+		"scale",
+	}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
 	{"graph", []string{"analyze", "machine", "printable", "scale"}, nil},
 	{"ledger", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
@@ -155,8 +158,8 @@ func roomOf(beside ...string) []string {
 // it.
 func cliBase(beside ...string) []string {
 	ours := []string{
-		"analyze", "capture", "capture/...", "dissect", "export", "export/...", "filter", "filter/...", "graph", "lab",
-		"ledger", "machine", "metrics",
+		"analyze", "capture", "capture/...", "dissect", "dissect/stack", "export", "export/...", "filter", "filter/...",
+		"graph", "lab", "ledger", "machine", "metrics",
 		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
 	}
