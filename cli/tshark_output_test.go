@@ -214,8 +214,8 @@ func TestJSONAsTshark(t *testing.T) {
 	sameDocuments(t, tshark, all, anyKey, 500, append([]string{"-T", "ek"}, columns...)...)
 }
 
-// The layers that gopacket decodes have tshark's keys and values too: ICMP of
-// every type with the packets that it quotes, ARP, DNS, DHCP, tunnels and tags.
+// The layers that gopacket decodes have tshark's keys and values too. The capture
+// has ICMP of every type with the packets that it quotes, ARP, DNS and tunnels.
 func TestLayersJSONAsTshark(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	kinds := filepath.Join(testenv.Module(t), "testdata", "layers", "kinds.pcap")

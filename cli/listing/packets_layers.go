@@ -16,8 +16,9 @@ import (
 // name are one layer there.
 var stackLayers = map[string]string{
 	"Linux SLL": "sll", "LinuxSLL2": "sll", "Loopback": "null", "PPPoE": "pppoe", "PPP": "ppp", "LLC": "llc",
-	"SNAP": "llc", "ARP": "arp", "ICMPv4": "icmp", "ICMPv6": "icmpv6", "ICMPv6Echo": "icmpv6", "ICMPv6RouterSolicitation": "icmpv6",
-	"ICMPv6RouterAdvertisement": "icmpv6", "ICMPv6NeighborSolicitation": "icmpv6",
+	"SNAP": "llc", "ARP": "arp", "ICMPv4": "icmp", "ICMPv6": "icmpv6", "ICMPv6Echo": "icmpv6",
+	"ICMPv6RouterSolicitation": "icmpv6", "ICMPv6RouterAdvertisement": "icmpv6",
+	"ICMPv6NeighborSolicitation":  "icmpv6",
 	"ICMPv6NeighborAdvertisement": "icmpv6", "ICMPv6Redirect": "icmpv6", "MLDv1MulticastListenerQuery": "icmpv6",
 	"MLDv1MulticastListenerReport": "icmpv6", "MLDv1MulticastListenerDone": "icmpv6",
 	"GRE": "gre", "VXLAN": "vxlan", "DNS": "dns",
