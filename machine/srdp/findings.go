@@ -8,8 +8,8 @@ import (
 
 // Findings lists the rules that the tracker can report.
 var Findings = []*machine.Rule{
-	OrderBroken, OutOfTurn, IDReuse, WrapInFlight, AckIgnored, AckOfNothing, AckMissing, GaveUp, SpuriousEarly,
-	SpuriousAckLost, ResentLoss,
+	OrderBroken, OrderPassed, OutOfTurn, IDReuse, WrapInFlight, AckIgnored, AckOfNothing, AckMissing, GaveUp,
+	SpuriousEarly, SpuriousAckLost, ResentLoss,
 	DeliveredAgain, PromiseForgotten, Oversize, CommandByte, UnknownFlags, ForeignDatagram, IDsMissing,
 }
 
@@ -17,9 +17,9 @@ var Findings = []*machine.Rule{
 var OrderBroken = &machine.Rule{
 	ID: "srdp-order-broken", Severity: machine.Error, Absence: true,
 	Summary: "an ordered packet was sent while another one to the same receiver was in flight",
-	Explain: `A sender sent an ordered packet while another one to the same receiver was in flight. SRDP_ORDER promises that packets are received in the order sent. By the document's method, one such packet is in flight to a receiver at a time. The next one waits until the first is acknowledged. Here it did not wait. If packet 10 is lost and sent again, the receiver hands over packet 11 before it.
+	Explain: `A sender sent an ordered packet while another one to the same receiver was in flight. SRDP_ORDER promises that packets are received in the order sent. By the document's method, one such packet is in flight to a receiver at a time. The next one waits until the first is acknowledged or given up. Here it did not wait. If packet 10 is lost and sent again, the receiver hands over packet 11 before it.
 
-The finding is certain where the first packet was sent again after the second. Where it was not, its sender may have given it up. That is unlikely within a quarter of the time that an answer takes, counted from its first copy. So the finding is likely within that time, and possible later.
+The finding is certain where the tap is at the sender and the first packet was sent again after the second. At a tap elsewhere that is likely, since the network may have delayed a copy. It is also likely where the tap is at the sender and the second packet came within a millisecond. That is sooner than any timeout, so the sender had not given the first one up. Where it may have, the finding is "srdp-order-passed".
 
 Keep a queue of ordered packets for each receiver. Send the next one when the acknowledgement of the one in flight is read, or when that one is given up.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -27,11 +27,25 @@ Keep a queue of ordered packets for each receiver. Send the next one when the ac
 	},
 }
 
+// OrderPassed is the rule "srdp-order-passed".
+var OrderPassed = &machine.Rule{
+	ID: "srdp-order-passed", Severity: machine.Warn, Absence: true,
+	Summary: "an ordered packet was sent, and the one before it had no acknowledgement yet",
+	Explain: `A sender sent an ordered packet, and no acknowledgement of the ordered packet before it had passed the tap. An ordered packet waits until the one before it is acknowledged or given up. So the sender had given that one up, which is correct, or it broke the order ("srdp-order-broken"). Either way the order can be lost. If packet 10 was given up and still arrives late, its receiver hands it over after packet 11.
+
+The finding is possible at most. The wire does not show when a sender gives up. It may do so at any time, for example after one copy and a short timeout. Nothing proves that the first packet was sent again after the second, and the wait was shorter than a usual timeout or answer.
+
+Raise the repeats or the timeout of the call if the order matters more than the delay.`,
+	Say: func(n uint64, worst [3]float64) string {
+		return fmt.Sprintf("%d times, id %.0f passed over after %.1f ms: given up, or out of order", n, worst[0], worst[1])
+	},
+}
+
 // OutOfTurn is the rule "srdp-out-of-order".
 var OutOfTurn = &machine.Rule{
 	ID: "srdp-out-of-order", Severity: machine.Warn,
 	Summary: "an ordered packet reached its receiver after a later one",
-	Explain: `An ordered packet reached its receiver after a later one. The receiver has no means to put them in order, so it handed them over in that order. Either the sender had both in flight (see "srdp-order-broken"), or it gave the first one up and went on. The network then delivered the first one after all.
+	Explain: `An ordered packet reached its receiver after a later one. The receiver has no means to put them in order, so it handed them over in that order. Either the sender had both in flight ("srdp-order-broken"), or it gave the first one up and went on ("srdp-order-passed"). The network then delivered the first one after all.
 
 ackscope compares the first copies that arrived. At the receiver's own end, the capture proves the order. Elsewhere it is possible, since acknowledgements can overtake each other too.
 

@@ -139,21 +139,32 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 const missingAfter = time.Second
 
 // overtaken checks an ordered packet that was in flight when a later one was
-// sent. Its sender broke the order, or had given this packet up.
+// sent. Its sender broke the order, or had given this packet up. The wire does
+// not show when a sender gives up: repeats, timeout and application decide.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
-	report := func(sure machine.Certainty) {
-		out.At(e.overtaken.at, e.overtaken.ref).Report(srdp.OrderBroken, s.side, sure, e.frame, float64(e.id),
+	report := func(rule *machine.Rule, sure machine.Certainty) {
+		out.At(e.overtaken.at, e.overtaken.ref).Report(rule, s.side, sure, e.frame, float64(e.id),
 			machine.Milliseconds(e.overtaken.at.Sub(e.at)))
 	}
-	last := e.lastAt
-	if last > e.overtaken.at {
-		report(machine.Certain) // its sender still sent it again later
+	if after := e.lastAt.Sub(e.overtaken.at); after > 0 {
+		// It was sent again behind the later packet. On the way to a distant tap
+		// the network can put a copy there too.
+		usual, _ := s.timing.timeout()
+		switch {
+		case s.sure:
+			report(srdp.OrderBroken, machine.Certain)
+		case 2*after >= usual && t.ordersKept(s, after):
+			report(srdp.OrderBroken, machine.Likely)
+		default:
+			report(srdp.OrderPassed, machine.Possible)
+		}
 		return
 	}
-	// The sender has either broken the order or given the packet up. It may
-	// give up after the timeout and the repeats of the call, or at any time it
-	// likes.
-	waited := e.overtaken.at.Sub(last)
+	waited := e.overtaken.at.Sub(e.lastAt)
+	if s.sure && e.tally.attempts() == 1 && waited < shortestTimeout {
+		report(srdp.OrderBroken, machine.Likely) // too soon to have been given up
+		return
+	}
 	least := time.Duration(0)
 	if s.timing != nil {
 		least = s.timing.least
@@ -161,11 +172,27 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	if least -= least / 10; !s.sure {
 		least /= 2 // the network changes the distance of copies before they reach the tap
 	}
-	answer := t.parties[s.side.Other()].reach.answers.Least()
-	switch {
-	case e.overtaken.at.Sub(e.at) < answer/4:
-		report(machine.Likely)
-	case waited < max(least, answer):
-		report(machine.Possible)
+	if answer := t.parties[s.side.Other()].reach.answers.Least(); waited < max(least, answer) {
+		report(srdp.OrderPassed, machine.Possible)
 	}
 }
+
+// ordersKept reports whether two packets of a distant side that passed the tap
+// that far apart were sent in this order. The flow shows it in two ways: its
+// network disordered nothing, or the round trips to the side differ by less.
+func (t *Tracker) ordersKept(s *party, apart time.Duration) bool {
+	if s.reach.disordered == 0 {
+		return true
+	}
+	toSide := &t.parties[s.side.Other()].delays
+	return toSide.count >= enoughTrips && apart > toSide.longest-s.reach.answers.Least()
+}
+
+// enoughTrips is from how many round trips on their spread is known.
+const enoughTrips = 16
+
+// shortestTimeout is the shortest time between the copies of a packet. A sender
+// that gives a packet up has waited at least that long for its acknowledgement.
+//
+// Source: srdp_send takes whole milliseconds (srdp.Request.Timeout).
+const shortestTimeout = time.Millisecond

@@ -239,7 +239,10 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 			if c.endless && x.Certainty >= machine.Likely {
 				t.Errorf("%v gave up the packet in frame %d, in frame %d: it never does", x.Side, x.About.Frame(), x.Ref.Frame())
 			}
-		case "srdp-order-broken", "srdp-id-reuse", "srdp-wrap-in-flight", "srdp-ack-ignored", "srdp-ack-of-nothing",
+		case "srdp-order-broken":
+			t.Errorf("%s of %v, %v, in frame %d about %d (%v), of an endpoint that is right", x.Rule.ID, x.Side, x.Certainty,
+				x.Ref.Frame(), x.About.Frame(), x.Figures)
+		case "srdp-id-reuse", "srdp-wrap-in-flight", "srdp-ack-ignored", "srdp-ack-of-nothing",
 			"srdp-ack-missing",
 			"srdp-oversize", "srdp-command-byte", "srdp-unknown-flags", "srdp-foreign":
 			if x.Certainty >= machine.Likely {
@@ -325,5 +328,44 @@ func TestSimulated(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOrderGivenUp has correct endpoints give ordered packets up, after any
+// number of copies and any timeout, on networks that reorder and duplicate. No
+// tap may see a broken order. What passed over unacknowledged packets is told
+// as that.
+func TestOrderGivenUp(t *testing.T) {
+	passed, runs := 0, 0
+	for _, loss := range []float64{0, 0.2, 0.5} {
+		for _, jitter := range []time.Duration{0, 100 * time.Millisecond} {
+			for _, repeats := range []uint8{1, 2, 4} {
+				for _, timeout := range []time.Duration{5 * time.Millisecond, 60 * time.Millisecond, 0} {
+					for _, tap := range []machine.Vantage{machine.VantageA, machine.VantageBetween, machine.VantageB} {
+						runs++
+						c := conditions{
+							form: wire.Direct, path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss,
+								Duplicate: float64(runs%2) / 10},
+							repeats: repeats, timeout: timeout, flags: 2, tap: tap, place: 0.5, seconds: 3, told: runs%3 > 0,
+						}
+						t.Run(c.String(), func(t *testing.T) {
+							o := c.run(t, uint64(runs))
+							for i := range o.anomalies {
+								switch x := &o.anomalies[i]; x.Rule {
+								case srdp.OrderBroken:
+									t.Errorf("%v, %v, in frame %d about %d: the sender gave that packet up", x.Side, x.Certainty,
+										x.Ref.Frame(), x.About.Frame())
+								case srdp.OrderPassed:
+									passed++
+								}
+							}
+						})
+					}
+				}
+			}
+		}
+	}
+	if passed == 0 {
+		t.Error("no packet was passed over")
 	}
 }

@@ -101,12 +101,32 @@ func TestFindings(t *testing.T) {
 			for i := range 20 {
 				s.exchange(float64(i)*30, 50, a, uint16(32760+i)&0x7fff, once|order)
 			}
-		}, []string{"order-broken a possible"}},
+		}, []string{"order-passed a possible"}},
 		{"ordered, two in a moment", usual, atA, func(s *story) {
 			for i := range 20 {
-				s.exchange(float64(i/2)*100+float64(i%2)*5, 50, a, uint16(i), order)
+				s.exchange(float64(i/2)*100+float64(i%2)*0.5, 50, a, uint16(i), order)
 			}
 		}, []string{"order-broken a likely"}},
+		{"ordered, two in a moment, away from the sender", usual, atB, func(s *story) {
+			s.exchange(0, 40, b, 0, 0)
+			for i := range 20 {
+				s.data(100+float64(i/2)*100+float64(i%2)*0.5, a, uint16(i), order, "x")
+				s.ack(101+float64(i/2)*100+float64(i%2)*0.5, b, uint16(i))
+			}
+		}, []string{"order-passed a possible"}},
+		{"ordered, each given up after 5 ms", usual, atA, func(s *story) {
+			for i := range 20 {
+				s.exchange(float64(i)*5, 50, a, uint16(i), order)
+			}
+		}, []string{"order-passed a possible"}},
+		{"ordered, sent again, and another before the next copy is due", usual, atA, func(s *story) {
+			s.exchange(0, 50, a, 0, 0)
+			s.data(100, a, 1, order, "one")
+			s.data(300, a, 1, order, "one")
+			s.data(340, a, 2, order, "two")
+			s.ack(350, b, 1)
+			s.ack(390, b, 2)
+		}, []string{"order-passed a possible", "resent-loss a likely"}},
 		{"ordered, one at a time", usual, atA, func(s *story) {
 			for i := range 20 {
 				s.exchange(float64(i)*60, 50, a, uint16(32760+i)&0x7fff, once|order)
@@ -120,6 +140,24 @@ func TestFindings(t *testing.T) {
 			s.data(300, a, 1, order, "one")
 			s.ack(350, b, 1)
 		}, []string{"order-broken a certain", "out-of-order b possible", "resent-loss a likely"}},
+		{"order broken, and sent again, seen at the receiver", usual, atB, func(s *story) {
+			s.exchange(0, 1, a, 0, 0)
+			s.data(100, a, 1, order, "one")
+			s.data(105, a, 2, order, "two")
+			s.ack(106, b, 2)
+			s.data(300, a, 1, order, "one")
+			s.ack(301, b, 1)
+		}, []string{"order-broken a likely", "out-of-order b certain", "resent-loss a likely"}},
+		{"given up, and the network delays a copy past the next", usual, atB, func(s *story) {
+			s.exchange(0, 1, a, 0, 0)
+			s.data(100, a, 1, order, "one")
+			s.data(200, a, 1, order, "one")
+			s.data(300, a, 1, order, "one")
+			s.data(400, a, 2, order, "two")
+			s.ack(401, b, 2)
+			s.data(430, a, 1, order, "one")
+			s.ack(431, b, 1)
+		}, []string{"order-passed a possible", "out-of-order b certain", "resent-loss a likely"}},
 		{"given up, then the next ordered one", usual, atA, func(s *story) {
 			for i := range 3 {
 				s.data(float64(i)*100, a, 1, order, "one")
