@@ -30,6 +30,9 @@ var Behaviours = []machine.Behaviour{
 //
 // A proxy speaks for others, who are not at the tap. So in the proxied form, a side is near
 // only in packets with its own address.
+//
+// A stream shows all that was written to it, wherever the tap is. So the client of a TCP proxy
+// is held strictly there. It is the side whose peer acknowledges: a client writes data only.
 type Judge struct {
 	config srdp.Config
 	sides  [2]judged
@@ -41,12 +44,18 @@ type judged struct {
 	near, stream bool
 	own          wire.Address // its own address, in the proxied form
 	proxied      bool
+	named        bool // on a stream: own is known, from its first packet
+	others       bool // it sent data of another source
 	opinion      machine.Opinion
-	asked        []arrival // the data packets that the side has not acknowledged
-	places       uint64    // how many packets passed the tap towards it
-	readTo       uint64    // all up to this place was read
-	last         machine.Ref
-	spoke        machine.Instant
+	// On a stream, acks counts the acknowledgements that the side wrote. asClient is the first
+	// packet that a client would not have written. It counts once the side proves to be one.
+	acks     uint64
+	asClient *machine.Divergence
+	asked    []arrival // the data packets that the side has not acknowledged
+	places   uint64    // how many packets passed the tap towards it
+	readTo   uint64    // all up to this place was read
+	last     machine.Ref
+	spoke    machine.Instant
 	// odd is, of a far side, its first acknowledgement of an id that its peer at the tap had not sent.
 	odd    *machine.Divergence
 	oddID  uint16
@@ -137,7 +146,23 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		s.draw(j, d, v)
 		s.opinion.Divergence = v
 	}
+	if s.stream && pk.Ack {
+		s.acks++
+	}
+	peer.provesClient(s)
+	s.provesClient(peer)
 	s.spoke, s.last = d.At, d.Ref
+}
+
+// client reports whether a side has proved to be the client of a TCP proxy: the
+// proxy has acknowledged, and the side has not.
+func (s *judged) client(peer *judged) bool { return s.stream && s.acks == 0 && peer.acks > 0 }
+
+// provesClient takes over what the client of a TCP proxy would not have written.
+func (s *judged) provesClient(peer *judged) {
+	if s.asClient != nil && s.opinion.Divergence == nil && s.client(peer) {
+		s.opinion.Divergence = s.asClient
+	}
 }
 
 // pairOf returns the addresses in a packet; none in the direct form.
@@ -181,10 +206,15 @@ func (s *judged) known(p srdp.Pair) *judgedLane {
 func (j *Judge) Finish() {
 	for i := range j.sides {
 		s := &j.sides[i]
-		if (!s.near || s.proxied) && s.opinion.Undecided == 0 {
+		strict := s.near && !s.stream || s.client(&j.sides[1-i])
+		if !strict && s.opinion.Undecided == 0 {
 			s.opinion.Undecided = s.opinion.Compared
 		}
-		if s.opinion.Undecided > 0 {
+		switch {
+		case s.opinion.Undecided == 0:
+		case s.others:
+			s.opinion.Why = "it also sends for other addresses, and what reached those is not known"
+		default:
 			s.opinion.Why = "what passed the tap towards this side may have been lost behind it; repeats and time-outs are " +
 				"its application's"
 		}

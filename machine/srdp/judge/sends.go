@@ -68,7 +68,7 @@ func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
 		s.opinion.Undecided++
 		return nil
 	}
-	own := s.near && (!s.proxied || pk.Source == s.own)
+	own := s.owns(pk.Source)
 	strict := own && !s.stream
 	var overdue *machine.Divergence
 	if strict {
@@ -81,6 +81,29 @@ func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
 	return overdue
 }
 
+// owns reports whether data with a source is the side's own, which the tap shows
+// as the side sent it.
+func (s *judged) owns(source wire.Address) bool {
+	if s.stream {
+		if !s.named {
+			s.named, s.own = true, source // the first packet of a client names it
+		}
+		return source == s.own
+	}
+	return s.near && (!s.proxied || source == s.own)
+}
+
+// ifClient keeps what the client of a TCP proxy would not have written. The side
+// may still prove to be the proxy.
+func (s *judged) ifClient(j *Judge, d *machine.Datagram, v *machine.Divergence) *machine.Divergence {
+	s.opinion.Undecided++
+	if s.asClient == nil {
+		s.draw(j, d, v)
+		s.asClient = v
+	}
+	return nil
+}
+
 func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) *machine.Divergence {
 	pk := &j.pk
 	hash := machine.Digest(0, d.Bytes)
@@ -89,11 +112,15 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 			return machine.Diverge(d, IDReuse, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "another id", pk.ID),
 				fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
 		}
-		v := s.repeats(l, d, pk.ID, e, own)
+		v := s.repeats(j, l, d, e, own)
 		s.draw(j, d, v)
 		e.lastAt, e.lastRef = d.At, d.Ref
 		e.copies++
 		return v
+	}
+	if !own && (s.near || s.stream) {
+		s.opinion.Undecided++
+		s.others = true
 	}
 	// An ordered packet has its number when it is submitted, and may leave later. A packet that
 	// is older than the capture was first sent before it.
@@ -103,10 +130,13 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 		l.met, l.plain, behind = false, false, false // it has begun anew
 	}
 	var v *machine.Divergence
-	if behind && own && !s.stream && !ordered && newer(pk.ID, l.first) {
+	if behind && own && !ordered && newer(pk.ID, l.first) {
 		v = machine.Diverge(d, Sequence, machine.RestsOnAbsence,
 			machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID),
 			"a sender numbers its packets upwards", s.last)
+		if s.stream {
+			v = s.ifClient(j, d, v)
+		}
 	}
 	if !l.met {
 		l.met, l.first, l.high = true, pk.ID, pk.ID
@@ -132,11 +162,12 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 }
 
 // repeats judges another copy of a packet.
-func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgoing, own bool) *machine.Divergence {
+func (s *judged) repeats(j *Judge, l *judgedLane, d *machine.Datagram, e *outgoing, own bool) *machine.Divergence {
+	id := j.pk.ID
 	switch {
 	case own && s.stream:
-		return machine.Diverge(d, RepeatOnStream, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "no copy", id),
-			"over TCP nothing is sent again: the proxy does", e.ref)
+		return s.ifClient(j, d, machine.Diverge(d, RepeatOnStream, machine.RestsOnOwn,
+			machine.Differ("srdp.packet_id", "no copy", id), "over TCP nothing is sent again: the proxy does", e.ref))
 	case !own:
 		s.opinion.Undecided++
 		return nil
