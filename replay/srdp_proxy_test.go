@@ -35,16 +35,20 @@ func throughProxy(t *testing.T, via simsrdp.Via, seed uint64, fault *endpoint.Fa
 	if err != nil {
 		t.Fatal(err)
 	}
-	kit, err := simsrdp.New(simsrdp.Kit{Profile: &x.profile, Via: via, Server: proxyServer, First: [2]uint16{32700, 9},
+	kit, err := simsrdp.New(simsrdp.Kit{
+		Profile: &x.profile, Via: via, Server: proxyServer, First: [2]uint16{32700, 9},
 		Rate: [2]float64{25, 25}, Least: 4, Most: 40, Flags: flags, Repeats: uint8(seed % 4),
-		Timeout: 150 * time.Millisecond, Faults: [2]*endpoint.Fault{sim.Client: fault}})
+		Timeout: 150 * time.Millisecond, Faults: [2]*endpoint.Fault{sim.Client: fault},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := sim.New(seed)
 	hosts := map[sim.Role]*sim.Host{}
-	for role, at := range map[sim.Role]netip.AddrPort{sim.Client: proxyClient, sim.Server: proxyServer,
-		sim.Proxy: proxyItself} {
+	for role, at := range map[sim.Role]netip.AddrPort{
+		sim.Client: proxyClient, sim.Server: proxyServer,
+		sim.Proxy: proxyItself,
+	} {
 		end, err := kit.End(role, 0, at)
 		if err != nil {
 			t.Fatal(err)
@@ -99,11 +103,14 @@ func seenAt(s sim.Tapped, a *sim.Host, b []byte, before int) machine.Datagram {
 
 // judged judges a flow between an end and the proxy.
 func (x *proxied) judged(t *testing.T, list []machine.Datagram, end netip.AddrPort, stream bool,
-	vantage machine.Vantage) (own, proxy *machine.Opinion) {
+	vantage machine.Vantage,
+) (own, proxy *machine.Opinion) {
 	t.Helper()
 	name := judge.Behaviours[0].Name
-	config := model.Config{Profile: x.profile, MaxPayload: x.profile.MaxPayload(), Rules: model.DefaultRules(),
-		Stream: stream}
+	config := model.Config{
+		Profile: x.profile, MaxPayload: x.profile.MaxPayload(), Rules: model.DefaultRules(),
+		Stream: stream,
+	}
 	ends := [2]netip.AddrPort{end, proxyItself}
 	j, err := judge.New(config, machine.Facts{Vantage: vantage}, ends, [2]string{name, name})
 	if err != nil {
@@ -152,8 +159,10 @@ func TestSRDPBehindProxy(t *testing.T) {
 
 // TestSRDPFaultsBehindProxy: a fault of the client shows behind a UDP proxy too.
 func TestSRDPFaultsBehindProxy(t *testing.T) {
-	for _, name := range []string{"ack-missing", "ack-twice", "duplicate-unanswered", "ack-id-off-by-one",
-		"ack-mark-missing", "ack-byte-order", "resend-renumbered", "resend-changed", "id-repeated", "order-ignored"} {
+	for _, name := range []string{
+		"ack-missing", "ack-twice", "duplicate-unanswered", "ack-id-off-by-one",
+		"ack-mark-missing", "ack-byte-order", "resend-renumbered", "resend-changed", "id-repeated", "order-ignored",
+	} {
 		fault := endpoint.LookupFault(name)
 		if fault == nil {
 			t.Fatalf("no fault %q", name)

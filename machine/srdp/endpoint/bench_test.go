@@ -90,8 +90,12 @@ var peerMemory = []struct {
 	ids   uint16
 	bytes float64
 }{
-	{wire.Direct, 0, 370}, {wire.Direct, 10, 890}, {wire.Direct, 64, 2430},
-	{wire.Proxied, 0, 410}, {wire.Proxied, 10, 930}, {wire.Proxied, 64, 2460},
+	{wire.Direct, 0, 370},
+	{wire.Direct, 10, 890},
+	{wire.Direct, 64, 2430},
+	{wire.Proxied, 0, 410},
+	{wire.Proxied, 10, 930},
+	{wire.Proxied, 64, 2460},
 }
 
 // measureCrowd returns a crowd, and the bytes a peer that it has on the heap.

@@ -344,8 +344,10 @@ func TestOrderGivenUp(t *testing.T) {
 					for _, tap := range []machine.Vantage{machine.VantageA, machine.VantageBetween, machine.VantageB} {
 						runs++
 						c := conditions{
-							form: wire.Direct, path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss,
-								Duplicate: float64(runs%2) / 10},
+							form: wire.Direct, path: sim.Path{
+								Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss,
+								Duplicate: float64(runs%2) / 10,
+							},
 							repeats: repeats, timeout: timeout, flags: 2, tap: tap, place: 0.5, seconds: 3, told: runs%3 > 0,
 						}
 						t.Run(c.String(), func(t *testing.T) {
