@@ -135,6 +135,21 @@ func TestEveryone(t *testing.T) {
 	}
 }
 
+// TestBodyLimit: a body has at most 1225 bytes, as the notes say. That leaves 5 bytes for the header
+// of a reliable message.
+func TestBodyLimit(t *testing.T) {
+	l := riptidetest.New(t, 7, &riptidetest.Setting{Version: "notes", Ask: true, Clients: 1, Duration: time.Second})
+	l.Run(t, time.Second)
+	for size, fits := range map[int]bool{1225: true, 1226: false} {
+		var out machine.Effects
+		err := l.Server.Endpoint().Clone().Step(machine.Instant(time.Second),
+			machine.Submit{Channel: riptide.ChannelReliable, Type: 3, Payload: make([]byte, size)}, &out)
+		if fits != (err == nil) || fits && (len(out.Transmit) != 1 || len(out.Transmit[0].Bytes) != 5+size) {
+			t.Errorf("%d bytes: %d messages, error %v", size, len(out.Transmit), err)
+		}
+	}
+}
+
 // reliableTo makes a server submit a reliable message. It returns the sequence of the copy to each
 // peer.
 func reliableTo(t *testing.T, server machine.Endpoint, to machine.Peer, w *wire.Writer) map[machine.Peer]uint16 {

@@ -101,6 +101,19 @@ func TestFindings(t *testing.T) {
 			},
 		},
 		{
+			"riptide-oversize",
+			[2]string{"notes", "notes"},
+			machine.VantageA, machine.A,
+			machine.Certain, func(c *conversation, bad bool) {
+				c.welcome()
+				body := make([]byte, 1225) // the notes' limit
+				if bad {
+					body = append(body, 0)
+				}
+				c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 2, MessageID: 3}, body...)
+			},
+		},
+		{
 			"riptide-last-stuck",
 			[2]string{"2.0.0", "2.0.0"},
 			machine.VantageB, machine.B,
