@@ -227,6 +227,18 @@ func TestFindings(t *testing.T) {
 				s.exchange(100+float64(i)*200, 1, a, uint16(2+i), 0)
 			}
 		}, []string{"ack-missing b likely"}},
+		{"ids that no flow of the sender at the tap has", usual, atA, func(s *story) {
+			for i := range 1200 {
+				if i < 50 || i >= 60 {
+					s.exchange(float64(i)*2, 1, a, uint16(i), 0)
+				}
+			}
+		}, []string{"ids-missing a likely"}},
+		{"all ids of the sender at the tap", usual, atA, func(s *story) {
+			for i := range 1200 {
+				s.exchange(float64(i)*2, 1, a, uint16(i), 0)
+			}
+		}, nil},
 		{"too many bytes", usual, atA, func(s *story) {
 			s.data(0, a, 1, 0, strings.Repeat("x", 545))
 			s.ack(20, b, 1)
