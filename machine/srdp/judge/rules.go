@@ -70,7 +70,7 @@ var Sequence = &machine.Rule{
 	Summary: "a new packet has an older id than the packets before it",
 	Explain: `A sender numbers its packets upwards, for all of its peers with one counter, and after 32,767 comes 0. Gaps are no fault: those ids went to other peers. Here a new packet has an id below the newest one. For example, packet 40 follows packet 45. A receiver that remembers ids may drop it as a duplicate.
 
-The tap stands at the sender. Ordered packets may leave later than they were numbered, so they are exempt, and so is a sender that begins anew near 0. The packet may be a copy of one that the capture lacks.
+The tap stands at the sender, or the sender is the client of a TCP proxy, whose stream shows all that it wrote. Ordered packets may leave later than they were numbered, so they are exempt, and so is a sender that begins anew near 0. The packet may be a copy of one that the capture lacks.
 
 Step the counter under a lock when packets are sent from several threads.`,
 }
@@ -136,7 +136,7 @@ var RepeatOnStream = &machine.Rule{
 	Summary: "a packet was sent again over TCP",
 	Explain: `Over TCP nothing is lost between an endpoint and its proxy. So the endpoint sends each packet once, and the proxy sends it again where it must. Here the endpoint sends a copy. For example, packet 7 stands in the stream twice.
 
-The tap stands at the side. The two copies are in the stream, and no packet that the capture lacks explains them.
+The two copies are in the stream, wherever the tap stands, and no packet that the capture lacks explains them. The other side is the proxy, since it acknowledges and this side does not.
 
 Switch the repeats off for packets that leave over TCP.`,
 }

@@ -189,10 +189,11 @@ func (t *Tracker) ordersKept(s *party, apart time.Duration) bool {
 }
 
 // enoughTrips is from how many round trips on their spread is known.
+// Source: unmeasured, the spread of that many round trips
 const enoughTrips = 16
 
 // shortestTimeout is the shortest time between the copies of a packet. A sender
 // that gives a packet up has waited at least that long for its acknowledgement.
 //
-// Source: srdp_send takes whole milliseconds (srdp.Request.Timeout).
+// Source: law, srdp_send has its timeout in seconds, and this reference in milliseconds
 const shortestTimeout = time.Millisecond
