@@ -35,6 +35,7 @@ type Flags struct {
 	EventTime bool
 	Messages  float64
 	Clients   int
+	Slots     int // of the server; 0 for the usual number
 	Resend    time.Duration
 	Fault     string
 	Faulty    string
@@ -73,6 +74,8 @@ func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	p.Float64Var(&f.Messages, "messages", 0,
 		"messages a second that each side submits, of what the profile's schema or --schema has")
 	p.IntVar(&f.Clients, "clients", 1, protocols.taking("clients")+"clients of the server; the tap sees all of them")
+	p.IntVar(&f.Slots, "slots", 0, protocols.taking("slots")+
+		"clients that the server takes at a time, 0 for the usual number")
 	p.DurationVar(&f.Resend, "resend", 0, protocols.taking("resend")+
 		"time until a message that is not acked goes out again, 0s for the usual one")
 	p.StringVar(&f.Fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one "+

@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/cli/labs"
 	"github.com/ackscope/ackscope/cli/simulate"
 	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/sim"
 	"github.com/ackscope/ackscope/sim/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -32,6 +33,7 @@ article-connect has clients that connect and leave.`,
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
 		o.samples.register(p, "")
+		p.IntVar(&o.slots, "slots", article.UsualSlots, "article-connect: clients that the server takes at a time")
 		p.StringVar(&o.profile, "profile", wire.Reliable,
 			"what the endpoints speak: a `NAME` that ackscope protocols gaffer lists, or yours of --profiles")
 		p.StringVar(&f.Rate, "rate", "60", "packets a second, one each frame")
@@ -55,6 +57,7 @@ type settings struct {
 	first    string
 	messages float64
 	samples  sampleFlags
+	slots    int
 }
 
 // fastest bounds the packets a second that a host sends in real time.
@@ -108,7 +111,7 @@ func (o *settings) samplesKit(profile *wire.Profile) (sim.Kit, error) {
 		return nil, fmt.Errorf("--messages, --refuse: expected none of them with --profile %s, whose packets are "+
 			"not acknowledged", o.profile)
 	}
-	k, err := o.samples.kit(profile, o.payload, o.first)
+	k, err := o.samples.kit(profile, o.slots, o.payload, o.first)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package gaffer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,6 @@ type samplesRun struct {
 // sampleFlags are the flags of simulate and lab that only these programs have.
 type sampleFlags struct {
 	block  string
-	slots  int
 	stay   time.Duration
 	sample bool
 }
@@ -40,17 +40,18 @@ var sampleFlagNames = []string{"slots", "sample"}
 
 func (o *sampleFlags) register(p *pflag.FlagSet, prefix string) {
 	p.StringVar(&o.block, "block", "1000-32768", prefix+"article-slices: bytes of a block: `LEAST-MOST`")
-	p.IntVar(&o.slots, "slots", 64, prefix+"article-connect: clients that the server takes at a time")
 	p.DurationVar(&o.stay, "stay", 0,
 		prefix+"article-connect: how long a client stays connected before it leaves and comes again, 0s to the end")
 	p.BoolVar(&o.sample, "sample", false,
 		prefix+"article-slices, article-connect: as the sample programs do where they differ from the articles")
 }
 
-// kit reads these flags into a kit. payload is that of --payload, and first that of
-// --first.
-func (o *sampleFlags) kit(profile *wire.Profile, payload, first string) (k gaffer.Samples, err error) {
-	k = gaffer.Samples{Profile: identified(profile), AsSample: o.sample, Slots: o.slots, Stay: o.stay}
+// kit reads these flags into a kit. slots, payload and first are those of --slots,
+// --payload and --first.
+func (o *sampleFlags) kit(profile *wire.Profile, slots int, payload, first string) (k gaffer.Samples, err error) {
+	k = gaffer.Samples{
+		Profile: identified(profile), AsSample: o.sample, Slots: cmp.Or(slots, article.UsualSlots), Stay: o.stay,
+	}
 	flag, text := "--payload", payload
 	if profile.Slices > 0 {
 		flag, text = "--block", o.block
@@ -105,7 +106,7 @@ func (r *samplesRun) Build(s *simulate.Simulation) error {
 	if err := s.ReadRates("frames"); err != nil {
 		return err
 	}
-	k, err := r.own.kit(r.profile, r.flags.Payload, r.flags.First)
+	k, err := r.own.kit(r.profile, r.flags.Slots, r.flags.Payload, r.flags.First)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ var simulator = simulate.Simulator{
 		own.register(p, "gaffer:")
 		return func(a *app.App, f *simulate.Flags) (simulate.Run, error) { return newRun(a, f, own) }
 	},
-	Takes: []string{"clients", "resend"}, Remembered: []string{"first"},
+	Takes: []string{"clients", "slots", "resend"}, Remembered: []string{"first"},
 	RememberedIfSet: append([]string{"clients"}, sampleFlagNames...), Faults: faults(),
 }
 

@@ -43,6 +43,7 @@ they say, for --schema.`,
 		p.DurationVar(&f.Poll, "poll", 0,
 			"how often each end reads its UDP socket: 500ms by the notes; 0s: at once, as datagrams come")
 		o.handler.register(p, "none", "lab")
+		p.IntVar(&o.slots, "slots", 0, "clients that the server takes at a time; 0: all")
 		return o.kit
 	},
 	Remembered: append([]string{"profile", "transport", "quality-limits", "event-clock"}, rememberedHandler...),
@@ -54,6 +55,7 @@ type settings struct {
 	profile string
 	limits  bool
 	handler handlerFlags
+	slots   int
 }
 
 func (o *settings) kit(*app.App) (sim.Kit, error) {
@@ -75,7 +77,7 @@ func (o *settings) kit(*app.App) (sim.Kit, error) {
 		EventClock: o.of.EventTime,
 		Seed:       o.of.Seed, Form: description.Form{Settings: true, GivenUp: "given_up", Attempts: true},
 	}
-	if err := o.handler.apply(&k, 0); err != nil {
+	if err := o.handler.apply(&k, o.slots, 0); err != nil {
 		return nil, err
 	}
 	if k.Rate, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {

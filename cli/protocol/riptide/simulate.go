@@ -53,7 +53,7 @@ type drawn struct {
 var simulator = simulate.Simulator{
 	Name: "riptide", Form: "riptide:VERSION[:tcp], client/server where they differ",
 	Words: func(*dissect.Protocol) []string { return riptide.FormNames() },
-	Begin: begin, Takes: []string{"clients", "resend"},
+	Begin: begin, Takes: []string{"clients", "slots", "resend"},
 	Remembered:  append([]string{"clients", "no-limits"}, rememberedHandler...),
 	Completions: map[string][]string{"end": endings, "decide": description.DecisionWords},
 	Faults:      machine.Faults(endpoint.Faults),
@@ -233,7 +233,7 @@ func (r *run) Build(s *simulate.Simulation) error {
 			Submitted: r.submitted,
 		},
 	}
-	if err := r.own.handler.apply(&k, r.flags.Clients); err != nil {
+	if err := r.own.handler.apply(&k, r.flags.Slots, r.flags.Clients); err != nil {
 		return err
 	}
 	kit, err := description.New(k)

@@ -21,12 +21,16 @@ const (
 	DenyConnected = 1
 )
 
+// UsualSlots is how many clients a server takes at a time if nothing else is said.
+// Source: law, MaxClients of the article "Client Server Connection"
+const UsualSlots = 64
+
 // ConnectOptions set up a Connection endpoint.
 type ConnectOptions struct {
 	Profile *wire.Profile // one with the handshake
 	Side    machine.Side
 	Server  bool
-	Slots   int    // of a server: clients at a time; 0 means 64
+	Slots   int    // of a server: clients at a time; 0 means UsualSlots
 	Seed    uint64 // of the salts
 	// Every is the time between two packets of the handshake; 0 means 0.1 s. KeepAlive is
 	// the same for an established connection; 0 means 1 s. Timeout is the silence after
@@ -70,7 +74,7 @@ func NewConnection(o ConnectOptions) (*Connection, error) {
 		}
 	}
 	if o.Slots == 0 {
-		o.Slots = 64
+		o.Slots = UsualSlots
 	}
 	if o.Farewells == 0 {
 		o.Farewells = 10
