@@ -48,8 +48,8 @@ func (r *run) decodeTCP(data []byte, p gopacket.PacketBuilder) error {
 }
 
 // decodeGTP decodes a GTP header as gopacket does. It refuses extension headers
-// that do not end within the bytes. gopacket 1.1.19 prints to standard output
-// then, and follows some of them in a circle.
+// that do not end within the bytes. With those, gopacket 1.1.19 prints to
+// standard output, or never ends.
 func decodeGTP(data []byte, p gopacket.PacketBuilder) error {
 	const extended, most = 0x04, 1 << 10
 	if len(data) >= 12 && data[0]&extended != 0 {
