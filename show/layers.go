@@ -2,6 +2,7 @@ package show
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -59,7 +60,8 @@ func (s *Tree) layerTree(r *filter.Record, x *analyze.Record) {
 
 // wrong says where decoding stopped, unless the frame's own line says it.
 func (s *Tree) wrong(r *filter.Record, k *stack.Stack) {
-	e, ok := k.Problem.(*stack.LayerError)
+	var e *stack.LayerError
+	ok := errors.As(k.Problem, &e)
 	switch {
 	case !ok || r.Packet.Problem != nil:
 	case e.ByPort:

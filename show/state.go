@@ -330,7 +330,7 @@ func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
 			if w.Of != "" {
 				line += " of " + w.Of
 			}
-			if believed, any := newestAcked(w.Sent); any {
+			if believed, ok := newestAcked(w.Sent); ok {
 				line += ": …" + strconv.FormatInt(believed, 10)
 			} else {
 				line += ": nothing yet"

@@ -69,13 +69,13 @@ type fields struct {
 // has no value, so that it is left out.
 func (s *fields) table(list []spec) {
 	for i := range list {
-		s.add(&list[i], 0)
+		s.add(&list[i])
 	}
 }
 
-// add adds one field; at is added to its place, in bits.
-func (s *fields) add(x *spec, at int) {
-	bit := x.bit + at
+// add adds one field.
+func (s *fields) add(x *spec) {
+	bit := x.bit
 	if bit < 0 || x.bits <= 0 || bit+x.bits > 8*len(s.b) || len(s.out) >= maxFields {
 		return
 	}
@@ -100,7 +100,7 @@ func (s *fields) add(x *spec, at int) {
 
 // number adds a number that is not in a table.
 func (s *fields) number(name, label string, kind FieldKind, bit, bits int) {
-	s.add(&spec{name: name, label: label, kind: kind, bit: bit, bits: bits}, 0)
+	s.add(&spec{name: name, label: label, kind: kind, bit: bit, bits: bits})
 }
 
 // text adds a value of which gopacket does not say where it was.
@@ -153,7 +153,7 @@ func (s *Stack) Fields(i int) []Field {
 		if t.EthernetType == layers.EthernetTypeLLC {
 			x.number("eth.len", "Length", Number, 96, 16)
 		} else {
-			x.add(&ethernetType, 0)
+			x.add(&ethernetType)
 		}
 	case *layers.Dot1Q:
 		x.table(s.tag(i))

@@ -321,7 +321,7 @@ func (s *fields) dhcpOption(kind layers.DHCPOpt, at, n int) {
 		s.add(&spec{
 			name: "dhcp.option.dhcp", label: "Message", bit: bit, bits: bits,
 			word: func(v uint64) string { return layers.DHCPMsgType(v).String() },
-		}, 0)
+		})
 	case layers.DHCPOptHostname, layers.DHCPOptDomainName:
 		s.number("dhcp.option.value", "Value", Text, bit, bits)
 	case layers.DHCPOptSubnetMask, layers.DHCPOptRouter, layers.DHCPOptDNS, layers.DHCPOptRequestIP,

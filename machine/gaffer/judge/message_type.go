@@ -5,30 +5,30 @@ import (
 	"fmt"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/wire"
-	gafferwire "github.com/ackscope/ackscope/wire/gaffer"
+	common "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // typeDiverges returns the divergence of a packet with a message whose type is out of
 // range. It returns nil for any other packet. Without a schema it reads the first message
 // only.
 func typeDiverges(
-	s *gafferwire.MessageSection, d *machine.Datagram, p *gafferwire.Packet, unread error,
+	s *wire.MessageSection, d *machine.Datagram, p *wire.Packet, unread error,
 ) *machine.Divergence {
-	if s.Form == gafferwire.MessagesNone || unread != nil || p.Kind != gafferwire.KindRegular || d.Length > len(d.Bytes) {
+	if s.Form == wire.MessagesNone || unread != nil || p.Kind != wire.KindRegular || d.Length > len(d.Bytes) {
 		return nil
 	}
 	section, err := s.Open(d.Bytes[p.PayloadOffset:p.PayloadOffset+p.PayloadLen], 0)
 	if err != nil {
 		return nil
 	}
-	var m gafferwire.Message
+	var m wire.Message
 	read := 0
 	for section.Next(&m) {
 		read++
 	}
-	var wrong *wire.ParseError
-	if !errors.As(section.Err(), &wrong) || wrong.Field != "message.type" || !errors.Is(wrong, wire.ErrRange) {
+	var wrong *common.ParseError
+	if !errors.As(section.Err(), &wrong) || wrong.Field != "message.type" || !errors.Is(wrong, common.ErrRange) {
 		return nil
 	}
 	v := machine.Diverge(d, MessageType, machine.RestsOnOwn,
