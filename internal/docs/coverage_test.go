@@ -234,7 +234,7 @@ func TestCoverageCatches(t *testing.T) {
 		"`wire/gaffer.TestHeaders`": "–",
 		"gaffer.ack`":               "gaffer.acks`",
 		"state.go":                  "states.go",
-		"ack-omitted":               "ack-omited",
+		"ack-omitted":               "ack-omitteds",
 		"false-ack":                 "false-acks",
 		"model.md":                  "models.md",
 		"#evidence":                 "#evidences",
