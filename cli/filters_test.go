@@ -255,13 +255,20 @@ func TestFieldsInOnePlace(t *testing.T) {
 	if !strings.Contains(complete, "udp && !(riptide.ack_flag\t2.1: the Ack answers another id than the newest.") {
 		t.Errorf("completion gave %q", complete)
 	}
-	names := map[string]bool{}
+	names, dashed := map[string]bool{}, []string(nil)
 	for _, x := range listed(t, "fields") {
 		names[x.word("name")] = true
+		if strings.Contains(x.word("name"), "-") {
+			dashed = append(dashed, x.word("name"))
+		}
 		if x.word("doc") == "" && !strings.HasPrefix(x.word("name"), "gaffer.packet.") {
 			t.Errorf("%s has no sentence", x.word("name"))
 		}
 	}
+	if len(dashed) == 0 {
+		t.Error("no field has a dash in its name")
+	}
+	output(t, "events", "-Y", strings.Join(dashed, "-1 == 2 or "), testenv.Capture(t, "article-connect.client.pcap.gz"))
 	for _, prefix := range []string{"", "rel.", "message.", "frame.t"} {
 		for line := range strings.Lines(output(t, "__complete", "events", "-Y", prefix)) {
 			if name, _, ok := strings.Cut(line, "\t"); ok && !names[name] {

@@ -37,7 +37,8 @@ func (t *Table) Compile(text string) (f *Filter, err error) {
 	if strings.TrimSpace(text) == "" {
 		return f, nil
 	}
-	p := parser{text: text, tokens: lex(text), field: func(s string) bool { _, ok := t.Lookup(s); return ok }}
+	known := func(s string) bool { _, ok := t.Lookup(s); return ok }
+	p := parser{text: text, tokens: lex(text, known), field: known}
 	c := compiler{table: t, text: text}
 	f.match = c.test(p.parse())
 	f.needs, f.uses, f.slots = c.needs, c.uses, c.slots

@@ -66,7 +66,9 @@ var wordOps = map[string]string{
 // mistakes are symbols that people type in place of an operator.
 var mistakes = []struct{ text, op string }{{"=", "=="}, {"|", "||"}, {"^", "^^"}, {"<>", "!="}}
 
-func lex(text string) []token {
+// lex splits a filter into tokens. field reports whether a name is a field's: then
+// the dashes in it are no operators.
+func lex(text string, field func(string) bool) []token {
 	var out []token
 	for i := 0; ; {
 		for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
@@ -75,13 +77,13 @@ func lex(text string) []token {
 		if i == len(text) {
 			return append(out, token{tokEnd, "", span{i, i}})
 		}
-		t := lexOne(text, i)
+		t := lexOne(text, i, field)
 		out = append(out, t)
 		i = t.at.to
 	}
 }
 
-func lexOne(text string, i int) token {
+func lexOne(text string, i int, field func(string) bool) token {
 	c := text[i]
 	switch {
 	case c == '"':
@@ -98,6 +100,9 @@ func lexOne(text string, i int) token {
 		return token{tokSlice, text[i+1 : i+end], span{i, i + end + 1}}
 	case wordByte(c) || c == ':' || c == '-' && i+1 < len(text) && (digit(text[i+1]) || text[i+1] == '.') || c == '.' &&
 		(i+1 >= len(text) || text[i+1] != '.'):
+		if n := dashedName(text[i:], field); n > 0 {
+			return token{tokWord, text[i : i+n], span{i, i + n}}
+		}
 		return lexWord(text, i)
 	}
 	for _, m := range mistakes {
@@ -132,6 +137,22 @@ func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 func wordByte(c byte) bool {
 	return digit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= utf8.RuneSelf
+}
+
+// dashedName returns the length of the longest field name with dashes at the start of
+// s, or 0. Such names come from schemas and from events, as rel.keep-alive does.
+func dashedName(s string, field func(string) bool) (n int) {
+	const most = 256 // bytes, so that a long filter takes no quadratic time
+	for n < min(len(s), most) && (wordByte(s[n]) || s[n] == '.' || s[n] == '-') {
+		n++
+	}
+	for dash := strings.LastIndexByte(s[:n], '-'); dash >= 0; dash = strings.LastIndexByte(s[:n], '-') {
+		if field(s[:n]) {
+			return n
+		}
+		n = dash
+	}
+	return 0
 }
 
 // lexWord reads names, numbers with units, addresses and byte strings. Some
