@@ -87,6 +87,8 @@ type Facts struct {
 	Takes         [2]bool          // its application accepts every packet: its headers acked many and refused none
 	Tick          [2]time.Duration // the side's frame time, as its sends show it; 0 if unknown
 	End           Instant          // when the capture ended; 0 if unknown
+	Doubtful      bool             // another way to read the flow fits as well, or better
+	Readings      Readings         // the evidence for how to read it, from the whole run
 	// Settings is what the tracker found out about what the profile leaves
 	// open, such as how messages are packed. It is nil when it found nothing.
 	Settings any

@@ -44,7 +44,11 @@ func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *mach
 	if e := t.Sides[p.from.Other()].Sent(q); e != nil {
 		about = e.Ref
 	}
-	out.At(p.at, p.ref).Report(gaffer.AckBitWithdrawn, p.from, machine.Certain, about,
+	sure := machine.Certain
+	if t.rules.AckBelow && q == t.Sides[p.from].headers.last.Newest {
+		sure = t.restOnBase(sure) // with the other meaning, no bit was taken back: ack was never named by one
+	}
+	out.At(p.at, p.ref).Report(gaffer.AckBitWithdrawn, p.from, sure, about,
 		float64(t.rules.Distance(c.Newest, q)))
 }
 
@@ -72,7 +76,7 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 		t.restore(p, q, out)
 	case !s.Near:
 		peer.losses.unseenHere()
-		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, peer.side, machine.Certain, 0, 1)
+		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, peer.side, t.restOnBase(machine.Certain), 0, 1)
 	case !t.looksStale(s, peer, c, n, number):
 		peer.losses.unseenHere()
 		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, 0, 1)
@@ -196,7 +200,7 @@ func (t *Tracker) checkClaims(s, peer *side, p *sighting, by int, out *machine.E
 		case c.number > now:
 			kept = append(kept, c)
 		case c.number == now && p.at.Sub(c.at) > gaffer.TapJitter:
-			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), machine.Certain, p.ref,
+			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), t.restOnBase(machine.Certain), p.ref,
 				machine.Milliseconds(p.at.Sub(c.at)))
 		case c.number < now:
 			out.At(c.at, c.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, 1)
@@ -209,8 +213,8 @@ func (t *Tracker) checkClaims(s, peer *side, p *sighting, by int, out *machine.E
 func (t *Tracker) reportTotals(x machine.Side, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	if width, closest := s.headers.last.Width, int(s.headers.closest); closest > 0 && closest <= width/4 {
-		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, s.known(), 0, float64(width-closest+1),
-			float64(width))
+		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, t.restOnBase(s.known()), 0,
+			float64(width-closest+1), float64(width))
 	}
 	if cut := s.reads.begun - s.reads.whole; s.reads.begun >= 16 && cut >= 4 {
 		total := peer.sent.extent()

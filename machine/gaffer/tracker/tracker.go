@@ -30,6 +30,8 @@ type Tracker struct {
 	Held      []sighting // while the vantage is open
 	numbered  bool       // the profile's packets carry sequence numbers
 	canonical bool       // its headers have a canonical form
+	fixed     bool       // its headers show what bit 0 of ack_bits means
+	doubtful  bool       // bit 0 may mean something else, so acks prove less
 	last      machine.Instant
 }
 
@@ -43,6 +45,9 @@ func New(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tracker {
 	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
 	t.canonical = profile != nil && profile.Form == wire.FormReliable
+	t.fixed = profile != nil && profile.Form == wire.FormFixed
+	t.facts.Readings = machine.Readings{} // this run counts for itself
+	t.doubtful = facts.Doubtful || facts.Readings.Doubts(r.AckReading())
 	if facts.Vantage != machine.VantageUnknown {
 		t.setVantage(facts.Vantage, facts.VantageReason)
 	}
@@ -152,6 +157,9 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 	if p.header {
 		c := t.rules.Claims(p.ack, p.ackBits)
+		if t.fixed && ahead > 0 {
+			t.weighBase(s, peer, p)
+		}
 		if s.Near {
 			t.takeNearHeader(s, peer, p, c, out)
 		} else {
@@ -255,9 +263,32 @@ func (t *Tracker) gradeJump(c machine.Certainty, jumped bool) machine.Certainty 
 }
 
 // grade lowers a certainty if an endpoint of the flow is known to ack packets that it
-// never received: then an ack proves nothing.
+// never received: then an ack proves nothing. It also lowers it as restOnBase does.
 func (t *Tracker) grade(c machine.Certainty) machine.Certainty {
+	c = t.restOnBase(c)
 	if t.facts.Liar[machine.A] || t.facts.Liar[machine.B] {
+		return min(c, machine.Likely)
+	}
+	return c
+}
+
+// weighBase weighs what a new header shows of the meaning of ack_bits.
+func (t *Tracker) weighBase(s, peer *side, p *sighting) {
+	r, e, last := t.rules, &t.facts.Readings, &s.headers.last
+	first := p.ack + 2 // newer than all that the header names
+	if peer.Met {
+		first = uint32(peer.sent.first64) & r.Mask()
+	}
+	if r.WeighAckBase(e, p.from, last, p.ack, p.ackBits, first) && t.facts.End == 0 {
+		t.doubtful = t.facts.Doubtful || e.Doubts(r.AckReading()) // an earlier run would know more
+	}
+	e.Differ = e.Differ || r.AckBasesDiffer(last, p.ack, p.ackBits, first)
+}
+
+// restOnBase lowers the certainty of a fact that rests on which packets a header names. It
+// does so where it is not certain what bit 0 of ack_bits means.
+func (t *Tracker) restOnBase(c machine.Certainty) machine.Certainty {
+	if t.doubtful {
 		return min(c, machine.Likely)
 	}
 	return c

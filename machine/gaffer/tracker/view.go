@@ -155,7 +155,8 @@ func (t *Tracker) receivedWindow(s, peer *side) machine.Window {
 		if cell == machine.CellUnknown || cell == machine.CellEmpty {
 			continue
 		}
-		held := machine.Slot{Index: gaffer.Slot(q, size), Sequence: q, Sequence64: number, Cell: cell, Grade: machine.Certain}
+		held := machine.Slot{Index: gaffer.Slot(q, size), Sequence: q, Sequence64: number, Cell: cell}
+		held.Grade = t.restOnBase(machine.Certain)
 		if e != nil {
 			held.SentAt, held.Ref = e.At, e.Ref
 		}

@@ -63,7 +63,7 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 	if s.State.Claims() != c {
 		t.reconcile(p, c, out)
 	}
-	t.expireUnnamed(s, peer, p, c, machine.Certain, out)
+	t.expireUnnamed(s, peer, p, c, t.restOnBase(machine.Certain), out)
 	s.headers.last = c
 }
 
@@ -222,7 +222,7 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 // settleWhole decides the fate of a packet that has been read whole.
 func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
-	sure := machine.Certain
+	sure := t.restOnBase(machine.Certain)
 	if by.silent {
 		sure = machine.Likely
 	}
@@ -414,7 +414,8 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 		}
 		sample := int64(readAt - e.At)
 		if usual := int64(s.estimate.rtt); sample > 2*usual+int64(spikeLeast) && s.estimate.samples > 16 {
-			out.At(c.at, c.ref).Report(gaffer.RTTSpike, x, machine.Certain, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
+			out.At(c.at, c.ref).Report(gaffer.RTTSpike, x, t.restOnBase(machine.Certain), e.Ref, float64(sample)/1e6,
+				float64(usual)/1e6)
 		}
 		s.estimate.sample(float64(sample), rttSame)
 		if v := emit(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
