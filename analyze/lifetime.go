@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/stream"
@@ -62,6 +63,9 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 	next.scopes, f.scopes = f.scopes, next.scopes
 	s.end(f)
 	next.Protocol, next.Verdict = f.Protocol, f.Verdict
+	if known := s.options.Survey.flow(next); known != nil && known.protocol == f.Protocol {
+		next.Verdict = known.verdict
+	}
 	next.conn, f.conn = f.conn, nil
 	s.track(next)
 	s.succeeded(f)
@@ -91,6 +95,32 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	return next
 }
 
+// review considers how a flow that has ended was read, in the light of all its packets.
+func (s *Session) review(f *Flow) {
+	better, phrase := s.reviewed(f, &f.ended.facts)
+	s.misread = s.misread || better != nil
+	if phrase != "" && !strings.HasSuffix(f.Verdict.Reason, phrase) { // an earlier run may have added it
+		f.Verdict.Reason = s.intern(f.Verdict.Reason + "; " + phrase)
+	}
+}
+
+// reviewed returns what the protocol's Review says of a flow, unless the user said how to
+// read it.
+func (s *Session) reviewed(f *Flow, facts *machine.Facts) (better *dissect.Config, phrase string) {
+	if f.Protocol == nil || f.Protocol.Review == nil {
+		return nil, ""
+	}
+	if set, _ := s.override(f); set != nil {
+		return nil, ""
+	}
+	return f.Protocol.Review(f.Verdict.Config, facts)
+}
+
+// Misread reports whether a flow was read by a profile that the whole run shows to be
+// wrong. The next run with this run's Survey reads it by the right one. What a run learns
+// of such a flow counts no more. Call it after Finish.
+func (s *Session) Misread() bool { return s.misread }
+
 // newTracker creates a tracker for f, with the facts that are known beforehand.
 // It also puts these facts into the flow's configuration, for callers that
 // dissect its packets.
@@ -101,7 +131,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	if known != nil || vantage != nil || stream || oneHost {
 		c := *config // the flow's own copy: many flows share a configuration without additions
 		config, f.Verdict.Config = &c, &c
-		config.Facts, config.Stream, config.OneHost = machine.Facts{}, stream, oneHost
+		config.Facts, config.Stream, config.OneHost = machine.Facts{Doubtful: config.Facts.Doubtful}, stream, oneHost
 		config.Ends = [2]netip.AddrPort{f.A, f.B}
 	}
 	if known != nil {
@@ -143,6 +173,7 @@ func (s *Session) end(f *Flow) {
 		facts:   f.tracker.Learned(),
 	}
 	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
+	s.review(f)
 	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
 		s.record = Record{
 			N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events,

@@ -98,15 +98,25 @@ func RunTwice(src Rewinder, o Options) (*Session, error) {
 }
 
 // Learn does the first run of RunTwice, for callers that need the flows before
-// the second. It rewinds the source. It returns no error for a capture that is
-// cut or damaged, because the second run returns the same one.
+// the second. If that run shows that a flow is read by the wrong profile, Learn
+// reads the source once more. It rewinds the source. It returns no error for a
+// capture that is cut or damaged, because the second run returns the same one.
 func Learn(src Rewinder, o Options) (*Session, error) {
 	o.Sink, o.Survey, o.Fed, o.Gone = nil, nil, nil, nil
 	s, err := Run(src, o)
 	var cut *capture.CutError
 	var damaged *capture.DamageError
-	if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) {
-		return s, err
+	for again := true; ; again = false {
+		if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) {
+			return s, err
+		}
+		if err := src.Rewind(); err != nil {
+			return s, err
+		}
+		if !again || !s.Misread() {
+			return s, nil
+		}
+		o.Survey, o.Untracked = s.Survey(), false
+		s, err = Run(src, o)
 	}
-	return s, src.Rewind()
 }

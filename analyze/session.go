@@ -113,6 +113,7 @@ type Session struct {
 	n          uint64 // packets fed
 	dropped    uint64 // packets that the capture is known to lack
 	counted    bool   // the capture says how many it lacks
+	misread    bool   // a flow was read by the wrong profile
 	duplicates uint64
 	first      machine.Instant
 	last       machine.Instant

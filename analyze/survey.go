@@ -48,6 +48,11 @@ func (s *Session) Survey() *Survey {
 			v.begun[f.FirstRef] = i
 		}
 		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.Session, false}
+		if k := &v.flows[i]; s.misread {
+			if better, _ := s.reviewed(f, &k.facts); better != nil {
+				k.verdict.Config, k.facts = better, machine.Facts{}
+			}
+		}
 		v.flows[i].facts.End = s.last
 	}
 	for i, f := range flows {

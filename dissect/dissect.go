@@ -285,6 +285,12 @@ type Protocol struct {
 	// messages.
 	Message    func(c *Config, m *machine.Message) (name string, values Values)
 	NewTracker func(*Config) machine.Tracker // nil when ackscope only dissects the protocol
+	// Review takes what a run learned of a flow that was read by c. If the run
+	// shows that another profile is right, Review returns that profile's
+	// configuration and the evidence as a phrase. Otherwise it returns nil. It
+	// may settle facts.Doubtful, and add a phrase of advice. It is nil when a
+	// flow's first datagrams always tell the profiles apart.
+	Review func(c *Config, facts *machine.Facts) (better *Config, phrase string)
 	// NewScope returns what is kept of one endpoint over all its flows of
 	// datagrams. It is nil when a protocol's flows are independent.
 	NewScope func(*Config) machine.Scope

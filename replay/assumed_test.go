@@ -3,6 +3,7 @@ package replay
 import (
 	"testing"
 
+	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/machine"
@@ -68,7 +69,7 @@ func TestAssumed(t *testing.T) {
 		send(machine.A, ack, bitsDown(ack, joined, never)|1<<(ack-c.named))
 		judge.Finish()
 		d := judge.Opinion(machine.A).Divergence
-		r := Result{Side: machine.A, Flow: nil, Opinion: machine.Opinion{Divergence: d}, counted: true}
+		r := Result{Side: machine.A, Flow: &analyze.Flow{}, Opinion: machine.Opinion{Divergence: d}, counted: true}
 		if c.want == machine.Unknown {
 			if d != nil {
 				t.Errorf("%s: %s in frame %d, expected none", name, d.Rule.ID, d.Ref.Frame())

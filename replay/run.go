@@ -51,15 +51,19 @@ func (r *Result) CouldLack() bool {
 	return r.Divergence != nil && r.Divergence.RestsOn.Absence() && !r.counted
 }
 
+// Misread reports whether the side may be right, because the flow may have to be read by
+// another profile.
+func (r *Result) Misread() bool { return r.Divergence != nil && r.Flow.Facts().Doubtful }
+
 // Certainty grades the divergence. A capture that lacks a packet shows the same as a divergence
 // that rests on an absence. So such a one is certain only where the file counts what the tap
 // dropped. Where the tap is only supposed to stand at the side, what was lost between shows
-// the same too.
+// the same too. Where the flow may have to be read otherwise, the side may be right.
 func (r *Result) Certainty() machine.Certainty {
 	switch {
 	case r.Divergence == nil:
 		return machine.Unknown
-	case r.CouldLack(), r.Supposed(), r.Divergence.Assumed:
+	case r.CouldLack(), r.Supposed(), r.Divergence.Assumed, r.Misread():
 		return machine.Likely
 	}
 	return machine.Certain
@@ -89,13 +93,8 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 	survey := o.Survey
 	var learned *analyze.Session // nil where the caller has the survey
 	if survey == nil {
-		first := o.Analysis
-		first.Sink, first.Survey, first.Gone, first.NoEvents = nil, nil, nil, true
-		s, err := analyze.Run(src, first)
-		if err != nil && !partial(err) {
-			return nil, err
-		}
-		if err := src.Rewind(); err != nil {
+		s, err := analyze.Learn(src, o.Analysis)
+		if err != nil {
 			return nil, err
 		}
 		survey, learned = s.Survey(), s

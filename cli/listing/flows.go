@@ -163,8 +163,15 @@ func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
 		}
 	}
 	s, err := analyze.Run(f, o)
-	f.Done()
 	live.Counted += f.Frames
+	// The whole file may show that a flow was read by the wrong profile. The file can be read again,
+	// if nothing of it is written or printed yet.
+	if s.Misread() && f.Save == nil && len(s.Gone()) == 0 && f.Rewind() == nil {
+		o.Survey = s.Survey()
+		picked.begin(from)
+		s, err = analyze.Run(f, o)
+	}
+	f.Done()
 	if f.Save != nil {
 		if closeErr := f.Save.CloseAfter(err, nil); closeErr != nil {
 			err = errors.Join(a.Ended(err), closeErr)

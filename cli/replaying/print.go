@@ -249,6 +249,8 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	text += "    reference: " + printable.String(d.Reference) + "\n    captured:  " + printable.String(d.Captured) + "\n"
 	text += followsFrom(d.Frames)
 	switch {
+	case x.Misread():
+		text += "    likely: the flow may have to be read by another profile, and the side may be right\n"
 	case x.Supposed():
 		text += "    likely: the tap may stand some way off this side, and what was lost between would show the same\n"
 	case x.CouldLack():

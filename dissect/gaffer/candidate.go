@@ -56,6 +56,7 @@ type candidateSide struct {
 	named    uint8 // of these headers, those that named a packet that passed the tap
 	lastPart uint8 // of a fragmented packet: id of its last fragment
 	acked    bool  // ackNow and ackBits are set
+	base     baseSide
 }
 
 // total returns the evidence for c, in bits.
@@ -91,6 +92,7 @@ func (c *candidate) feed(d *machine.Datagram) {
 	me, peer := &c.sides[d.From], &c.sides[d.From.Other()]
 	if c.profile.SequenceBits() != 0 {
 		if newest := c.number(me, &pk); newest && pk.HasHeader {
+			c.weighBase(me, peer, pk.Header)
 			c.acks(me, peer, pk.Header)
 		}
 	}
@@ -151,7 +153,7 @@ func (c *candidate) add(score *int16, bits, most int) {
 // nothing new.
 func (c *candidate) number(me *candidateSide, pk *wire.Packet) (newest bool) {
 	if me.packets == 0 {
-		me.newest, me.seen = pk.Sequence, 1
+		me.newest, me.seen, me.base.first = pk.Sequence, 1, pk.Sequence
 		me.lastPart = uint8(pk.FragmentID)
 		return true
 	}

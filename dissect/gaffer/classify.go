@@ -88,9 +88,10 @@ func mayBeNetcode(d *machine.Datagram) bool {
 
 // contender is a profile with its evidence, for the verdict.
 type contender struct {
-	entry *entry
-	c     *candidate // nil for netcode
-	bits  int
+	entry    *entry
+	c        *candidate // nil for netcode
+	bits     int
+	rivalled bool // another profile differs from it only in the meaning of ack_bits
 }
 
 // bar returns how many bits the profile needs.
@@ -102,7 +103,13 @@ func (f contender) bar() int {
 }
 
 // lead returns how many bits f is ahead of the next profile.
-func (f contender) lead(second contender) int { return f.bits - max(second.bits, 0) }
+func (f contender) lead(second contender) int {
+	lead := f.bits - max(second.bits, 0)
+	if f.rivalled {
+		lead = min(lead, f.c.leans(f.c.profile.AckBase))
+	}
+	return lead
+}
 
 // settled reports whether further datagrams would hardly change the ranking.
 func (f contender) settled(second contender) bool {
@@ -139,11 +146,20 @@ func (c *classifier) Verdict() dissect.Verdict {
 	if first.c != nil && first.c.profile.HasCRC() && first.c.profile.ProtocolID == nil && first.c.matches > 0 {
 		v.Config = &dissect.Config{Dialect: first.entry.config.Dialect, Profile: first.c.profile.WithProtocolID(first.c.id)}
 	}
+	if first.rivalled && first.c.leans(first.c.profile.AckBase) < settleLead {
+		config := *v.Config
+		config.Facts.Doubtful = true
+		v.Config = &config
+	}
 	return v
 }
 
 // ranking returns the best profile, and the best of those that read datagrams
 // differently. Among profiles that read them alike, a user's precedes a built-in one.
+//
+// Profiles that differ only in the meaning of ack_bits compete by the evidence for that
+// meaning alone. All other evidence is for both. Where there is none, the last profile
+// precedes, which is a user's.
 func (c *classifier) ranking() (first, second contender) {
 	place := func(f contender) {
 		if first.entry == nil || f.bits > first.bits || f.bits == first.bits && f.entry.shape == first.entry.shape {
@@ -151,28 +167,57 @@ func (c *classifier) ranking() (first, second contender) {
 		}
 	}
 	c.each(place)
+	if first.c != nil && first.c.profile.HasAcks() {
+		first = c.ofBase(first)
+	}
 	c.each(func(f contender) {
-		if f.entry.shape != first.entry.shape && (second.entry == nil || f.bits > second.bits) {
+		if f.entry.family != first.entry.family && (second.entry == nil || f.bits > second.bits) {
 			second = f
 		}
 	})
 	return first, second
 }
 
+// ofBase returns the profile of best's family whose meaning of ack_bits the headers show.
+// It has the family's evidence.
+func (c *classifier) ofBase(best contender) contender {
+	var last [2]contender // by meaning
+	newest := best
+	c.each(func(f contender) {
+		if f.entry.family != best.entry.family {
+			return
+		}
+		newest = f
+		if k := &last[f.c.profile.AckBase]; k.entry == nil || f.bits >= k.bits {
+			*k = f
+		}
+	})
+	if last[0].entry == nil || last[1].entry == nil {
+		return best
+	}
+	base := newest.c.profile.AckBase
+	if best.c.leans(base) < 0 {
+		base = 1 - base
+	}
+	chosen := last[base]
+	chosen.bits, chosen.rivalled = best.bits, true
+	return chosen
+}
+
 // each calls do for every profile that could read a datagram.
 func (c *classifier) each(do func(f contender)) {
 	for i := range c.plain {
 		if k := &c.plain[i]; k.read > 0 {
-			do(contender{c.set.plain[i], k, k.total()})
+			do(contender{entry: c.set.plain[i], c: k, bits: k.total()})
 		}
 	}
 	for i := range c.framed {
 		if k := &c.framed[i]; k.read > 0 {
-			do(contender{c.set.framed[i], k, k.total()})
+			do(contender{entry: c.set.framed[i], c: k, bits: k.total()})
 		}
 	}
 	if n := c.netcode; n != nil && n.types != 0 {
-		do(contender{c.set.netcodeEntry, nil, n.total()})
+		do(contender{entry: c.set.netcodeEntry, bits: n.total()})
 	}
 }
 
@@ -216,6 +261,9 @@ func (c *classifier) say(f contender) string {
 	}
 	if k.profile.HasAcks() && k.sides[0].packets == 0 != (k.sides[1].packets == 0) {
 		add("only one direction was captured")
+	}
+	if text := f.sayBase(); text != "" {
+		add("%s", text)
 	}
 	if k.bad > 0 {
 		add("%d of %d datagrams could not be read so", k.bad, int(k.bad)+int(k.read))

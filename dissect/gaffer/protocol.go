@@ -75,6 +75,7 @@ func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol 
 		Info:        Info,
 		Message:     messageValues,
 		NewTracker:  newTracker,
+		Review:      set.review,
 		Rules:       slices.Concat(model.FindingRules, machinenetcode.Rules, yojimbo.Rules, messages.Rules),
 		EventNames:  model.EventNames,
 		NewAssembly: newAssembly,
@@ -96,6 +97,7 @@ type entry struct {
 	wire   *wire.Profile
 	bar    float64 // evidence that it needs, in bits; 0: the default
 	shape  string  // equal for profiles that read datagrams alike
+	family string  // equal for profiles that read them alike, but for the meaning of ack_bits
 }
 
 // profileSet is the profiles of one descriptor, sorted by how they are tried.
@@ -153,7 +155,8 @@ func (s *profileSet) add(p dissect.Profile) {
 	if !ok || w == s.netcode {
 		return
 	}
-	e := &entry{name: p.Name, config: p.Config, wire: w, bar: w.DetectBits, shape: shape(w)}
+	e := &entry{name: p.Name, config: p.Config, wire: w, bar: w.DetectBits, family: family(w)}
+	e.shape = fmt.Sprint(e.family, w.AckBase)
 	switch {
 	case w.Form == wire.FormNetcode:
 		if s.netcode == nil {
@@ -166,9 +169,10 @@ func (s *profileSet) add(p dissect.Profile) {
 	}
 }
 
-// shape returns a text that is equal for profiles that read datagrams alike.
-func shape(w *wire.Profile) string {
-	return fmt.Sprint(w.Form, w.ByteOrder, w.Prefix, w.Header, w.AckBase, w.PacketTypes, w.PayloadLengthBits, w.EndCheck,
+// family returns a text that is equal for profiles that read datagrams alike, but for
+// the meaning of ack_bits.
+func family(w *wire.Profile) string {
+	return fmt.Sprint(w.Form, w.ByteOrder, w.Prefix, w.Header, w.PacketTypes, w.PayloadLengthBits, w.EndCheck,
 		w.Fragments, w.Slices, w.SliceSize, w.Handshake)
 }
 

@@ -120,13 +120,8 @@ type File struct {
 // error for an unreadable file, a failure of the program, or a setting that no
 // flow has.
 func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, error) {
-	first := o
-	first.Sink, first.Survey, first.Gone, first.NoEvents = nil, nil, nil, true
-	s, err := analyze.Run(src, first)
-	if err != nil && !partial(err) {
-		return nil, err
-	}
-	if err := src.Rewind(); err != nil {
+	s, err := analyze.Learn(src, o)
+	if err != nil {
 		return nil, err
 	}
 	r := &collector{changes: changes, flows: map[int]*recorder{}, reasons: map[int]string{}, room: math.MaxInt}

@@ -214,7 +214,7 @@ func (s *Store) record(r *analyze.Record) {
 	}
 }
 
-// read makes both runs.
+// read makes both runs, and a third where the first read a flow by the wrong profile.
 func (s *Store) read() {
 	s.Lock()
 	session := s.session
@@ -232,11 +232,23 @@ func (s *Store) read() {
 	}
 	s.Lock()
 	s.survey, s.end, s.pass, s.beyond = session.Survey(), err, 2, 0
+	misread := session.Misread()
 	session = s.begin(s.survey)
 	s.Unlock()
-	if !errors.Is(s.run(session), errStopped) {
-		s.finish(session, err)
+	if errors.Is(s.run(session), errStopped) {
+		return
 	}
+	if misread && s.in.Rewind() == nil {
+		// That run was the first to read a flow by the right profile: what it learned serves one more.
+		s.Lock()
+		s.survey, s.beyond = session.Survey(), 0
+		session = s.begin(s.survey)
+		s.Unlock()
+		if errors.Is(s.run(session), errStopped) {
+			return
+		}
+	}
+	s.finish(session, err)
 }
 
 func (s *Store) finish(session *analyze.Session, err error) {
