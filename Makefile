@@ -90,6 +90,10 @@ leaks: ## anonymise 2,000 captures of marked bytes: no mark is left
 notes: ## the form of the Riptide notes over networks, endings and taps: compare replay, state and events with the truth
 	ACKSCOPE_NOTES=1 go test -count 1 -timeout 20m -v -run 'TestNotesForm$$' ./cli
 
+.PHONY: ackbase
+ackbase: ## both meanings of bit 0 of ack_bits over networks, lengths and taps: the right profile is found
+	ACKSCOPE_ACKBASE=1 go test -count 1 -timeout 20m -v -run 'TestAckBase$$' ./cli
+
 .PHONY: same
 same: ## after a change that must not change output: compare every command over every capture with committed hashes
 	go run ./internal/same
