@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
@@ -56,11 +57,30 @@ func (s *baseSource) Close() error  { return nil }
 // below returns a registry that knows belowProfile too.
 func below(t *testing.T) *dissect.Registry {
 	t.Helper()
-	list, err := yamlfile.Profiles([]byte(belowProfile), "below.yaml", protocols())
+	return extended(t, belowProfile)
+}
+
+func framesOf(t *testing.T, file []byte) (list []capture.Frame) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.pcapng")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return readFrames(t, path)
+}
+
+// extended returns a registry that knows the profiles of a file too.
+func extended(t *testing.T, file string) *dissect.Registry {
+	t.Helper()
+	list, err := yamlfile.Profiles([]byte(file), "profiles.yaml", protocols())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := protocols().Extend(dissect.Additions{Profiles: map[string][]dissect.Profile{"gaffer": {list[0].Profile}}})
+	extra := map[string][]dissect.Profile{}
+	for _, x := range list {
+		extra[x.Protocol] = append(extra[x.Protocol], x.Profile)
+	}
+	r, err := protocols().Extend(dissect.Additions{Profiles: extra})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +117,8 @@ func runBase(t *testing.T, registry *dissect.Registry, dialect, options string) 
 	return list
 }
 
-func framesOf(t *testing.T, file []byte) (list []capture.Frame) {
+func readFrames(t *testing.T, path string) (list []capture.Frame) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.pcapng")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes})
 	if err != nil {
 		t.Fatal(err)
@@ -309,6 +325,30 @@ func TestAckBaseLate(t *testing.T) {
 		for _, x := range f.Findings() {
 			if _, ok := want[findingKey(x)]; !ok && x.Certainty == machine.Certain {
 				t.Errorf("%s: in one run, certain: %s", run.name, x.Rule.ID)
+			}
+		}
+	}
+}
+
+// TestAckBaseRecorded reads recorded captures with a rival of each built-in profile beside
+// it. Everything is told as without the rivals.
+func TestAckBaseRecorded(t *testing.T) {
+	var rivals []string
+	for _, base := range []string{"article", "article-be", "article-crc32", "reliable-2017"} {
+		rivals = append(
+			rivals,
+			fmt.Sprintf("protocol: gaffer\nname: rival-%s\nbase: %s\nsettings: {ack_base: ack-n-1}\n", base,
+				base),
+		)
+	}
+	registry := extended(t, strings.Join(rivals, "---\n"))
+	for _, run := range []string{"plain-le-clean", "plain-be-clean", "crc32-clean", "oldreliable-clean"} {
+		for _, tap := range []string{"client", "server"} {
+			r := baseRun{name: run + "." + tap, frames: readFrames(t, testenv.Capture(t, run+"."+tap+".pcap.gz"))}
+			want, got := r.facts(t, protocols(), ""), r.facts(t, registry, "")
+			is, was := got.flow.Config().Dialect, want.flow.Config().Dialect
+			if is != was || !maps.Equal(got.grades, want.grades) {
+				t.Errorf("%s: read as %s, and as %s without rivals: %s", r.name, is, was, got.flow.Verdict.Reason)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (c *candidate) weighNamed(b *baseSide, peer *candidateSide, h wire.Header, 
 	if ahead == 0 && depth < c.profile.AckBitsWidth()-1 && h.AckBits>>uint(depth+1) == 0 {
 		if h.AckBits>>uint(depth)&1 == 0 {
 			b.against[wire.AckMinusN] += baseStart
-		} else if b.empty {
+		} else if b.empty || peer.base.first == 0 {
 			b.breaks(wire.AckMinusNMinusOne)
 		} else {
 			b.against[wire.AckMinusNMinusOne] += baseStart

@@ -22,6 +22,7 @@ type classifier struct {
 	empty      uint16 // datagrams without a payload
 	noNetcode  uint8  // datagrams that cannot be netcode's
 	directions uint8  // bit set: that side was seen
+	family     string // the settled family: only the meaning of ack_bits is open; "" for none
 }
 
 // Reset forgets the flow.
@@ -65,6 +66,24 @@ func (c *classifier) Feed(d *machine.Datagram) {
 	}
 	if c.netcode != nil {
 		c.netcode.feed(d)
+	}
+	if c.family == "" && c.set.rivals {
+		c.settleFamily()
+	}
+}
+
+// settleFamily leaves out all other profiles, once those of one family lead as far as a
+// single profile must. Scores are limited. While more datagrams are held for the meaning of
+// ack_bits, other profiles would catch up.
+func (c *classifier) settleFamily() {
+	first, second := c.ranking()
+	if !first.rivalled || !c.convincing(first) {
+		return
+	}
+	family := first
+	family.rivalled = false
+	if family.settled(second) {
+		c.family = first.entry.family
 	}
 }
 
@@ -205,7 +224,12 @@ func (c *classifier) ofBase(best contender) contender {
 }
 
 // each calls do for every profile that could read a datagram.
-func (c *classifier) each(do func(f contender)) {
+func (c *classifier) each(every func(f contender)) {
+	do := func(f contender) {
+		if c.family == "" || f.entry.family == c.family {
+			every(f)
+		}
+	}
 	for i := range c.plain {
 		if k := &c.plain[i]; k.read > 0 {
 			do(contender{entry: c.set.plain[i], c: k, bits: k.total()})

@@ -107,6 +107,7 @@ type profileSet struct {
 	framed       []*entry
 	netcode      *wire.Profile
 	netcodeEntry *entry
+	rivals       bool            // two profiles differ only in the meaning of ack_bits
 	keys         *netcode.Keys   // nil if none are given
 	secured      *dissect.Config // how flows that the keys open are read
 }
@@ -157,6 +158,7 @@ func (s *profileSet) add(p dissect.Profile) {
 	}
 	e := &entry{name: p.Name, config: p.Config, wire: w, bar: w.DetectBits, family: family(w)}
 	e.shape = fmt.Sprint(e.family, w.AckBase)
+	s.rivals = s.rivals || s.rival(w) != nil
 	switch {
 	case w.Form == wire.FormNetcode:
 		if s.netcode == nil {

@@ -26,7 +26,8 @@ func (r *Rules) AckReading() int {
 // With ack-n-1 it ends in 110. Read as ack-n, it would not name 12 itself.
 //
 // ack-n-1 has a second law. A side that had received nothing does not then name the packet
-// before first, the peer's oldest one that passed the tap. For example, it says that it has
+// before first, the peer's oldest one that passed the tap. If first is 0, that holds for the
+// side's first header too. For example, it says that it has
 // nothing, and then has ack 0 with the bits 1: that would be 0 and 65535.
 //
 // last is what the side's header before claimed; its Width is 0 if there was none. Both
@@ -48,7 +49,8 @@ func (r *Rules) WeighAckBase(
 		ackBits>>uint(ahead-1)&1 == 0 {
 		e.Broken[side][1]++
 	}
-	if more := r.onlyBelow(ack, ackBits); last.Width > 0 && !acked && r.Distance(more, first) == -1 {
+	begins := last.Width > 0 || first == 0
+	if more := r.onlyBelow(ack, ackBits); begins && !acked && r.Distance(more, first) == -1 {
 		e.Broken[side][1]++
 	}
 	return broken != e.Broken[side]
