@@ -41,7 +41,7 @@ var serviceTagTable = []spec{
 	{name: "ieee8021ad.priority", label: "Priority", bits: 3},
 	{name: "ieee8021ad.dei", label: "Drop eligible", bit: 3, bits: 1, kind: Flag},
 	{name: "ieee8021ad.id", label: "VLAN", bit: 4, bits: 12},
-	{name: "vlan.etype", label: "Type", bit: 16, bits: 16, kind: Hex, word: etherWord},
+	{name: "ieee8021ah.etype", label: "Type", bit: 16, bits: 16, kind: Hex, word: etherWord},
 }
 
 // tag returns the table of the VLAN tag at index i: the type before it says
