@@ -144,14 +144,17 @@ func untilZero(b []byte) string {
 }
 
 // Fields returns the fields of the layer at index i of s, outermost first.
-func (s *Stack) Fields(i int) []Field {
+func (s *Stack) Fields(i int) []Field { return s.FieldsInto(nil, i) }
+
+// FieldsInto is Fields in the space of a slice, whose values it overwrites.
+func (s *Stack) FieldsInto(space []Field, i int) []Field {
 	l := &s.Layers[i]
-	x := fields{layer: l, b: l.header}
+	x := fields{layer: l, b: l.header, out: space[:0]}
 	switch t := l.Layer.(type) {
 	case *layers.Ethernet:
 		x.table(ethernetTable)
 		if t.EthernetType == layers.EthernetTypeLLC {
-			x.number("eth.len", "Length", Number, 96, 16)
+			x.add(&ethernetLength)
 		} else {
 			x.add(&ethernetType)
 		}
@@ -176,7 +179,7 @@ func (s *Stack) Fields(i int) []Field {
 		if t.RoutingType == segmentRouting {
 			x.table(segmentTable)
 			for n := range t.Segments {
-				x.number("ipv6.routing.srh.addr", "Segment", Address, 64+128*n, 128)
+				x.number(segment.name, segment.label, Address, 64+128*n, 128)
 			}
 		}
 	case *layers.TCP:

@@ -111,6 +111,14 @@ func (r *run) datagrams(l *layers.UDP) gopacket.Decoder {
 	return t
 }
 
+// Ends reports whether gopacket knows no layer by these ports of UDP. Decode then
+// takes the payload for bytes, unless detection finds a protocol.
+func Ends(src, dst uint16) bool {
+	udp := layers.UDP{SrcPort: layers.UDPPort(src), DstPort: layers.UDPPort(dst)}
+	t := udp.NextLayerType()
+	return t == gopacket.LayerTypePayload || t == gopacket.LayerTypeZero
+}
+
 // etherType returns the decoder of what an EtherType names. A value below
 // 0x0600 is a length; LLC follows it, but not after a SNAP header.
 func etherType(t layers.EthernetType, lengths bool) gopacket.Decoder {
