@@ -69,6 +69,14 @@ type Network4 struct {
 // Passes reports whether an address, in big-endian order, passes the test.
 func (n Network4) Passes(a uint32) bool { return (a&n.mask == n.want) != n.outside }
 
+// ColumnOnly reports whether the field has no values in records. Only a listing
+// that takes the frame apart has them, so that filters cannot use the field.
+func (f *Field) ColumnOnly() bool {
+	v := &f.Values
+	return f.Present == nil && len(f.Specs) == 0 && v.Uint == nil && v.Int == nil && v.Float == nil &&
+		v.Bytes == nil && v.Address == nil
+}
+
 func (v *Values) exist() Predicate {
 	switch {
 	case v.Bare != nil:

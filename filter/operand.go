@@ -30,6 +30,10 @@ func (c *compiler) unknown(l *literal) {
 	if s := l.text; s != "" && (digit(s[0]) || s[0] == '-' || s[0] == ':') {
 		c.fail(l.at, "", "expected a field, found %q: a value is compared with a field", s)
 	}
+	if f, ok := c.table.LookupColumn(l.text); ok {
+		c.fail(l.at, "", "expected a field that filters know, found %s, which only columns have (packets -e %s)", f.Name,
+			f.Name)
+	}
 	c.fail(l.at, c.table.Suggest(l.text), "no field is named %q", l.text)
 }
 

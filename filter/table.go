@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -9,25 +10,43 @@ import (
 // filter/fields builds the program's table.
 type Table struct {
 	list    []*Field
+	columns []*Field // which only listings know
 	byName  map[string]*Field
 	aliases map[string]string
 }
 
 // NewTable returns a table of fields, in the order of listings. Each field has
-// a unique name. aliases maps other names to names of fields.
-func NewTable(fields []*Field, aliases map[string]string) *Table {
-	t := &Table{list: fields, byName: make(map[string]*Field, len(fields)), aliases: aliases}
-	for _, f := range fields {
+// a unique name. Records do not hold the values of columns, so that filters
+// cannot use these fields. aliases maps other names to names of fields.
+func NewTable(fields, columns []*Field, aliases map[string]string) *Table {
+	t := &Table{
+		list: fields, columns: columns, byName: make(map[string]*Field, len(fields)+len(columns)),
+		aliases: aliases,
+	}
+	for _, f := range slices.Concat(fields, columns) {
 		t.byName[f.Name] = f
 	}
 	return t
 }
 
-// Fields returns all fields, in groups. The caller must not change the slice.
+// Fields returns the fields that filters can use, in groups. The caller must not
+// change the slice.
 func (t *Table) Fields() []*Field { return t.list }
 
-// Lookup finds a field by its name or an alias.
+// Columns returns every field that a column can name: those of Fields, then
+// those that filters cannot use.
+func (t *Table) Columns() []*Field { return slices.Concat(t.list, t.columns) }
+
+// Lookup finds a field that filters can use, by its name or an alias.
 func (t *Table) Lookup(name string) (*Field, bool) {
+	if f, ok := t.LookupColumn(name); ok && !f.ColumnOnly() {
+		return f, true
+	}
+	return nil, false
+}
+
+// LookupColumn finds a field that a column can name, by its name or an alias.
+func (t *Table) LookupColumn(name string) (*Field, bool) {
 	if other, ok := t.aliases[name]; ok {
 		name = other
 	}
@@ -35,11 +54,16 @@ func (t *Table) Lookup(name string) (*Field, bool) {
 	return f, ok
 }
 
-// Suggest returns the known name that is nearest to a mistyped one. It returns
-// an empty string if none is near.
-func (t *Table) Suggest(name string) string {
-	names := make([]string, len(t.list))
-	for i, f := range t.list {
+// Suggest returns the name that is nearest to a mistyped one in a filter. It
+// returns an empty string if none is near.
+func (t *Table) Suggest(name string) string { return suggest(name, t.list) }
+
+// SuggestColumn is Suggest for the name of a column.
+func (t *Table) SuggestColumn(name string) string { return suggest(name, t.Columns()) }
+
+func suggest(name string, list []*Field) string {
+	names := make([]string, len(list))
+	for i, f := range list {
 		names[i] = f.Name
 	}
 	if s := Nearest(name, names); s != "" {
@@ -51,15 +75,18 @@ func (t *Table) Suggest(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i > 0 {
 		tail = name[i+1:]
 	}
-	found := ""
-	for _, f := range t.list {
+	var found *Field
+	for _, f := range list {
 		i := strings.LastIndexByte(f.Name, '.')
 		if i > 0 && len(tail) > 2 && strings.EqualFold(f.Name[i+1:], tail) &&
-			(found == "" || f.Of != nil && t.byName[found].Of == nil) {
-			found = f.Name
+			(found == nil || f.Of != nil && found.Of == nil) {
+			found = f
 		}
 	}
-	return found
+	if found == nil {
+		return ""
+	}
+	return found.Name
 }
 
 // Nearest returns the candidate that was likely meant. That is the one with the

@@ -20,7 +20,7 @@ func FieldsCommand(a *app.App) *cobra.Command {
 		Use:   "fields [NAME...]",
 		Short: "The fields that -Y and -e know, each with a sentence",
 		Long: `fields lists what display filters (-Y) and columns (-e) can name. A name, or the start of
-one, narrows the list: "gaffer", "rel.", "flow.rtt".
+one, narrows the list: "gaffer", "rel.", "flow.rtt". Fields marked "(-e)" are for columns alone.
 
 Filters are Wireshark's: == != > >= < <= contains matches in {1, 5..9}, && || ! and (),
 slices as in udp.payload[0:2], functions len count upper lower string abs. A field alone
@@ -37,7 +37,7 @@ A comparison with a field that a packet does not have is false; != means all val
 func fields(a *app.App, args []string) error {
 	shown := map[*filter.Field]bool{}
 	var list []*filter.Field
-	for _, f := range a.Table().Fields() {
+	for _, f := range a.Table().Columns() {
 		if len(args) == 0 {
 			list = append(list, f)
 		}
@@ -50,7 +50,7 @@ func fields(a *app.App, args []string) error {
 	}
 	if len(list) == 0 {
 		err := fmt.Errorf("no field begins with %q", args[0])
-		if near := a.Table().Suggest(args[0]); near != "" {
+		if near := a.Table().SuggestColumn(args[0]); near != "" {
 			err = fmt.Errorf("no field begins with %q; did you mean %s?", args[0], near)
 		}
 		return err
@@ -76,6 +76,9 @@ func fields(a *app.App, args []string) error {
 			if f.Of != nil {
 				o.Str("protocol", f.Of.Name)
 			}
+			if f.ColumnOnly() {
+				o.Bool("column_only", true)
+			}
 			if len(f.Words) > 0 {
 				o.Key("values")
 				o.Buf = append(o.Buf, '[')
@@ -100,6 +103,9 @@ func fields(a *app.App, args []string) error {
 		line = append(line, fieldKind(f)...)
 		line = show.Pad(line, from, kinds+2)
 		line = printable.Append(line, f.Doc)
+		if f.ColumnOnly() {
+			line = append(line, " (-e)"...)
+		}
 		if n := len(f.Words); n > 0 && n <= 16 {
 			line = printable.Append(line, " One of "+strings.Join(f.Words, ", ")+".")
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect/stack"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
@@ -46,25 +47,28 @@ func UnknownName(flag, name string, names []string) error {
 	return fmt.Errorf("%s %q: expected one of %s", flag, name, strings.Join(names, ", "))
 }
 
-// CompleteField completes a field's name.
+// CompleteField completes the name of a column.
 func (a *App) CompleteField(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	for _, f := range a.Table().Fields() {
+	return completeField(a.Table().Columns(), toComplete), cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeField(fields []*filter.Field, toComplete string) (out []string) {
+	for _, f := range fields {
 		if strings.HasPrefix(f.Name, toComplete) {
 			out = append(out, f.Name+"\t"+f.Doc)
 		}
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return out
 }
 
 // CompleteFilter completes the last word of a filter.
-func (a *App) CompleteFilter(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (a *App) CompleteFilter(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	last := strings.LastIndexAny(toComplete, " (!&|") + 1
-	names, directive := a.CompleteField(c, args, toComplete[last:])
+	names := completeField(a.Table().Fields(), toComplete[last:])
 	for i := range names {
 		names[i] = toComplete[:last] + names[i]
 	}
-	return names, directive | cobra.ShellCompDirectiveNoSpace
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // Rules returns every rule of findings.
@@ -139,7 +143,7 @@ func (a *App) UnknownRule(id string, known []string) error {
 // Table returns the fields that filters and columns can name.
 func (a *App) Table() *filter.Table {
 	if a.FieldTable == nil {
-		o := fields.Options{Registry: a.Registry, Rules: analyze.Rules}
+		o := fields.Options{Registry: a.Registry, Rules: analyze.Rules, Columns: layerFields()}
 		for _, p := range a.Registry.Protocols() {
 			for i := range p.Profiles {
 				o.Specs = append(o.Specs, p.Profiles[i].Fields...)
@@ -148,6 +152,32 @@ func (a *App) Table() *filter.Table {
 		a.FieldTable = fields.NewTable(o)
 	}
 	return a.FieldTable
+}
+
+// layerFields returns the fields that only layers have: columns name them, and
+// filters do not.
+func layerFields() (list []*filter.Field) {
+	for _, n := range stack.Names() {
+		f := &filter.Field{
+			Name: n.Name, Kind: filter.Uint, Doc: n.Header + ": " + n.Label + ".", Hex: n.Kind == stack.Hex,
+			Bits: n.Bits, Scope: filter.OfPacket,
+		}
+		switch n.Kind {
+		case stack.Flag:
+			f.Kind = filter.Bool
+		case stack.Bytes:
+			f.Kind = filter.Bytes
+		case stack.Text:
+			f.Kind = filter.Text
+		case stack.Address:
+			if f.Kind = filter.Address; n.Bits == 48 {
+				f.Kind = filter.Bytes
+			}
+		default:
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 // UnknownCommand returns an error that suggests the nearest command. If the

@@ -20,6 +20,7 @@ type Options struct {
 	Registry *dissect.Registry
 	Rules    []*machine.Rule      // the rules that belong to no protocol
 	Specs    []*dissect.FieldSpec // from the user's schemas
+	Columns  []*filter.Field      // that only columns know; a name that a filter knows stays that field
 }
 
 // NewTable returns the table of all fields.
@@ -65,7 +66,8 @@ func NewTable(o Options) *filter.Table {
 		t.addSpec(nil, s)
 	}
 	slices.SortStableFunc(t.list, func(a, b *filter.Field) int { return cmp.Compare(group(a.Name), group(b.Name)) })
-	return filter.NewTable(t.list, aliases)
+	columns := slices.DeleteFunc(slices.Clone(o.Columns), func(f *filter.Field) bool { return t.byName[f.Name] != nil })
+	return filter.NewTable(t.list, columns, aliases)
 }
 
 // vocabulary is a table under construction.

@@ -104,7 +104,18 @@ func TestFields(t *testing.T) {
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the fields themselves. -->\n\n# Fields\n\n" +
 		"Filters (`-Y`) and columns (`-e`) can name these fields. `ackscope fields` prints the same list.\n\n" +
 		"| field | type | meaning |\n|---|---|---|\n")
-	for _, f := range listed[struct{ Name, Type, Unit, Doc string }](t, 100, "fields", "--json") {
+	type field struct {
+		Name, Type, Unit, Doc string
+		ColumnOnly            bool `json:"column_only"`
+	}
+	apart := false
+	for _, f := range listed[field](t, 250, "fields", "--json") {
+		if f.ColumnOnly && !apart {
+			apart = true
+			page.WriteString("\n## Fields for columns alone\n\n" +
+				"Only `-e` can name these fields. They are of the layers that `packets -V` shows\n" +
+				"([packets.md](packets.md)).\n\n| field | type | meaning |\n|---|---|---|\n")
+		}
 		kind := f.Type
 		if f.Unit != "" {
 			kind += ", " + f.Unit
