@@ -76,19 +76,32 @@ func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
 		if !s.verbose {
 			s.buf = append(s.buf, '\n')
 		}
-		s.buf = show.AppendHexDump(s.buf, r.Frame.Data)
-		if r.Packet.Fragments > 1 && r.Transport == capture.UDP {
-			s.buf = append(s.buf, "Payload of the reassembled datagram ("...)
-			s.buf = strconv.AppendInt(s.buf, int64(len(r.Datagram.Bytes)), 10)
-			s.buf = append(s.buf, " bytes):\n"...)
-			s.buf = show.AppendHexDump(s.buf, r.Datagram.Bytes)
-		}
+		s.bytes(r)
 	}
 	if s.verbose || s.hex {
 		s.buf = append(s.buf, '\n')
 	}
 	_, err := s.app.Writer().Write(s.buf)
 	return err
+}
+
+// bytes writes the bytes of the frame. Where the frame completes an IP packet
+// that came in fragments, the joined bytes follow, and both have a heading, as
+// in tshark.
+func (s *packetLister) bytes(r *filter.Record) {
+	joined := r.Packet.Joined
+	if joined == nil {
+		s.buf = show.AppendHexDump(s.buf, r.Frame.Data)
+		return
+	}
+	name := "Reassembled IPv6"
+	if r.Src.Addr().Is4() {
+		name = "Reassembled IPv4"
+	}
+	s.buf = fmt.Appendf(s.buf, "Frame (%d bytes):\n", len(r.Frame.Data))
+	s.buf = show.AppendHexDump(s.buf, r.Frame.Data)
+	s.buf = fmt.Appendf(s.buf, "%s (%d bytes):\n", name, len(joined))
+	s.buf = show.AppendHexDump(s.buf, joined)
 }
 
 // column adds the cell, aligned to the left, and widens the column if needed.
