@@ -75,7 +75,7 @@ func frameFields() []*filter.Field {
 		mac("eth.src", "Ethernet source address.", 6, -1),
 		mac("eth.dst", "Ethernet destination address.", 0, -1),
 		mac("eth.addr", "Either Ethernet address.", 0, 6),
-		hexed(16, headerUint("eth.type", "", "EtherType.", capture.LayerEthernet, 12, 2, func(v uint64) uint64 { return v })),
+		etherTypeField(),
 		layer("vlan", "802.1Q tag.", capture.LayerVLAN),
 		tag("vlan.id", "VLAN of an 802.1Q tag.", false, func(v uint64) uint64 { return v & 0xfff }),
 		tag("vlan.priority", "Priority of an 802.1Q tag.", false, func(v uint64) uint64 { return v >> 13 }),

@@ -69,6 +69,23 @@ func tag(name, doc string, service bool, of func(uint64) uint64) *filter.Field {
 	}
 }
 
+// etherTypeField returns the field for the type after the Ethernet addresses. A
+// value below 0x0600 is the length of an 802.3 frame, which has no type.
+func etherTypeField() *filter.Field {
+	const least = 0x0600
+	return &filter.Field{
+		Name: "eth.type", Kind: filter.Uint, Doc: "EtherType.", Hex: true, Bits: 16,
+		Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
+			b, ok := header(r, l, capture.LayerEthernet, 12, 2)
+			if !ok {
+				return 0, false
+			}
+			v := uint64(binary.BigEndian.Uint16(b))
+			return v, v >= least
+		})},
+	}
+}
+
 // layer returns the field for a whole header.
 func layer(name, doc string, kind capture.LayerKind) *filter.Field {
 	return &filter.Field{
