@@ -39,10 +39,14 @@ func PacketsCommand(a *app.App) *cobra.Command {
 		Short: "One line for each packet, its decode tree, its bytes, or columns of your choice",
 		Long: `packets lists the packets of captures or of a live interface. Flags are tshark's, where
 tshark has the like. Live, the first packets of a flow wait until its protocol is worked out
-(64 at most), unless nothing that is shown or filtered depends on it.`,
+(64 at most), unless nothing that is shown or filtered depends on it.
+
+A column (-e) has the values of every header of the frame, outermost first. An error of ICMP
+has two of ip.src: its own, and that of the packet that it quotes.`,
 		Example: `  ackscope packets match.pcapng
   ackscope packets -Y 'flow == 2 && gaffer.sequence in {900..910}' -V match.pcapng
   ackscope packets -T fields -e frame.number -e ip.src -e gaffer.ack_bits -E header=y match.pcapng
+  ackscope packets -T fields -e frame.number -e icmp.type -e icmp.code -e ip.src match.pcapng
   ackscope packets -i any -a duration:10 -w match.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return packets(a, f, args) },
 	}
@@ -117,17 +121,15 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 		if err != nil {
 			return err
 		}
-		l.Show = s.show
-		for _, c := range s.columns {
-			l.Needs |= c.Field.Needs
-		}
+		l.Show, l.Begin = s.show, s.columns.begin
+		l.Needs |= s.columns.needs
 	case "json", "ek":
 		f.format = format
 		s, err := newTsharkWriter(a, f, &l.Reading)
 		if err != nil {
 			return err
 		}
-		l.Show, l.End, l.Needs = s.show, s.end, s.needs()
+		l.Show, l.Begin, l.End, l.Needs = s.show, s.chosen.begin, s.end, s.needs()
 	case "", "text", "tabs":
 		s, err := newPacketLister(a, f, l)
 		if err != nil {
@@ -145,7 +147,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 // fieldLister prints columns like tshark's -T fields.
 type fieldLister struct {
 	app        *app.App
-	columns    []*filter.Column
+	columns    *columns
 	separator  string
 	aggregator string
 	occurrence byte // f, l or a
@@ -159,12 +161,9 @@ func newFieldLister(a *app.App, names, options []string) (*fieldLister, error) {
 		return nil, errors.New("-T fields: expected one -e FIELD at least (`ackscope fields` lists them)")
 	}
 	s := &fieldLister{app: a, separator: "\t", aggregator: ",", occurrence: 'a'}
-	for _, name := range names {
-		c, err := column(a, name)
-		if err != nil {
-			return nil, err
-		}
-		s.columns = append(s.columns, c)
+	var err error
+	if s.columns, err = newColumns(a, names); err != nil {
+		return nil, err
 	}
 	header, bom := false, false
 	for _, o := range options {
@@ -210,21 +209,10 @@ func newFieldLister(a *app.App, names, options []string) (*fieldLister, error) {
 	return s, nil
 }
 
-// column looks up a column of -e.
-func column(a *app.App, name string) (*filter.Column, error) {
-	f, ok := a.Table().Lookup(name)
-	if ok {
-		return f.Column(), nil
-	}
-	if near := a.Table().Suggest(name); near != "" {
-		return nil, fmt.Errorf("-e %s: no field is named so; did you mean %s?", name, near)
-	}
-	return nil, fmt.Errorf("-e %s: no field is named so (`ackscope fields` lists them)", name)
-}
-
-func (s *fieldLister) show(r *filter.Record, _ *analyze.Record) error {
+func (s *fieldLister) show(r *filter.Record, x *analyze.Record) error {
 	line := s.line[:0]
-	for i, c := range s.columns {
+	s.columns.take(r, x)
+	for i := range s.columns.list {
 		if i > 0 {
 			line = append(line, s.separator...)
 		}
@@ -232,7 +220,7 @@ func (s *fieldLister) show(r *filter.Record, _ *analyze.Record) error {
 		if s.occurrence != 'a' {
 			between = "\x00"
 		}
-		value := c.Append(s.value[:0], r, between)
+		value := s.columns.append(s.value[:0], i, r, between)
 		s.value = value
 		switch s.occurrence {
 		case 'f':

@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -88,36 +87,14 @@ func (s *tsharkWriter) stackLayer(n *int, blanks int, name string, list []stack.
 	s.buf = append(s.buf, '}')
 }
 
-// wideHex are fields that tshark writes with the digits of more bits than they
-// have.
-var wideHex = map[string]int{
-	"ipv6.tclass": 32, "ipv6.flow": 24, "llc.control": 16, "dns.qry.class": 16,
-	"dns.resp.class": 16,
-}
-
-// stackValue returns a value as tshark writes it.
+// stackValue returns a value as tshark writes it in whole layers.
 func (s *tsharkWriter) stackValue(f *stack.Field) string {
-	switch f.Kind {
-	case stack.Number:
-		return strconv.FormatUint(f.Uint, 10)
-	case stack.Hex:
-		bits := f.Bits
-		if whole, ok := wideHex[f.Name]; ok {
-			bits = whole
-		}
-		return string(filter.AppendHex(nil, f.Uint, bits))
-	case stack.Flag:
-		if s.elastic {
-			return strconv.FormatBool(f.Uint != 0)
-		}
-		return strconv.FormatUint(f.Uint, 10)
-	case stack.Address:
-		return string(show.AppendAddress(nil, f))
-	case stack.Bytes:
-		return colons(hex.EncodeToString(f.Bytes))
-	case stack.Text:
-		return f.Text
-	case stack.Group:
+	v := string(appendValue(nil, f))
+	switch {
+	case f.Kind == stack.Bytes:
+		return colons(v)
+	case f.Kind == stack.Flag && s.elastic:
+		return strconv.FormatBool(f.Uint != 0)
 	}
-	return ""
+	return v
 }

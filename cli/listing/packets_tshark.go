@@ -18,7 +18,7 @@ type tsharkWriter struct {
 	app     *app.App
 	elastic bool // -T ek: two lines per packet, for Elasticsearch
 	hex     bool
-	chosen  []*filter.Column // the fields of -e; empty for whole layers
+	chosen  *columns // the fields of -e; none for whole layers
 	layers  []tsharkLayer
 	reading *filter.Reading
 
@@ -39,12 +39,9 @@ var tsharkLayers = strings.Fields("frame eth ieee8021ad vlan ip ipv6 udp tcp")
 
 func newTsharkWriter(a *app.App, f *packetFlags, l *filter.Reading) (*tsharkWriter, error) {
 	s := &tsharkWriter{app: a, elastic: f.format == "ek", hex: f.hex, reading: l}
-	for _, name := range f.fields {
-		c, err := column(a, name)
-		if err != nil {
-			return nil, err
-		}
-		s.chosen = append(s.chosen, c)
+	var err error
+	if s.chosen, err = newColumns(a, f.fields); err != nil {
+		return nil, err
 	}
 	for _, name := range tsharkLayers {
 		l := tsharkLayer{name: name}
@@ -58,14 +55,11 @@ func newTsharkWriter(a *app.App, f *packetFlags, l *filter.Reading) (*tsharkWrit
 	return s, nil
 }
 
-func (s *tsharkWriter) needs() (n filter.Needs) {
-	if len(s.chosen) == 0 {
+func (s *tsharkWriter) needs() filter.Needs {
+	if len(s.chosen.list) == 0 {
 		return filter.NeedFlow | filter.NeedFields
 	}
-	for _, c := range s.chosen {
-		n |= c.Field.Needs
-	}
-	return n
+	return s.chosen.needs
 }
 
 func (s *tsharkWriter) show(r *filter.Record, x *analyze.Record) error {
@@ -89,9 +83,11 @@ func (s *tsharkWriter) show(r *filter.Record, x *analyze.Record) error {
 	if s.hex && r.Frame != nil {
 		s.raw(&n, r.Frame.Data)
 	}
-	if len(s.chosen) > 0 {
-		for _, c := range s.chosen {
-			s.list(&n, c.Field.Name, s.split(c, r))
+	if len(s.chosen.list) > 0 {
+		s.chosen.take(r, x)
+		for i := range s.chosen.list {
+			s.value = s.chosen.append(s.value[:0], i, r, "\x00")
+			s.list(&n, s.chosen.list[i].field.Name, s.parted())
 		}
 	} else {
 		for i := range s.layers {
@@ -124,16 +120,18 @@ func (s *tsharkWriter) end() error {
 	return err
 }
 
-// split returns the values of a column.
-func (s *tsharkWriter) split(c *filter.Column, r *filter.Record) []string {
-	s.value = c.Append(s.value[:0], r, "\x00")
+// parted returns the values that a column has appended to value.
+func (s *tsharkWriter) parted() []string {
 	if len(s.value) == 0 {
 		return nil
 	}
-	list := strings.Split(string(s.value), "\x00")
-	if len(s.chosen) > 0 {
-		return list // as in -T fields
-	}
+	return strings.Split(string(s.value), "\x00")
+}
+
+// split returns the values of a column of a whole layer.
+func (s *tsharkWriter) split(c *filter.Column, r *filter.Record) []string {
+	s.value = c.Append(s.value[:0], r, "\x00")
+	list := s.parted()
 	for i, v := range list {
 		switch {
 		case c.Field.Kind == filter.Bytes && !strings.Contains(v, ":"):
