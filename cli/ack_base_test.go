@@ -297,7 +297,7 @@ func TestAckBase(t *testing.T) {
 	text := trailing.ReplaceAll(table.Bytes(), nil)
 	t.Logf("\n%s", text)
 	if full && !t.Failed() {
-		holdTable(t, basePage, "make ackbase", text, os.Getenv("ACKSCOPE_ACKBASE") == "update")
+		testenv.HoldTable(t, basePage, "make ackbase", text, os.Getenv("ACKSCOPE_ACKBASE") == "update")
 	}
 }
 

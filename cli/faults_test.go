@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 	text := trailing.ReplaceAll(table.Bytes(), nil)
 	t.Logf("\n%s", text)
 	if full != "" && only == "" && !t.Failed() {
-		holdTable(t, faultsPage, "make faults", text, full == "update")
+		testenv.HoldTable(t, faultsPage, "make faults", text, full == "update")
 	}
 }
 
@@ -212,35 +212,7 @@ func lossesOf(t *testing.T, x faultOf) []string {
 	return list
 }
 
-// holdTable compares the table that a target of the Makefile makes with the one
-// in a page of the documentation. With write set it writes the page.
-func holdTable(t *testing.T, path, target string, table []byte, write bool) {
-	t.Helper()
-	tableBegin := "<!-- " + target + " -->\n```text\n"
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := bytes.Cut(page, []byte(tableBegin))
-	_, tail, closed := bytes.Cut(rest, []byte(tableEnd))
-	if !ok || !closed {
-		t.Fatalf("%s: expected a table between %q and %q", path, tableBegin, tableEnd)
-	}
-	now := slices.Concat(head, []byte(tableBegin), table, []byte(tableEnd), tail)
-	switch {
-	case bytes.Equal(page, now):
-	case write:
-		if err := os.WriteFile(path, now, 0o644); err != nil { //nolint:gosec // documentation
-			t.Fatal(err)
-		}
-	default:
-		t.Errorf("%s has another table than these runs: run the test again with =update in place of =1", path)
-	}
-}
-
 var trailing = regexp.MustCompile(`(?m) +$`)
-
-const tableEnd = "```\n<!-- end -->"
 
 // faultCounts counts the runs of one fault.
 type faultCounts struct {

@@ -301,7 +301,7 @@ func TestNotesForm(t *testing.T) {
 	text := trailing.ReplaceAll(table.Bytes(), nil)
 	t.Logf("\n%s", text)
 	if full && !t.Failed() {
-		holdTable(t, notesPage, "make notes", text, os.Getenv("ACKSCOPE_NOTES") == "update")
+		testenv.HoldTable(t, notesPage, "make notes", text, os.Getenv("ACKSCOPE_NOTES") == "update")
 	}
 }
 
