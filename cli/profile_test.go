@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding"
 	"reflect"
 	"strings"
 	"testing"
@@ -90,7 +91,7 @@ func settingNames(t reflect.Type, path string, into map[string]bool) {
 		case !f.IsExported() || name == "-":
 		case options == "inline":
 			settingNames(f.Type, path, into)
-		case f.Type.Kind() == reflect.Struct:
+		case f.Type.Kind() == reflect.Struct && !f.Type.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 			settingNames(f.Type, path+name+".", into)
 		default:
 			into[path+name] = true

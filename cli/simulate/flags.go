@@ -36,7 +36,7 @@ type Flags struct {
 	Messages  float64
 	Clients   int
 	Slots     int // of the server; 0 for the usual number
-	Resend    time.Duration
+	Resend    string
 	Fault     string
 	Faulty    string
 	Tap       string
@@ -76,8 +76,8 @@ func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	p.IntVar(&f.Clients, "clients", 1, protocols.taking("clients")+"clients of the server; the tap sees all of them")
 	p.IntVar(&f.Slots, "slots", 0, protocols.taking("slots")+
 		"clients that the server takes at a time, 0 for the usual number")
-	p.DurationVar(&f.Resend, "resend", 0, protocols.taking("resend")+
-		"time until a message that is not acked goes out again, 0s for the usual one")
+	p.StringVar(&f.Resend, "resend", "", protocols.taking("resend")+
+		"when a message that is not acked goes out again, instead of the usual: a time such as `50ms`")
 	p.StringVar(&f.Fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one "+
 		"protocol, with --protocol)")
 	p.StringVar(&f.Faulty, "faulty", "a", "which endpoint that is: `a|b|both`")

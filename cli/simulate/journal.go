@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -29,8 +28,8 @@ func (s *Simulation) note() map[string]string {
 	if s.Flags.Fault != "" {
 		note["fault"], note["faulty"] = s.Flags.Fault, s.Flags.Faulty
 	}
-	if s.Flags.Resend > 0 {
-		note["resend"] = s.Flags.Resend.String()
+	if s.Flags.Resend != "" {
+		note["resend"] = s.Flags.Resend
 	}
 	for _, name := range s.Protocol.Remembered {
 		note[name] = s.Flags.set.Lookup(name).Value.String()
@@ -76,7 +75,7 @@ func play(a *app.App, protocols Simulators, path string) error {
 	f.Register(set, protocols)
 	f.Protocol, f.EventTime, f.Fault, f.Faulty = j.Note["protocol"], j.Note["event-clock"] == "true", j.Note["fault"],
 		j.Note["faulty"]
-	f.Resend, _ = time.ParseDuration(j.Note["resend"])
+	f.Resend = j.Note["resend"]
 	f.Payload = "1" // only the journal submits: this fits every profile
 	f.Seed = j.Seed // of what endpoints draw themselves
 	name, _, _ := strings.Cut(f.Protocol, ":")

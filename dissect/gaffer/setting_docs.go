@@ -40,9 +40,11 @@ var settingDocs = map[string]string{
 	"messages.max_per_packet": "most messages of a packet",
 	"messages.send_queue":     "messages that the sender can hold",
 	"messages.receive_queue":  "messages that the receiver can hold ahead of the next one",
-	"ports":                   "a flow of one of these UDP ports is read so, with no evidence asked",
-	"detect_bits":             "evidence that other flows must show to be read so, in bits; 0: the usual",
-	"schema":                  "the bodies of messages and packets by their type, as a schema file has them",
+	"messages.resend": "when a message that is not acked goes out again: a time such as 50ms, 1.5rtt, or " +
+		"backoff(100ms, x2, 1s); not set: inferred from the packets",
+	"ports":       "a flow of one of these UDP ports is read so, with no evidence asked",
+	"detect_bits": "evidence that other flows must show to be read so, in bits; 0: the usual",
+	"schema":      "the bodies of messages and packets by their type, as a schema file has them",
 }
 
 // schemaFields lists the fields that the schema of a profile adds.

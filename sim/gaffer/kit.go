@@ -33,7 +33,7 @@ type Kit struct {
 	// one.
 	Messages float64
 	Message  func(rng *rand.Rand) (kind uint32, body []byte, err error)
-	Resend   time.Duration // time until an unacked one is sent again; 0: the default
+	Resend   wire.Resend // when an unacked one is sent again; none set: the profile's, or the article's
 	Faults   [2]*endpoint.Fault
 
 	rules *gaffer.Rules
@@ -78,7 +78,7 @@ func (k *Kit) End(role sim.Role, n int, _ netip.AddrPort) (*sim.End, error) {
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
 	}
 	if k.Profile.Messages.Form != wire.MessagesNone {
-		o.Messages = &messages.Options{Resend: messages.Resend{After: k.Resend}}
+		o.Messages = &messages.Options{Resend: k.Resend}
 	}
 	e, err := endpoint.New(o)
 	if err != nil {

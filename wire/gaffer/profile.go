@@ -77,6 +77,9 @@ type MessageSection struct {
 	MaxPerPacket int         `yaml:"max_per_packet"` // most messages of a packet
 	SendQueue    int         `yaml:"send_queue"`     // messages that the sender can hold
 	ReceiveQueue int         `yaml:"receive_queue"`  // messages that the receiver can hold ahead of the next one
+	// Resend is when a message that is not acked goes out again. If it is not set, it is
+	// inferred from the packets.
+	Resend Resend `yaml:"resend"`
 
 	// Bodies knows the bodies of messages. With nil, only the first id and type can be
 	// read.
@@ -245,6 +248,9 @@ func (p *Profile) checkParts() error {
 		return fmt.Errorf("messages.form: unknown form %d", m.Form)
 	} else if m.Form != MessagesNone && (m.Types == 0 || m.MaxPerPacket == 0) {
 		return errors.New("messages: types and max_per_packet are needed to read them")
+	} else if m.Resend.IsSet() && m.Form != MessagesByID {
+		return fmt.Errorf("messages.resend: expected none with messages.form %s, found %s: only form by-id waits before a "+
+			"message goes out again", m.Form, m.Resend)
 	}
 	return nil
 }

@@ -43,9 +43,11 @@ article-connect has clients that connect and leave.`,
 		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
 		p.Float64Var(&o.messages, "messages", 0,
 			"reliable messages a second that each side submits, of what the profile's schema has")
+		p.StringVar(&o.resend, "resend", "", "when a message that is not acked goes out again, instead of the profile's: a "+
+			"time such as `50ms`, 1.5rtt, or backoff(100ms, x2, 1s)")
 		return o.kit
 	},
-	Remembered: append([]string{"profile", "first", "event-clock", "rate"}, sampleFlagNames...),
+	Remembered: append([]string{"profile", "first", "event-clock", "rate", "resend"}, sampleFlagNames...),
 }
 
 // settings are the lab flags that only this protocol has.
@@ -56,6 +58,7 @@ type settings struct {
 	refuse   string
 	first    string
 	messages float64
+	resend   string
 	samples  sampleFlags
 	slots    int
 }
@@ -83,6 +86,9 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 	if k.Rate, err = o.rates(); err != nil {
 		return nil, err
 	}
+	if k.Resend, err = parseResend(o.resend); err != nil {
+		return nil, err
+	}
 	if k.First, err = firsts(o.first); err != nil {
 		return nil, err
 	}
@@ -107,8 +113,8 @@ func (o *settings) rates() (rates [2]float64, err error) {
 
 // samplesKit returns the kit of one of the series' programs without acks of packets.
 func (o *settings) samplesKit(profile *wire.Profile) (sim.Kit, error) {
-	if o.messages > 0 || o.refuse != "0%" {
-		return nil, fmt.Errorf("--messages, --refuse: expected none of them with --profile %s, whose packets are "+
+	if o.messages > 0 || o.refuse != "0%" || o.resend != "" {
+		return nil, fmt.Errorf("--messages, --refuse, --resend: expected none of them with --profile %s, whose packets are "+
 			"not acknowledged", o.profile)
 	}
 	k, err := o.samples.kit(profile, o.slots, o.payload, o.first)

@@ -86,7 +86,7 @@ func parseBytes(text string, profile *wire.Profile) (least, most int, err error)
 
 // newSamplesRun checks the flags that the programs share with others.
 func newSamplesRun(f *simulate.Flags, own *sampleFlags, profile *wire.Profile) (*samplesRun, error) {
-	if f.Messages > 0 || f.Refuse != "0%" || f.Resend > 0 {
+	if f.Messages > 0 || f.Refuse != "0%" || f.Resend != "" {
 		return nil, fmt.Errorf("--messages, --refuse, --resend: expected none of them with --protocol %s, whose packets "+
 			"are not acknowledged", f.Protocol)
 	}

@@ -33,14 +33,19 @@ var simulator = simulate.Simulator{
 	Name: "gaffer", Usual: wire.Article, Form: "gaffer:PROFILE", Words: words,
 	Examples: `  ackscope simulate --protocol gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
       --duration 20s --tap a -w run.client.pcapng --truth run.truth.jsonl --journal run.journal.jsonl
+  ackscope simulate --profiles game.yaml --protocol gaffer:mygame --messages 20 --resend 1.5rtt -w run.pcapng
+  ackscope simulate --profiles game.yaml --protocol gaffer:mygame --messages 20 --resend 'backoff(100ms, x2, 1s)' \
+      -w run.pcapng
   ackscope simulate --protocol gaffer:article-connect --clients 3 --slots 2 --stay 5s -w run.client.pcapng
 `,
 	Begin: func(p *pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) {
 		own := &sampleFlags{}
 		own.register(p, "gaffer:")
+		p.Lookup("resend").Usage += "; gaffer also takes 1.5rtt and backoff(100ms, x2, 1s)"
 		return func(a *app.App, f *simulate.Flags) (simulate.Run, error) { return newRun(a, f, own) }
 	},
 	Takes: []string{"clients", "slots", "resend"}, Remembered: []string{"first"},
+	Completions:     map[string][]string{"resend": resendWords},
 	RememberedIfSet: append([]string{"clients"}, sampleFlagNames...), Faults: faults(),
 }
 
@@ -121,10 +126,13 @@ func (r *run) Build(s *simulate.Simulation) error {
 func (r *run) kit(s *simulate.Simulation) (*gaffer.Kit, error) {
 	f := r.flags
 	k := gaffer.Kit{
-		Profile: r.profile, EventClock: f.EventTime, Messages: f.Messages, Resend: f.Resend,
+		Profile: r.profile, EventClock: f.EventTime, Messages: f.Messages,
 		Faults: simulate.Faults(f, endpoint.LookupFault),
 	}
 	var err error
+	if k.Resend, err = parseResend(f.Resend); err != nil {
+		return nil, err
+	}
 	if k.First, err = firsts(f.First); err != nil {
 		return nil, err
 	}
@@ -144,6 +152,20 @@ func (r *run) kit(s *simulate.Simulation) (*gaffer.Kit, error) {
 		return kind, body, err
 	}
 	return gaffer.New(k)
+}
+
+// resendWords are examples of --resend.
+var resendWords = []string{"50ms", "100ms", "1rtt", "1.5rtt", "2rtt", "backoff(100ms, x2, 1s)"}
+
+// parseResend reads --resend. An empty text sets no policy.
+func parseResend(text string) (r wire.Resend, err error) {
+	if text == "" {
+		return r, nil
+	}
+	if r, err = wire.ParseResend(text); err != nil {
+		return r, fmt.Errorf("--resend: %w", err)
+	}
+	return r, nil
 }
 
 // firsts reads --first: the sequences of both sides' first packets.

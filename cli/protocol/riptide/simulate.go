@@ -1,6 +1,7 @@
 package riptide
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -223,10 +224,14 @@ func (r *run) Build(s *simulate.Simulation) error {
 		return err
 	}
 	s.Stream, s.FinalAtEnd = r.stream(), true
+	resend, err := simulate.ParseDelay(cmp.Or(r.flags.Resend, "0s"))
+	if err != nil {
+		return fmt.Errorf("--resend: %w", err)
+	}
 	k := description.Kit{
 		Versions: r.versions, BigEndian: r.bigEndian, Stream: s.Stream, EventClock: r.flags.EventTime,
 		Limits: !r.own.noLimits,
-		Resend: endpoint.Resend{After: r.flags.Resend},
+		Resend: endpoint.Resend{After: resend},
 		Faults: simulate.Faults(r.flags, endpoint.LookupFault),
 		Form: description.Form{
 			Calls: true, Reasons: true, Stats: true, Unsent: true, GivenUp: "acked_or_given_up",

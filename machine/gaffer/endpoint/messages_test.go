@@ -113,16 +113,16 @@ func TestResendTimes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name   string
-		resend messages.Resend
+		resend wire.Resend
 		want   string // the 10 ms frames in which the message is sent
 	}{
-		{"fixed", messages.Resend{}, "0 100 200 300 400 500"},
+		{"fixed", wire.Resend{}, "0 100 200 300 400 500"},
 		{
 			"backoff",
-			messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms},
+			wire.Resend{Policy: wire.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms},
 			"0 50 150 350 550",
 		},
-		{"rtt unknown", messages.Resend{Policy: messages.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
+		{"rtt unknown", wire.Resend{Policy: wire.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
 		e := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})
 		say(t, e, 1)
@@ -138,7 +138,7 @@ func TestResendTimes(t *testing.T) {
 	}
 	// A round trip of 40 ms makes 2.5 of them 100 ms.
 	a := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
-		messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
+		messages.Options{Resend: wire.Resend{Policy: wire.ResendRTT, After: time.Second, Times: 2.5}})
 	b := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{})
 	d, _ := do(t, a, 0, machine.Submit{})
 	do(t, b, 20*ms, machine.Arrive{Bytes: d})
@@ -160,7 +160,7 @@ func TestResendTimes(t *testing.T) {
 // is sent.
 func TestWindowRule(t *testing.T) {
 	e := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
-		messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
+		messages.Options{ReceiveBuffer: 6, Resend: wire.Resend{After: time.Hour}})
 	for i := range 10 {
 		say(t, e, byte(i))
 	}
@@ -190,7 +190,7 @@ func TestWindowRule(t *testing.T) {
 // buffer, but acks the packet. The message then never arrives.
 func TestNoWindow(t *testing.T) {
 	a := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
-		messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
+		messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: wire.Resend{After: 50 * time.Millisecond}})
 	b := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4})
 	for i := range 8 {
 		say(t, a, byte(i))

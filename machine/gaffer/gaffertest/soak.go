@@ -22,7 +22,9 @@ type Soak struct {
 	Form     wire.MessageForm
 	Options  endpoint.Options
 	Frame    time.Duration
-	Messages int // that each side submits; 0: a run of packets only
+	Messages int         // that each side submits; 0: a run of packets only
+	Resend   wire.Resend // what the profile says of Options.Messages.Resend
+	Slips    [2]messages.ResendSlip
 	Link     *sim.Link
 	Seconds  int
 }
@@ -59,10 +61,10 @@ func DrawSoak(seed uint64) Soak {
 		}
 		switch rng.IntN(3) {
 		case 1:
-			m.Resend = messages.Resend{Policy: messages.ResendRTT, After: 100 * time.Millisecond, Times: 1.25}
+			m.Resend = wire.Resend{Policy: wire.ResendRTT, After: 100 * time.Millisecond, Times: 1.25}
 		case 2:
-			m.Resend = messages.Resend{
-				Policy: messages.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5,
+			m.Resend = wire.Resend{
+				Policy: wire.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5,
 				Most: 400 * time.Millisecond,
 			}
 		}
@@ -221,7 +223,11 @@ func (s *Soak) Endpoint(side machine.Side) endpoint.Options {
 		o.Profile.Messages = wire.MessageSection{
 			Form: s.Form, Types: 3, MaxPerPacket: 64, Bodies: Talk,
 			SendQueue: s.Options.Messages.SendBuffer, ReceiveQueue: s.Options.Messages.ReceiveBuffer,
+			Resend: s.Resend,
 		}
+		m := *o.Messages
+		m.ResendSlip = s.Slips[side]
+		o.Messages = &m
 		if err := o.Profile.Validate(); err != nil {
 			panic(err)
 		}

@@ -14,23 +14,35 @@ import (
 
 // Options set up the messages of a reference endpoint, in addition to its profile.
 type Options struct {
-	SendBuffer    int    // messages that may wait for an ack; 0: the profile's, or 1024
-	ReceiveBuffer int    // of both ends, at most 32768; 0: the profile's, or 1024
-	Budget        int    // bytes of a packet that the section may take; 0: 1000
-	FirstID       uint16 // id of the first message
-	Resend        Resend // the zero value is the article's: 0.1 s after the last send
+	SendBuffer    int         // messages that may wait for an ack; 0: the profile's, or 1024
+	ReceiveBuffer int         // of both ends, at most 32768; 0: the profile's, or 1024
+	Budget        int         // bytes of a packet that the section may take; 0: 1000
+	FirstID       uint16      // id of the first message
+	Resend        wire.Resend // none set: the profile's, or the article's, 0.1 s after the last send
 	// NoWindow breaks the rule that the article calls super important: ids are sent
 	// whether or not the receiver can buffer them. It is for tests of the result.
 	NoWindow bool
 	// TypeSlips breaks the range of types: now and then the first copy of a message has the
 	// first type that does not exist. It has no effect if each value is a type.
 	TypeSlips bool
+	// ResendSlip breaks the resend policy now and then.
+	ResendSlip ResendSlip
 }
 
-// slipEvery is the count of messages from one slip of TypeSlips to the next.
+// slipEvery is the count of messages from one slip of TypeSlips or ResendSlip to the next.
 //
 // Source: definition, message-type: each twentieth message has a slip
 const slipEvery = 20
+
+// ResendSlip is how one message in twenty is sent again.
+type ResendSlip uint8
+
+const (
+	ResendRight ResendSlip = iota // by the policy
+	ResendEarly                   // the first time after half the wait
+	ResendNever                   // never
+	ResendStorm                   // in every packet until it is acked
+)
 
 // defaults completes the options and returns the profile's schema.
 func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
@@ -62,8 +74,11 @@ func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
 		return nil, fmt.Errorf("message options: buffers of %d and %d, expected at most half the range of ids, %d",
 			o.SendBuffer, o.ReceiveBuffer, half)
 	}
-	if o.Resend == (Resend{}) {
-		o.Resend.After = 100 * time.Millisecond
+	if !o.Resend.IsSet() {
+		o.Resend = m.Resend
+	}
+	if !o.Resend.IsSet() {
+		o.Resend.After = wire.ResendUsual
 	}
 	return types, nil
 }

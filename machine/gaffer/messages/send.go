@@ -9,47 +9,12 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/schema"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // ErrQueueFull is the error of Submit when the send buffer is full. The application
 // must wait for acks.
 var ErrQueueFull = errors.New("message send buffer is full")
-
-// ResendPolicy says when a message that is not yet acked goes into another packet. The
-// article names all three policies.
-type ResendPolicy uint8
-
-const (
-	ResendFixed   ResendPolicy = iota // a fixed time after the last send
-	ResendRTT                         // a multiple of the round trip time
-	ResendBackoff                     // longer after each send
-)
-
-// Resend is the wait between two sends of one message.
-type Resend struct {
-	Policy ResendPolicy
-	After  time.Duration // the fixed time; the first wait of a back-off; the wait while no RTT is known
-	Times  float64       // multiple of the RTT; growth factor of the back-off
-	Most   time.Duration // bound of the back-off; 0 for none
-}
-
-// wait returns the time from a message's latest send to the next one. The latest send
-// was number attempts.
-func (r *Resend) wait(attempts int, rtt time.Duration) time.Duration {
-	switch r.Policy {
-	case ResendRTT:
-		if rtt > 0 {
-			return time.Duration(r.Times * float64(rtt))
-		}
-	case ResendBackoff:
-		w := float64(r.After) * math.Pow(r.Times, float64(attempts-1))
-		if r.Most > 0 {
-			w = min(w, float64(r.Most))
-		}
-		return time.Duration(min(w, float64(math.MaxInt64/2)))
-	}
-	return r.After
-}
 
 // Message is one message that waits to be sent or delivered.
 type Message struct {
@@ -73,7 +38,8 @@ type Sender struct {
 	Oldest  int64    // oldest unacked id; equal to Next if there is none
 	Next    int64    // id of the next message submitted
 	window  int64    // entries of the receiver's buffer
-	resend  Resend
+	resend  wire.Resend
+	slip    ResendSlip
 	packets []packetMessages // by packet sequence mod len
 }
 
@@ -86,7 +52,7 @@ type packetMessages struct {
 // NewSender returns an empty send queue that remembers sentPackets packets.
 func NewSender(o *Options, sentPackets int) Sender {
 	s := Sender{
-		Queue: make([]Queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend,
+		Queue: make([]Queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend, slip: o.ResendSlip,
 		packets: make([]packetMessages, sentPackets), Oldest: int64(o.FirstID), Next: int64(o.FirstID),
 	}
 	if o.NoWindow {
@@ -125,13 +91,30 @@ func (s *Sender) Pick(ids []int64, now machine.Instant, rtt time.Duration, count
 ) []int64 {
 	for id := s.Oldest; id < s.Next && id < s.Oldest+s.window && count > 0; id++ {
 		e := s.Entry(id)
-		if e.ID != id || e.Attempts > 0 && now.Sub(e.sentAt) < s.resend.wait(e.Attempts, rtt) || !fits(&e.Message) {
+		if e.ID != id || e.Attempts > 0 && now.Sub(e.sentAt) < s.wait(e, rtt) || !fits(&e.Message) {
 			continue
 		}
 		count--
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// wait returns the time from a message's latest send to the next one.
+func (s *Sender) wait(e *Queued, rtt time.Duration) time.Duration {
+	w := s.resend.Wait(e.Attempts, rtt)
+	if s.slip == ResendRight || e.ID%slipEvery != slipEvery-1 {
+		return w
+	}
+	switch {
+	case s.slip == ResendEarly && e.Attempts == 1:
+		return w / 2
+	case s.slip == ResendNever:
+		return math.MaxInt64
+	case s.slip == ResendStorm:
+		return 0
+	}
+	return w
 }
 
 // PickRun appends to ids the run of messages from the oldest that fits. The simple

@@ -277,7 +277,8 @@ func TestMessageFindings(t *testing.T) {
 			s.Path.Loss = 0.3
 		}},
 		{"message-resent-early", func(s *gaffertest.Soak) {
-			s.Options.Messages.Resend = messages.Resend{After: time.Millisecond}
+			s.Resend = wire.Resend{After: wire.ResendUsual} // the profile's
+			s.Options.Messages.Resend = wire.Resend{After: time.Millisecond}
 			s.Frame = time.Second / 60
 		}},
 		{"head-of-line-blocking", func(s *gaffertest.Soak) { s.Path.Loss = 0.3 }},
@@ -286,7 +287,7 @@ func TestMessageFindings(t *testing.T) {
 			conv := converse(t, 500+seed, 0, func(s *gaffertest.Soak) {
 				s.Form, s.Messages = wire.MessagesByID, 200
 				s.Path = sim.Path{Delay: 40 * time.Millisecond}
-				s.Options.Messages.Resend = messages.Resend{}
+				s.Options.Messages.Resend = wire.Resend{}
 				c.adjust(s)
 			})
 			if _, rules := conv.follow(machine.VantageA); rules[c.rule] == 0 {

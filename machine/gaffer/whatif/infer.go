@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 func rateOf(x *machine.TraceSide) float64 {
@@ -25,6 +26,13 @@ func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
 	v := machine.Setting{
 		Name: "resend", Unit: "ms", Value: machine.Milliseconds(s.lanes[0].resend.After),
 		Certainty: machine.Possible, Why: "the usual: nothing was sent again",
+	}
+	if s.resend.IsSet() {
+		v.Certainty, v.Why = machine.Certain, fmt.Sprintf("the profile says %v", s.resend)
+		if s.resend.Policy == wire.ResendRTT {
+			v.Unit, v.Value = "rtt", s.resend.Times
+		}
+		return v
 	}
 	var least, most []time.Duration
 	for i := range t.Sides {

@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // sizeEndpoint is one side of a run, as an endpoint that knows messages by
@@ -56,7 +57,7 @@ type lanePlan struct {
 	most        int // most messages in a packet
 	budget      int // most bits in a packet
 	head, first int // bits beside a body: head for each message, first once a packet
-	resend      messages.Resend
+	resend      wire.Resend
 	blockResend time.Duration
 	fragment    int // bytes of each fragment of a block
 }

@@ -29,10 +29,8 @@ type Stage struct {
 	lanes   []lanePlan
 	netcode *wire.Profile // of a netcode flow around it; nil if there is none
 	known   bool          // the lanes have the game's own settings, not the usual ones
+	resend  wire.Resend   // the policy that the profile sets, if it sets one
 }
-
-// usualResend is the article's time, and yojimbo's.
-const usualResend = 100 * time.Millisecond
 
 // New returns the stage of a flow whose profile has a message section. It
 // returns an error when the profile has none.
@@ -51,7 +49,10 @@ func New(p *wire.Profile) (*Stage, error) {
 	} else {
 		plan.head += wire.MessageIDBits
 	}
-	plan.resend.After = usualResend
+	plan.resend.After = wire.ResendUsual
+	if s.resend = m.Resend; s.resend.IsSet() {
+		plan.resend = s.resend
+	}
 	s.lanes = []lanePlan{plan}
 	return s, nil
 }
@@ -85,7 +86,7 @@ func NewYojimboStage(l yojimbo.Layers, settings any) (*Stage, error) {
 		if plan.budget == 0 {
 			plan.budget = 8 * 8192
 		}
-		plan.resend.After = seconds(c.ResendTime, usualResend)
+		plan.resend.After = seconds(c.ResendTime, wire.ResendUsual)
 		plan.window = min(plan.window, plan.sendQueue)
 		s.lanes = append(s.lanes, plan)
 	}
@@ -173,10 +174,14 @@ func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.R
 		v := &run.Settings[i]
 		switch v.Name {
 		case "resend":
+			changes := slices.ContainsFunc(changed, func(c machine.Setting) bool { return c.Name == v.Name })
+			if s.resend.IsSet() && !changes {
+				continue // the lanes have it
+			}
 			for k := range lanes {
-				lanes[k].resend = messages.Resend{After: v.Duration()}
+				lanes[k].resend = wire.Resend{After: v.Duration()}
 				if v.Unit == "rtt" {
-					lanes[k].resend = messages.Resend{Policy: messages.ResendRTT, After: usualResend, Times: v.Value}
+					lanes[k].resend = wire.Resend{Policy: wire.ResendRTT, After: wire.ResendUsual, Times: v.Value}
 				}
 			}
 		case "window":
