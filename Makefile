@@ -94,6 +94,10 @@ notes: ## the form of the Riptide notes over networks, endings and taps: compare
 ackbase: ## both meanings of bit 0 of ack_bits over networks, lengths and taps: the right profile is found
 	ACKSCOPE_ACKBASE=1 go test -count 1 -timeout 20m -v -run 'TestAckBase$$' ./cli
 
+.PHONY: resend
+resend: ## resend policies over losses, delays, frame rates and taps: compare what is inferred, and which faults are found, with the truth
+	ACKSCOPE_RESEND=1 go test -count 1 -timeout 20m -v -run 'TestResendPolicies$$' ./machine/gaffer/judge
+
 .PHONY: same
 same: ## after a change that must not change output: compare every command over every capture with committed hashes
 	go run ./internal/same

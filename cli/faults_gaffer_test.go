@@ -23,6 +23,9 @@ var gafferOracles = map[string]oracles{
 	"message-resend-early":       {brokenMessages, brokenMessages},
 	"message-resend-late":        {brokenMessages, brokenMessages},
 	"message-resend-without-end": {brokenMessages, brokenMessages},
+	"message-resend-slip-early":  {brokenMessages, brokenMessages},
+	"message-resend-slip-never":  {brokenMessages, brokenMessages},
+	"message-resend-slip-storm":  {brokenMessages, brokenMessages},
 	"message-type":               {unknownType, unknownType},
 }
 
@@ -30,7 +33,7 @@ var gafferOracles = map[string]oracles{
 func (v *view) profile(t *testing.T) *wire.Profile {
 	t.Helper()
 	a := &app.App{Registry: protocols()}
-	a.Flags.Profiles = []string{messagesFile, simpleFile}
+	a.Flags.Profiles = []string{messagesFile, simpleFile, resendFile}
 	if err := about.LoadProfiles(a); err != nil {
 		t.Fatal(err)
 	}

@@ -336,7 +336,7 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	}
 	// Some runs lose nearly all packets: too few are acked to recognise Gaffer.
 	if r.line.protocol == "gaffer" {
-		args = append(args, "--profiles", messagesFile, "--profiles", simpleFile, "-d",
+		args = append(args, "--profiles", messagesFile, "--profiles", simpleFile, "--profiles", resendFile, "-d",
 			fmt.Sprintf("udp.port==%d,%s", simulate.Addrs[1].Port(), r.flags.Protocol))
 	}
 	var out, trouble bytes.Buffer

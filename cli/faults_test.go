@@ -137,7 +137,7 @@ func TestFaults(t *testing.T) {
 	full, only := os.Getenv("ACKSCOPE_FAULTS"), os.Getenv("ACKSCOPE_FAULT")
 	testenv.Grid(t, "a run of every fault")
 	a := &app.App{Registry: protocols()}
-	a.Flags.Profiles = []string{messagesFile, simpleFile}
+	a.Flags.Profiles = []string{messagesFile, simpleFile, resendFile}
 	if err := about.LoadProfiles(a); err != nil {
 		t.Fatal(err)
 	}

@@ -56,6 +56,9 @@ func replayObject() *Schema {
 			field("submitted", Uint, "Messages that the application handed over, as inferred."),
 			field("refused", Uint, "Packets that the application refused, as inferred."),
 			duration("tick_ms", "The side's frame time, as inferred.", optional),
+			field("resend", Text, "When the side's messages go out again, as inferred: a time, a multiple of the RTT, or a "+
+				"back-off. Left out where it is unknown, or where the profile says it.", optional),
+			field("resend_certainty", Text, "How surely.", words(certainties...), optional),
 			field("expected_behaviour", Bool, "With --matrix: true where this is the behaviour that the flow's dialect has.",
 				optional),
 			field("drift", Bool, "Where the capture has a baseline: true where the side differs from it.", optional),

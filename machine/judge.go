@@ -59,6 +59,10 @@ type Inferred struct {
 	Submitted uint64        // packets or messages that it asked to send
 	Refused   uint64        // packets that it received and refused
 	Tick      time.Duration // its frame time; 0 if unknown
+	// Resend is when its messages go out again, as the protocol names such a policy:
+	// "100ms". It is empty where it is unknown, or where the profile says it.
+	Resend      string
+	ResendKnown Certainty
 }
 
 // Divergence is a packet that the reference would not have sent.
@@ -69,7 +73,11 @@ type Divergence struct {
 	RestsOn RestsOn
 	// Assumed is set where a limit decided that no test measures (docs/thresholds.md).
 	// Such a divergence is likely at most.
-	Assumed  bool
+	Assumed bool
+	// Inferred says which policy of the side decided, where it was inferred from the
+	// side's own packets: "100ms: 99.0 to 101.0 ms, 124 of 126 repeats agree". Such a
+	// divergence is likely at most. It is empty for all others.
+	Inferred string
 	Mismatch        // the first field in which the packet differs
 	Because  string // in one sentence
 	// Frames is the smallest set of earlier frames from which it follows that the

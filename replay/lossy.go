@@ -77,6 +77,7 @@ func (f *lossyJudge) fold() {
 		o.Inferred.Submitted += add.Inferred.Submitted
 		o.Inferred.Refused += add.Inferred.Refused
 		o.Inferred.Tick = add.Inferred.Tick
+		o.Inferred.Resend, o.Inferred.ResendKnown = add.Inferred.Resend, add.Inferred.ResendKnown
 		if o.Why == "" {
 			o.Why = add.Why
 		}

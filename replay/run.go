@@ -63,7 +63,7 @@ func (r *Result) Certainty() machine.Certainty {
 	switch {
 	case r.Divergence == nil:
 		return machine.Unknown
-	case r.CouldLack(), r.Supposed(), r.Divergence.Assumed, r.Misread():
+	case r.CouldLack(), r.Supposed(), r.Divergence.Assumed, r.Divergence.Inferred != "", r.Misread():
 		return machine.Likely
 	}
 	return machine.Certain

@@ -201,6 +201,10 @@ func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
 	if x.Inferred.Tick > 0 {
 		o.Millis("tick_ms", x.Inferred.Tick)
 	}
+	if x.Inferred.Resend != "" {
+		o.Str("resend", x.Inferred.Resend)
+		o.Str("resend_certainty", x.Inferred.ResendKnown.String())
+	}
 	if p.flags.matrix {
 		o.Bool("expected_behaviour", x.Expected)
 	}
@@ -236,6 +240,9 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	if x.Inferred.Refused > 0 {
 		note += fmt.Sprintf("; inferred: %s refused", show.Plural(x.Inferred.Refused, "packet"))
 	}
+	if x.Inferred.Resend != "" {
+		note += fmt.Sprintf("; inferred: messages go out again after %s (%v)", x.Inferred.Resend, x.Inferred.ResendKnown)
+	}
 	if _, err := fmt.Fprintf(w, "%s  flow %d  %s %-22s %-22s %s  %s\n", p.name(r.path), x.Flow.ID,
 		strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour, p.paint.String(style, fmt.Sprintf("%-10s", verdict)),
 		note); err != nil {
@@ -255,6 +262,8 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 		text += "    likely: the tap may stand some way off this side, and what was lost between would show the same\n"
 	case x.CouldLack():
 		text += "    likely: a capture that lacks a packet would show the same\n"
+	case d.Inferred != "":
+		text += "    likely: the resend policy is inferred from this side's own packets, " + d.Inferred + "\n"
 	case d.Assumed:
 		text += "    likely: it rests on a limit that no test measures, see docs/thresholds.md\n"
 	}

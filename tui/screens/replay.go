@@ -222,6 +222,9 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 		if in.Tick > 0 {
 			text += ", a frame of " + show.Wait(in.Tick)
 		}
+		if in.Resend != "" {
+			text += fmt.Sprintf(", messages again after %s (%v)", in.Resend, in.ResendKnown)
+		}
 		wrap("  ", text)
 	}
 	d := x.Divergence

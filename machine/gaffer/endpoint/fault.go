@@ -180,6 +180,36 @@ var Faults = []*Fault{
 	},
 	{
 		Fault: machine.Fault{
+			Name: "message-resend-slip-early", Doc: "one message in twenty is sent again after half the time of the others",
+			Scenario: []string{
+				"--protocol", "gaffer:resend", "--messages", "20", "--delay", "60ms",
+				"--payload", "0-0",
+			},
+		},
+		messages: func(o *messages.Options) { o.ResendSlip = messages.ResendEarly },
+	},
+	{
+		Fault: machine.Fault{
+			Name: "message-resend-slip-never", Doc: "one message in twenty is never sent again",
+			Scenario: []string{
+				"--protocol", "gaffer:resend", "--messages", "20", "--loss", "30%",
+				"--payload", "0-0",
+			},
+		},
+		messages: func(o *messages.Options) { o.ResendSlip = messages.ResendNever },
+	},
+	{
+		Fault: machine.Fault{
+			Name: "message-resend-slip-storm", Doc: "one message in twenty goes into every packet until it is acked",
+			Scenario: []string{
+				"--protocol", "gaffer:resend", "--messages", "20", "--delay", "60ms",
+				"--payload", "0-0",
+			},
+		},
+		messages: func(o *messages.Options) { o.ResendSlip = messages.ResendStorm },
+	},
+	{
+		Fault: machine.Fault{
 			Name: "message-resend-without-end", Doc: "messages are sent again though they are acked",
 			Scenario: []string{"--protocol", "gaffer:messages", "--messages", "5", "--payload", "0-0"},
 		},

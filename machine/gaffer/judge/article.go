@@ -34,6 +34,7 @@ type articleJudge struct {
 // articleSide is the messages of one side.
 type articleSide struct {
 	near     bool
+	resend   messages.ResendRule
 	met      bool
 	blind    bool // the messages of a packet could not be read, so what the side sent is not known
 	top      uint32
@@ -62,6 +63,7 @@ type articleMessage struct {
 	ref   machine.Ref
 	acked machine.Ref // the packet with the ack, which the side has read; 0 for none
 	bits  int
+	sends int // packets that carried it
 	live  bool
 	maybe bool // an ack of it passed the tap towards the side
 }
@@ -79,8 +81,9 @@ const (
 
 func newArticleJudge(headers *Judge, section *wire.MessageSection, facts machine.Facts) *articleJudge {
 	j := &articleJudge{headers: headers, section: section}
+	rules := messages.NewResendRules(section, facts.Settings)
 	for i := range j.sides {
-		j.sides[i].near = facts.Vantage.Near(machine.Side(i))
+		j.sides[i].near, j.sides[i].resend = facts.Vantage.Near(machine.Side(i)), rules[i]
 	}
 	return j
 }
@@ -235,16 +238,15 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 			v = messageDiverges(d, MessageResentAcked, machine.RestsOnPeer,
 				"no message whose packet is acked", fmt.Sprint(m.ID),
 				fmt.Sprintf("message %d was acked, and the header names the packet that said so", m.ID), e.ref, e.acked)
-		case s.near && d.At.Sub(e.at) < messages.ResendLeast-gaffer.TapJitter:
-			v = messageDiverges(d, MessageResentEarly, machine.RestsOnOwn,
-				"after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
-				fmt.Sprintf("message %d goes out again before the resend time has passed", m.ID), e.ref)
+		case s.near:
+			v = s.early(d, e)
 		}
 		if e == nil {
 			e = &s.messages[id%int64(len(s.messages))]
 			*e = articleMessage{id: id, live: true}
 		}
 		e.at, e.ref, e.bits = d.At, d.Ref, m.End-m.Bit
+		e.sends++
 		s.next = max(s.next, id+1)
 	}
 	if section.Err() != nil {
@@ -261,16 +263,40 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	for id := s.oldest; id < s.next && (j.section.ReceiveQueue == 0 || id < s.oldest+int64(j.section.ReceiveQueue)); id++ {
 		m := s.message(id)
-		if m == nil || m.maybe || d.At.Sub(m.at) <= messages.ResendLeast+ResendSlack ||
-			p.PayloadLen+(m.bits+7)/8+1 > s.largest {
+		if m == nil || m.maybe || p.PayloadLen+(m.bits+7)/8+1 > s.largest {
 			continue
 		}
-		return messageDiverges(d, MessageResentLate, machine.RestsOnBoth,
+		_, most, ok := s.resend.Wait(m.sends, m.at, d.At)
+		if !ok || most == 0 || d.At.Sub(m.at) <= most+ResendSlack {
+			continue
+		}
+		v := messageDiverges(d, MessageResentLate, machine.RestsOnBoth,
 			fmt.Sprintf("message %d", uint16(id)), "not in this packet",
-			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after 100 ms", uint16(id),
-				machine.Milliseconds(d.At.Sub(m.at))), m.ref)
+			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after %.0f ms", uint16(id),
+				machine.Milliseconds(d.At.Sub(m.at)), machine.Milliseconds(most)), m.ref)
+		v.Inferred = s.resend.Inferred()
+		return v
 	}
 	return nil
+}
+
+// early returns the divergence of a message that a packet carries again too soon.
+func (s *articleSide) early(d *machine.Datagram, m *articleMessage) *machine.Divergence {
+	least, _, ok := s.resend.Wait(m.sends, m.at, d.At)
+	gap := d.At.Sub(m.at)
+	if !ok || gap >= least {
+		return nil
+	}
+	soonest := least
+	if set := s.resend.Set; set.IsSet() && set.Policy != wire.ResendRTT {
+		soonest += gaffer.TapJitter
+	}
+	v := messageDiverges(d, MessageResentEarly, machine.RestsOnOwn,
+		fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(soonest)),
+		fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap)),
+		fmt.Sprintf("message %d goes out again before the resend time has passed", uint16(m.id)), m.ref)
+	v.Inferred = s.resend.Inferred()
+	return v
 }
 
 // messageDiverges returns the divergence of a packet by one of its messages.
@@ -289,6 +315,9 @@ func (j *articleJudge) Finish() { j.headers.Finish() }
 // messages, whichever came first.
 func (j *articleJudge) Opinion(s machine.Side) *machine.Opinion {
 	o := j.headers.Opinion(s)
+	if rule := &j.sides[s].resend; !rule.Set.IsSet() && rule.Found.Certainty() > machine.Unknown {
+		o.Inferred.Resend, o.Inferred.ResendKnown = rule.Policy().String(), rule.Found.Certainty()
+	}
 	peer := j.headers.Opinion(s.Other()).Divergence
 	if v := j.sides[s].broken; v != nil && peer != nil && peer.Ref <= v.Ref {
 		return o // the peer is at fault, so what it acked is open

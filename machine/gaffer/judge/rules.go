@@ -180,20 +180,20 @@ Stop filling packets at the oldest unacked message plus the receive queue. If th
 var MessageResentEarly = &machine.Rule{
 	ID: "message-resent-early", Severity: machine.Warn,
 	Summary: "a message was sent again before its resend time had passed",
-	Explain: `The article sends a message again 100 ms after it was last sent, at the soonest. Here it left sooner. For example, message 12 leaves at 0 ms and again at 33 ms. Such copies take the place of other messages in the packet.
+	Explain: `A message left again sooner than the resend policy of its sender allows. For example, the policy is 100 ms, and message 12 leaves at 0 ms and again at 33 ms. Such copies take the place of other messages in the packet.
 
-The tap stands at the side, so its times are those of the sender, but for the jitter of the tap.
+The profile says the policy: messages.resend. Without it, the policy is inferred from the other messages of the side. The divergence then says that the side is at odds with itself, and it is likely at most. The tap stands at the side, so its times are those of the sender, but for the jitter of the tap.
 
-Keep for each message the time when it was last sent, and set that time with every copy. If the game means another resend time, this divergence is no fault of it: the reference knows the article's time only.`,
+Keep for each message the time when it was last sent, and set that time with every copy. If the game means another policy than the profile says, correct the profile.`,
 }
 
 // MessageResentLate is the rule "message-resent-late".
 var MessageResentLate = &machine.Rule{
 	ID: "message-resent-late", Severity: machine.Warn,
 	Summary: "a message was due and would have fitted, and the packet leaves it out",
-	Explain: `A message that is not acked is due again 100 ms after it was last sent. Here a packet leaves without it, although it is long due and larger packets were sent. For example, message 7 left 240 ms ago, and the packet carries only newer messages. Everything behind message 7 waits at the receiver.
+	Explain: `A message that is not acked is due again when the resend policy of its sender says so. Here a packet leaves without it, although it is long due and larger packets were sent. For example, the policy is 100 ms, message 7 left 240 ms ago, and the packet carries only newer messages. Everything behind message 7 waits at the receiver.
 
-The tap stands at the side. The message counts as open only if no ack of it passed the tap towards the side. 50 ms are allowed for a long frame. A capture that lacks the ack, or the copy, shows the same.
+The profile says the policy: messages.resend. Without it, the policy is inferred from the other messages of the side, and the divergence is likely at most. A wait that no other message shows counts as unknown, not as late. The tap stands at the side. The message counts as open only if no ack of it passed the tap towards the side. 50 ms are allowed for a long frame. A capture that lacks the ack, or the copy, shows the same.
 
 Fill packets from the oldest unacked message on, and do not end the loop at the first message that is not due.`,
 }

@@ -2,18 +2,35 @@ package messages
 
 import (
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// AddMessages records the messages of a packet, each of which has its id.
-func (c *Lane) AddMessages(section *wire.Messages, k *Carrier, contents *Contents, out *machine.Effects) {
+// AddMessages records the messages of a packet, each of which has its id. A packet may
+// carry most of them.
+func (c *Lane) AddMessages(section *wire.Messages, most int, k *Carrier, contents *Contents, out *machine.Effects) {
+	e := c.Evidence
+	first := false // the packet is the first that can have carried an id that is new in it
+	if e != nil {
+		e.begin(k)
+		first = c.Started && e.unbrokenFrom(c.topNumber) || !c.Started && c.Fresh && k.Sequence64 == 0
+	}
 	var m wire.Message
 	for section.Next(&m) {
+		id, fresh := c.Unwrap(m.ID), !c.Started
 		if c.Started {
-			c.checkSending(c.Unwrap(m.ID), k, out)
+			fresh = id > c.Top
+			c.checkSending(id, k, out)
+		}
+		if l := c.find(id); e != nil && l != nil && l.sends.count > 0 {
+			e.repeated(&l.sends, k, m.End-m.Bit)
 		}
 		c.addMessage(m.ID, &m, k, contents, out)
+		if l := c.find(id); e != nil && l != nil && l.sends.count == 1 {
+			l.sends.counted = fresh && first
+		}
+	}
+	if e != nil {
+		e.end(k, section, section.Count >= most)
 	}
 }
 
@@ -51,10 +68,15 @@ func (c *Lane) addMessage(wireID uint16, m *wire.Message, k *Carrier, contents *
 
 // checkSending checks a message that a sender puts into a packet against the article's
 // two rules of sending. It must not be beyond what the receiver can buffer. It must not
-// be sent again before the resend time has passed. The check is exact only at the tap.
+// be sent again before its resend policy allows. The check is exact only at the tap.
 func (c *Lane) checkSending(id int64, k *Carrier, out *machine.Effects) {
 	if l := c.find(id); l != nil && l.sends.count > 0 && k.Near {
-		if gap := k.At.Sub(l.sends.lastAt); gap < ResendLeast-gaffer.TapJitter {
+		rule := c.Resend
+		if rule.Found == nil && c.Evidence != nil {
+			rule.Found = c.Evidence.Running()
+		}
+		least, _, ok := rule.Wait(l.sends.count, l.sends.lastAt, k.At)
+		if gap := k.At.Sub(l.sends.lastAt); ok && gap < least {
 			out.At(k.At, k.Ref).Report(MessageResentEarly, c.From, machine.Likely, l.sends.lastRef,
 				machine.Milliseconds(gap), float64(id))
 		}

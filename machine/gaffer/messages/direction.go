@@ -2,6 +2,7 @@ package messages
 
 import (
 	"slices"
+	"time"
 
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -306,4 +307,6 @@ type Carrier struct {
 	Datagrams  int
 	Length     int    // bytes of the datagram, or of the packet that its fragments make up
 	Payload    []byte // it contains the messages
+	// Tick is the sender's frame time, 0 if unknown. It is used where Near is not set.
+	Tick time.Duration
 }

@@ -73,6 +73,8 @@ type sends struct {
 	sequence   uint32
 	lastRef    machine.Ref // of the newest one
 	lastAt     machine.Instant
+	number     int64 // of that packet, unwrapped
+	counted    bool  // no packet that did not pass the tap can have carried it
 }
 
 // observation is something that the capture shows: when, and by which frame.
@@ -93,6 +95,11 @@ type Lane struct {
 	Channel int
 	From    machine.Side
 	Config  *wire.YojimboChannel
+	// Resend is the policy that the sender is held to, and Evidence what its packets show
+	// of it. Evidence is nil if it is not collected. Only the article's scheme by id has
+	// either.
+	Resend   ResendRule
+	Evidence *ResendEvidence
 
 	Started bool
 	Fresh   bool // known from its first message on
@@ -105,6 +112,7 @@ type Lane struct {
 	nextKnown machine.Certainty
 
 	topAt        machine.Instant // when the present top was first carried
+	topNumber    int64           // by which packet, unwrapped
 	oldestUnsent int64           // the id below top that no packet has carried yet; unsentNothing for none
 	unsentSince  machine.Instant
 	unsentFor    int // packets with later messages since
@@ -201,7 +209,7 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	}
 	l := c.get(id, out)
 	if id > c.Top {
-		c.Top, c.topAt = id, k.At
+		c.Top, c.topAt, c.topNumber = id, k.At, k.Sequence64
 	}
 	c.carried++
 	if l == nil {
@@ -223,7 +231,7 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 		l.sends.frames[l.sends.count], l.sends.packets[l.sends.count] = k.Ref, uint16(k.Sequence)
 	}
 	l.sends.count++
-	l.sends.lastRef, l.sends.lastAt = k.Ref, k.At
+	l.sends.lastRef, l.sends.lastAt, l.sends.number = k.Ref, k.At, k.Sequence64
 	return l
 }
 
@@ -317,6 +325,9 @@ func (c *Lane) Ack(id int64, e *machine.Event) {
 		return
 	}
 	l.ack.shown, l.ack.at, l.ack.by = true, e.At, e.By
+	if c.Evidence != nil {
+		c.Evidence.acked(&l.sends, l.content.bits+reliableIDs)
+	}
 	if !c.ackedAny || id > c.acked {
 		c.acked, c.ackedAny = id, true
 	}
@@ -372,6 +383,7 @@ func (c *Lane) Finish(out *machine.Effects) {
 
 func (c *Lane) clone() Lane {
 	d := *c
+	d.Evidence = c.Evidence.clone()
 	d.lives = append([]life(nil), c.lives...)
 	for i := range d.lives {
 		if b := d.lives[i].block; b != nil {
@@ -382,7 +394,7 @@ func (c *Lane) clone() Lane {
 }
 
 func (c *Lane) size() int {
-	n := 200 + cap(c.lives)*360
+	n := 200 + cap(c.lives)*376 + c.Evidence.size()
 	for i := range c.lives {
 		n += len(c.lives[i].content.body)
 		if b := c.lives[i].block; b != nil {

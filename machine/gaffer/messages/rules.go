@@ -2,14 +2,14 @@ package messages
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // ResendLeast is the article's least time between two sends of a message.
 // Source: law, the article "Reliable Ordered Messages": a message is sent again after 0.1 s
-const ResendLeast = 100 * time.Millisecond
+const ResendLeast = wire.ResendUsual
 
 // Rules lists what tracker.Conversation may report, in addition to gaffer.FindingRules.
 var Rules = []*machine.Rule{MessageBeyond, MessageResentEarly, headOfLine, MalformedMessages, MessageSpiral}
@@ -34,12 +34,14 @@ Check the loop that fills packets: it must stop at oldest unacked + receive buff
 // MessageResentEarly is the rule "message-resent-early".
 var MessageResentEarly = &machine.Rule{
 	ID: "message-resent-early", Severity: machine.Note, Resend: "early",
-	Summary: "a message was put into another packet sooner than the article's resend time",
-	Explain: `A message was put into another packet less than 0.1 s after it was last sent. The article waits at least that long. Without the wait, a fast sender repeats the same message in every packet, at the cost of others. For example, at 60 packets a second it goes out every 17 ms.
+	Summary: "a message was put into another packet sooner than its sender's resend policy allows",
+	Explain: `A message was put into another packet sooner than the resend policy of its sender allows. For example, the profile says messages.resend: 100ms, and the message goes out again after 17 ms. Without the wait, a fast sender repeats the same message in every packet, at the cost of others.
+
+If the profile says no policy, ackscope infers it from the sender's other messages. Then the sender is at odds with itself: this message waits less than most others do.
 
 ackscope measures this at a tap at the sender. The finding is likely.
 
-It may be intended: the resend time can be a multiple of the round trip time, or grow with each copy. Otherwise, check the time at which each message was last sent before you add it.`,
+Check the time at which each message was last sent before you add it. If the game means another policy, write it into the profile: a time, a multiple of the round trip time such as 1.5rtt, or a back-off. "ackscope state" shows the policy, and docs/resend.md describes it.`,
 	// The largest figure is kept, but a sooner copy is the worse one. So the text states
 	// the figure as a bound: all early copies came within it.
 	Say: func(n uint64, worst [3]float64) string {

@@ -31,6 +31,7 @@ type Tables struct {
 	Now     machine.Instant // time of the newest datagram
 	Section *wire.MessageSection
 	Near    bool              // the tap is at the side
+	RTT     time.Duration     // the side's smoothed RTT; 0 or less if unknown
 	Grade   machine.Certainty // how well the side's own buffers are known
 	// Gapless says that every packet of the side passed the tap, and PeerGapless every
 	// packet of its peer.
@@ -54,7 +55,7 @@ func (x *Tables) SendQueue(sent *Direction, v *machine.View) {
 		}
 		kind, size := x.content(l)
 		row := []string{
-			strconv.FormatInt(l.id, 10), kind, size, strconv.Itoa(l.sends.count), "", x.due(l), "",
+			strconv.FormatInt(l.id, 10), kind, size, strconv.Itoa(l.sends.count), "", x.due(c, l), "",
 			x.waits(l).String(),
 		}
 		if l.sends.count > 0 {
@@ -77,14 +78,19 @@ func (x *Tables) waits(l *life) machine.Certainty {
 }
 
 // due returns when a message may go into another packet.
-func (x *Tables) due(l *life) string {
+func (x *Tables) due(c *Lane, l *life) string {
 	switch {
 	case x.Section.Form == wire.MessagesSimple:
 		return "each packet" // until it is acked
 	case l.sends.count == 0:
 		return "now"
 	}
-	return milliseconds(ResendLeast - x.Now.Sub(l.sends.lastAt))
+	rule := c.Rule()
+	policy := rule.Policy()
+	if !policy.IsSet() {
+		return "unknown" // no policy is set, and the packets show none
+	}
+	return milliseconds(policy.Wait(l.sends.count, x.RTT) - x.Now.Sub(l.sends.lastAt))
 }
 
 // Packets lists the side's newest packets that carried messages, the newest first. With

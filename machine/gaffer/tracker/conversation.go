@@ -27,6 +27,8 @@ type Conversation struct {
 	sides   [2]messages.Direction
 	acks    [2][]messageAck // simple scheme: by the sequence of the side's packet that carried it
 	packet  wire.Packet
+	resend  [2]messages.ResendRule
+	learns  bool // it collects what the packets show of the resend policies
 }
 
 // messageAck is the message ack of one packet, in the simple scheme.
@@ -58,7 +60,14 @@ func NewConversation(p *wire.Profile, facts machine.Facts) *Conversation {
 	for i := range c.sides {
 		c.sides[i].From = machine.Side(i)
 	}
+	c.resend = messages.NewResendRules(c.section, facts.Settings)
+	c.learns = c.resends() && facts.Settings == nil
 	return c
+}
+
+// resends reports whether the flow's messages go out again by a policy that packets show.
+func (c *Conversation) resends() bool {
+	return c.section.Form == wire.MessagesByID && c.section.Bodies != nil
 }
 
 // Observe takes the next datagram.
@@ -97,6 +106,9 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	if p.Kind == wire.KindFragment {
 		k.Length = len(payload)
 	}
+	if c.learns && !k.Near && c.inner.Sides != nil {
+		k.Tick = time.Duration(c.inner.Sides[d.From].estimate.clock.tick)
+	}
 	c.carry(s, &k, out)
 }
 
@@ -114,7 +126,10 @@ func (c *Conversation) start(x machine.Side, p *wire.Packet) {
 	acked := (p.Header.Ack + 1) & r.Mask() // 0: nothing received yet
 	s.Fresh = p.Sequence < StartWithin && acked < StartWithin
 	s.Contents = make([]messages.Contents, messages.ContentsMost)
-	s.Lanes = []messages.Lane{{Channel: -1, From: x, Config: &c.config, Fresh: s.Fresh}}
+	s.Lanes = []messages.Lane{{Channel: -1, From: x, Config: &c.config, Fresh: s.Fresh, Resend: c.resend[x]}}
+	if c.learns {
+		s.Lanes[0].Evidence = &messages.ResendEvidence{}
+	}
 	if c.section.Form == wire.MessagesSimple {
 		c.acks[x] = make([]messageAck, messages.ContentsMost)
 	}
@@ -140,7 +155,10 @@ func (c *Conversation) carry(s *messages.Direction, k *messages.Carrier, out *ma
 		c.acks[s.From][k.Sequence%messages.ContentsMost] = messageAck{k.Sequence, section.Ack, true}
 		l.AddRun(&section, k, contents, out)
 	} else {
-		l.AddMessages(&section, k, contents, out)
+		l.AddMessages(&section, c.section.MaxPerPacket, k, contents, out)
+		if e := l.Evidence; e != nil && e.WantsRTT() {
+			e.EnterRTT(c.inner.RTT(s.From), k.At)
+		}
 	}
 	if section.Err() != nil {
 		c.malformed(s, k, out)
@@ -241,12 +259,16 @@ func (c *Conversation) tables(x machine.Side, v *machine.View) {
 	s := &c.inner.Sides[x]
 	t := messages.Tables{
 		Now: c.inner.last, Section: c.section, Near: s.Near, Grade: c.inner.grade(s.known()),
-		Gapless: c.gapless(x), PeerGapless: c.gapless(x.Other()),
+		RTT: c.inner.RTT(x), Gapless: c.gapless(x), PeerGapless: c.gapless(x.Other()),
 		Fate: func(sequence uint32) (string, machine.Certainty) { return c.inner.fate(s, sequence) },
 	}
 	if sent := &c.sides[x]; len(sent.Lanes) > 0 && sent.Lanes[0].Started {
 		t.SendQueue(sent, v)
 		t.Packets(sent, v)
+		if c.resends() {
+			rule := sent.Lanes[0].Rule()
+			v.Tables = append(v.Tables, rule.Table())
+		}
 	}
 	if sent := &c.sides[x.Other()]; len(sent.Lanes) > 0 && sent.Lanes[0].Started {
 		t.ReceiveQueue(sent, v)
@@ -282,7 +304,19 @@ func (c *Conversation) Loss(x machine.Side) float64 { return c.inner.Loss(x) }
 func (c *Conversation) Sent(x machine.Side) uint64 { return c.inner.Sent(x) }
 
 // Learned returns what a second run over the same flow can start with.
-func (c *Conversation) Learned() machine.Facts { return c.inner.Learned() }
+func (c *Conversation) Learned() machine.Facts {
+	f := c.inner.Learned()
+	if c.learns {
+		var found messages.ResendInferences
+		for i := range c.sides {
+			if lanes := c.sides[i].Lanes; len(lanes) > 0 {
+				found[i] = lanes[0].Evidence.Infer()
+			}
+		}
+		f.Settings = &found
+	}
+	return f
+}
 
 // Clone returns an independent copy.
 func (c *Conversation) Clone() machine.Tracker {
