@@ -39,6 +39,7 @@ type articleSide struct {
 	blind    bool // the messages of a packet could not be read, so what the side sent is not known
 	top      uint32
 	largest  int // the longest payload in bytes
+	longest  int // the longest message section in bits
 	packets  []articlePacket
 	messages []articleMessage // by id modulo their number
 	oldest   int64            // the oldest id that the side cannot know to be acked
@@ -253,17 +254,20 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		s.blind = true
 		return nil
 	}
+	s.longest = max(s.longest, section.Pos())
 	if v == nil && s.near && !s.blind && section.Count < j.section.MaxPerPacket {
-		v = s.overdue(j, d, p)
+		v = s.overdue(j, d, p, section.Pos())
 	}
 	return v
 }
 
-// overdue looks for a message that is due and would fit, and that a packet leaves out.
-func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+// overdue looks for a message that is due and would fit, and that a packet leaves out. The
+// packet's message section has so many bits. A sender may bound the section or the packet,
+// so the message must fit both as they were seen.
+func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet, bits int) *machine.Divergence {
 	for id := s.oldest; id < s.next && (j.section.ReceiveQueue == 0 || id < s.oldest+int64(j.section.ReceiveQueue)); id++ {
 		m := s.message(id)
-		if m == nil || m.maybe || p.PayloadLen+(m.bits+7)/8+1 > s.largest {
+		if m == nil || m.maybe || p.PayloadLen+(m.bits+7)/8+1 > s.largest || bits+m.bits > s.longest {
 			continue
 		}
 		_, most, ok := s.resend.Wait(m.sends, m.at, d.At)

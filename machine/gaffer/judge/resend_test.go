@@ -30,6 +30,7 @@ type resendRun struct {
 	slip   messages.ResendSlip // of A
 	set    bool                // the profile says a policy
 	says   string              // which; empty for the right one
+	budget int                 // most bytes of messages in a packet; 0: 1000
 }
 
 func (r *resendRun) String() string {
@@ -56,7 +57,7 @@ func (r *resendRun) run(t *testing.T) (shown [2]resendShown) {
 		Path:  sim.Path{Delay: r.delay, Jitter: r.delay / 8, Loss: r.loss},
 		Frame: time.Second / time.Duration(r.rate),
 	}
-	s.Options.Messages = &messages.Options{Resend: policy, SendBuffer: 256, ReceiveBuffer: 256}
+	s.Options.Messages = &messages.Options{Resend: policy, SendBuffer: 256, ReceiveBuffer: 256, Budget: r.budget}
 	if r.set {
 		s.Resend = policy
 		if r.says != "" {
@@ -280,6 +281,28 @@ func resendFaults(t *testing.T, table *strings.Builder, grid bool) {
 		if found[0] == 0 || 10*found[1] < 7*found[0] {
 			t.Errorf("%s: found in %d of %d flows with the policy set, and in %d without", fault.name, found[0], flows, found[1])
 		}
+	}
+}
+
+// TestResendFullPackets: packets are often full, so messages that are due have to wait.
+// That is no other policy, and no divergence.
+func TestResendFullPackets(t *testing.T) {
+	full := 0
+	for _, text := range resendPolicies {
+		policy, _ := wire.ParseResend(text)
+		for seed := range uint64(4) {
+			r := resendRun{
+				policy: text, loss: 0.1, delay: 40 * time.Millisecond, rate: 60, tap: machine.VantageA, seed: seed, budget: 60,
+			}
+			x := r.run(t)[machine.A]
+			if verdict(x.found, policy) == resendWrong || x.divergence != nil || x.notes > 0 {
+				t.Errorf("%s: %s; diverges %v, %d notes", &r, formsOf(x.found), x.divergence, x.notes)
+			}
+			full += int(x.found.Repeats)
+		}
+	}
+	if full < 1000 {
+		t.Errorf("%d repeats: too few to say anything", full)
 	}
 }
 
