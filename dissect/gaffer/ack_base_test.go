@@ -66,11 +66,15 @@ func TestAckBaseByHoles(t *testing.T) {
 		"article, nothing lost": {[2]wire.AckBase{n, n}, nil, "below", false, "too little shows"},
 		"below, nothing lost":   {[2]wire.AckBase{under, under}, nil, "below", false, "too little shows"},
 		"article, one lost": {
-			[2]wire.AckBase{n, n}, []uint32{1010}, "article", true,
+			[2]wire.AckBase{n, n},
+			[]uint32{1010},
+			"article", true,
 			"2 headers show that bit 0 of ack_bits is ack",
 		},
 		"below, one lost": {
-			[2]wire.AckBase{under, under}, []uint32{1010}, "below", true,
+			[2]wire.AckBase{under, under},
+			[]uint32{1010},
+			"below", true,
 			"2 headers show that bit 0 of ack_bits is the packet before",
 		},
 		"they differ": {[2]wire.AckBase{n, under}, []uint32{1010, 1020}, "below", false, "too little shows"},

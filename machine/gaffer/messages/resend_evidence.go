@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -218,10 +217,10 @@ func (e *ResendEvidence) spread() float64 {
 	return farSpread
 }
 
-// slack is by how much the times and the RTT of repeats may be off.
-func (e *ResendEvidence) slack() (at time.Duration, rtt float64) {
+// rttSlack is the share by which the RTT of repeats may be off.
+func (e *ResendEvidence) rttSlack() float64 {
 	if e.near {
-		return gaffer.TapJitter, nearRTTSlack
+		return nearRTTSlack
 	}
-	return gaffer.TapJitter, farRTTSlack
+	return farRTTSlack
 }

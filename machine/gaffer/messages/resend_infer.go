@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -68,7 +69,7 @@ func (e *ResendEvidence) floor(p *ResendInference) {
 	slices.Sort(times)
 	slices.Sort(factors)
 	at := int((1 - resendShare) * float64(len(times)))
-	jitter, off := e.slack()
+	jitter, off := gaffer.TapJitter, e.rttSlack()
 	p.Floor, p.FloorTimes = max(0, time.Duration(times[at])-jitter), factors[at]*(1-off)
 }
 
@@ -90,7 +91,7 @@ func grow(spans []weighed, at span) bool {
 func (e *ResendEvidence) infer() *ResendInference {
 	p := &ResendInference{Repeats: e.total, rtts: e.rtts.clone()}
 	var times, factors []weighed
-	jitter, off := e.slack()
+	jitter, off := gaffer.TapJitter, e.rttSlack()
 	e.floor(p)
 	odd := 0
 	repeats := slices.DeleteFunc(slices.Clone(e.repeats), func(r repeat) bool {
