@@ -193,6 +193,7 @@ func fieldsObject() *Schema {
 		field("name", Text, "The field."), field("type", Text, "What its values are."),
 		field("unit", Text, "Their unit; null for none.", nullable), field("doc", Text, "What it is, in a sentence."),
 		field("protocol", Text, "The protocol that it is decoded of.", optional),
+		field("column_only", Bool, "True if only columns (packets -e) can name it, and filters cannot.", optional),
 		field("values", Texts, "The closed list of its values.", optional))
 }
 
