@@ -74,8 +74,8 @@ type Divergence struct {
 	// Assumed is set where a limit decided that no test measures (docs/thresholds.md).
 	// Such a divergence is likely at most.
 	Assumed bool
-	// Inferred says which policy of the side decided, where it was inferred from the
-	// side's own packets: "100ms: 99.0 to 101.0 ms, 124 of 126 repeats agree". Such a
+	// Inferred says which policy decided that was inferred from the side's own packets.
+	// For example, it is "100ms: 99.0 to 101.0 ms, 124 of 126 repeats agree". Such a
 	// divergence is likely at most. It is empty for all others.
 	Inferred string
 	Mismatch        // the first field in which the packet differs
