@@ -52,7 +52,7 @@ full: ## the tests that need tools, privileges or time, in random order; a skipp
 # - The other excluded packages start no goroutine. internal/arch checks that.
 # - -short omits long repetitions, which `full` has run.
 # - -skip omits tests that run one command after the other.
-RACE_SKIP := Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
+RACE_SKIP := AckBase|Columns|NotesMatrix|Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
 RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong
 .PHONY: race
 race: ## the tests of concurrent code with the race detector
@@ -142,6 +142,7 @@ soak: ## the long run: thousands of simulated networks, fuzzing for SOAKTIME a t
 	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer/endpoint ./machine/gaffer/tracker ./machine/riptide/tracker
 	ACKSCOPE_SAMPLES=1000 go test -timeout 1h -run 'JudgeHonest|TrackerTruth' ./machine/gaffer/article
 	SOAK_ALTERED=50 go test -timeout 1h -run Altered ./internal/truth
+	ACKSCOPE_SOAK=1 go test -timeout 1h -run 'Noise|Hostile' ./dissect/stack
 	ACKSCOPE_LIES=2 go test -timeout 2h -run PlantedEverywhere ./replay
 	scripts/fuzz $(SOAKTIME)
 	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -shuffle=on -count=5 -timeout 2h ./...

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -276,12 +277,21 @@ func seeds(t testing.TB) (list []capture.Frame) {
 	return list
 }
 
+// rounds returns how often a test over made bytes runs: by itself, in `make full`, and
+// in `make soak`.
+func rounds(alone, full, soak int) int {
+	switch {
+	case os.Getenv("ACKSCOPE_SOAK") != "":
+		return soak
+	case testenv.Whole():
+		return full
+	}
+	return alone
+}
+
 // TestDecodersAgreeOnNoise is TestDecodersAgree over mutated frames.
 func TestDecodersAgreeOnNoise(t *testing.T) {
-	rounds := 30000
-	if testenv.Whole() {
-		rounds = 2000000
-	}
+	rounds := rounds(30_000, 300_000, 2_000_000)
 	r := rand.New(rand.NewPCG(20, 1))
 	list := seeds(t)
 	c := tally{counts: map[string]int{}}
