@@ -138,6 +138,7 @@ var law = []rule{
 		"machine/%/...", "sim/%", "wire/%", "wire/bits"), cliOutside},
 	{"cli", cliBase("..."), cliOutside},
 	{"cmd/ackscope", []string{"cli", "cli/protocol", "cli/protocol/..."}, nil},
+	{"internal/srdppeer", nil, nil}, // it checks SRDP, and must not share its mistakes
 	{"internal/testnet", []string{"internal/testenv"}, []string{"golang.org/x/sys"}},
 	{"internal/*", []string{"..."}, []string{gopacket}},
 	{"testdata/gen/*", []string{"..."}, nil},
@@ -228,6 +229,8 @@ func TestLawCatches(t *testing.T) {
 		{"tui/browser", module + "/tui/screens"},
 		{"tui/screens", module + "/tui"},
 		{"tui/screens", "github.com/gdamore/tcell/v2"},
+		{"internal/srdppeer", module + "/wire/srdp"},
+		{"internal/srdppeer", module + "/wire/seq"},
 		{"nowhere", module + "/machine"},
 	} {
 		if len(check(c.importer, []string{c.imported})) == 0 {
