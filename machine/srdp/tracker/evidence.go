@@ -53,10 +53,17 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 		t.reused(s, l, before, id64, p, out)
 	}
 	doubtful := t.doubts(s, l, id64)
-	if back := wire.IDs.Distance(uint32(pk.ID), uint32(l.lastID)); l.met && back < 0 && back > -lateness && !doubtful {
+	back := wire.IDs.Distance(uint32(pk.ID), uint32(l.lastID))
+	switch behind := l.met && back < 0 && back > -lateness; {
+	case behind && pk.Flags&t.config.Profile.Order != 0:
+		// It may have got its id when it was submitted, and waited for another
+		// ordered packet since.
+	case behind && !doubtful:
 		s.reach.disordered++
+		fallthrough
+	default:
+		l.lastID = pk.ID
 	}
-	l.lastID = pk.ID
 	e := l.lives.begin(pk.ID, id64)
 	e.at, e.lastAt, e.tally.copies, e.frame, e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum,
 		int32(pk.PayloadLen), pk.Flags
