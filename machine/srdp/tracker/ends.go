@@ -114,6 +114,10 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 		s.data.unacked++
 		s.timings().end(e.tally.attempts())
 	}
+	if r := &t.parties[s.side.Other()]; e.tally.acks > e.tally.copies ||
+		e.tally.acks < e.tally.attempts() && r.seen.at.Sub(e.lastAt) > missingAfter {
+		r.reach.amiss++
+	}
 	t.endFindings(s, e, out)
 	if !out.NoEvents {
 		out.Messages = append(out.Messages, machine.Message{})

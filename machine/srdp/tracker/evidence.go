@@ -180,7 +180,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 		t.passedOn(s, l, e, p, out)
 		return
 	}
-	if !s.sure && gap < copyGap {
+	if gap < copyGap && (!s.sure || t.tooSoon(s, gap)) {
 		e.tally.doubled++
 		s.reach.disordered++
 		return
@@ -212,6 +212,14 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	}
 }
 
+// tooSoon reports whether a copy follows the one before it so soon that no
+// acknowledgement can have come between. Where the tap seems to be at both
+// sides, the network may have made it: there may still be a network between.
+func (t *Tracker) tooSoon(s *party, gap time.Duration) bool {
+	answers := &t.parties[s.side.Other()].reach.answers
+	return t.facts.Vantage == machine.VantageBoth && answers.Count() > 0 && gap < answers.Least()
+}
+
 // needless takes a copy that was sent although the packet had arrived and had
 // been acknowledged. Either the two crossed on the way, or the acknowledgement
 // was lost between the tap and the sender.
@@ -219,6 +227,9 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 	since := p.at.Sub(e.ack.last)
 	if since > unread {
 		s.reach.lateCopies++
+	}
+	if since > max(tick, 2*s.reach.slowest) {
+		s.reach.amiss++
 	}
 	// A copy that passes within the time from the tap to the sender and back
 	// left before the acknowledgement reached the sender.
@@ -305,6 +316,11 @@ func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.
 func (t *Tracker) receiverHas(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.tally.copies == 1 && e.tally.acks == 1 && !t.config.Stream {
 		s.reach.answers.Add(p.at.Sub(e.at))
+		s.reach.slowest = max(s.reach.slowest, p.at.Sub(e.at))
+		if l.answered > e.number {
+			s.reach.misordered++
+		}
+		l.answered = max(l.answered, e.number)
 	}
 	grade := machine.Certain
 	if e.tally.acks > 1 && !s.sure || e.tally.acks > e.tally.copies {

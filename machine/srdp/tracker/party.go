@@ -108,6 +108,7 @@ type lane struct {
 	begun    bool            // its receiver has acknowledged something
 	ordered  int64           // number of the newest ordered life, plus one; 0 if there is none
 	arrived  int64           // newest ordered id that its receiver has, unwrapped
+	answered int64           // number of the newest life whose only copy was acknowledged
 	due      machine.Instant // before this time no packet is given up and no life ends
 	inOrder  bool            // arrived is known
 }

@@ -19,6 +19,21 @@ type reach struct {
 	// disordered counts data that passed behind later ids of the side, or twice
 	// within a moment. The network did that, so the side is not at the tap.
 	disordered int
+	// misordered counts acknowledgements of packets of one copy that came behind
+	// those of later packets. A receiver acknowledges in order, so the network did
+	// that.
+	misordered int
+	// amiss counts what a side at the tap does not do:
+	//
+	//   - it leaves a copy without an acknowledgement, while it goes on;
+	//   - it acknowledges more copies than passed the tap;
+	//   - it sends a copy after an acknowledgement that it should have read.
+	//
+	// A network between lost or doubled something then, or the side is wrong.
+	amiss int
+	// slowest is the longest time from data to the side's acknowledgement. At the
+	// tap, it is how long a datagram lies in the side's socket.
+	slowest time.Duration
 	// tick is the shortest time between two of its packets from different
 	// bursts. An application that reads its socket once a frame also sends once
 	// a frame.
@@ -90,8 +105,11 @@ func placeTap(parties *[2]party) (place placement) {
 	away := func(s machine.Side) bool {
 		p := &parties[s]
 		return p.reach.lateCopies > 0 && uint64(p.reach.lateCopies)*200 >= p.data.acked || p.reach.disordered > 1 &&
-			uint64(p.reach.disordered)*100 >= p.data.copies
+			uint64(p.reach.disordered)*100 >= p.data.copies || p.reach.misordered > 1 &&
+			uint64(p.reach.misordered)*100 >= parties[s.Other()].data.answers
 	}
+	// Sides that are both so near may still have a network between them.
+	amiss := [2]bool{a.amiss+a.misordered > 0 || away(machine.A), b.amiss+b.misordered > 0 || away(machine.B)}
 	if a.answers.Count() == 0 && b.answers.Count() == 0 {
 		return place
 	}
@@ -104,7 +122,8 @@ func placeTap(parties *[2]party) (place placement) {
 		place.times[place.side], place.sure = only.answers.Least(), only.answers.Count() >= 8
 		switch {
 		case only.answers.Least() < quick:
-			place.vantage, place.by, place.proven = at(place.side), byQuickness, only.answers.Count() >= 4 && !away(place.side)
+			place.vantage, place.by, place.proven = at(place.side), byQuickness,
+				only.answers.Count() >= 4 && !amiss[place.side]
 		case away(other) && !only.answersLate():
 			place.vantage, place.by = at(place.side), byDisorder
 		case away(other):
@@ -129,12 +148,18 @@ func placeTap(parties *[2]party) (place placement) {
 		place.vantage, place.by = machine.VantageBetween, byNeither
 	case away(place.side):
 		place.vantage, place.by = at(place.side.Other()), byDenial
+	case late < tick && amiss[machine.A] && amiss[machine.B], soon > quick && late < 2*soon && amiss[place.side]:
+		place.vantage, place.by = machine.VantageBetween, byNeither
+	case late < quick && amiss[place.side.Other()]:
+		place.proven = enough
+	case late < quick && amiss[place.side]:
+		place.vantage, place.by, place.proven = at(place.side.Other()), byDenial, enough
 	case late < quick:
 		place.vantage, place.by, place.proven = machine.VantageBoth, byNearness, enough
 	case late < tick && late < 3*soon:
 		place.vantage, place.by, place.sure = machine.VantageBoth, byNearness, false
 	default:
-		place.proven = enough && soon < quick
+		place.proven = enough && soon < quick && (late >= tick || !amiss[place.side])
 		place.sure = place.proven && soon*4 < late
 	}
 	return place
