@@ -69,6 +69,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 		int32(pk.PayloadLen), pk.Flags
 	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
 	e.doubtful = doubtful
+	e.recalled = l.met && id64 < l.lives.forgot
 	if !doubtful {
 		t.believe(s, l, e, p, out)
 	}
@@ -118,7 +119,7 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 	for range e.tally.copies {
 		s.counted(&first)
 	}
-	t.event(out, e, &first, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
+	t.event(out, e, &first, fact{kind: machine.EventSent, of: s.side, sure: e.firsts()})
 	if !l.met {
 		l.met, l.firstID, l.top = true, e.id64, e.id64
 	}
@@ -322,7 +323,7 @@ func (t *Tracker) receiverHas(s *party, l *lane, e *life, p *sighting, out *mach
 		}
 		l.answered = max(l.answered, e.number)
 	}
-	grade := machine.Certain
+	grade := e.firsts()
 	if e.tally.acks > 1 && !s.sure || e.tally.acks > e.tally.copies {
 		grade = machine.Likely // the network may have made the second acknowledgement
 	}

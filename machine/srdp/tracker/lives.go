@@ -17,7 +17,9 @@ type lives struct {
 	index []int64
 	first int64 // number of the oldest open life
 	next  int64 // number of the next life
-	spare []*copyFrames
+	// forgot is one more than the highest id whose life is no longer in memory.
+	forgot int64
+	spare  []*copyFrames
 }
 
 // life is what is known of one data packet.
@@ -47,6 +49,7 @@ type life struct {
 	doubtful bool // it may be foreign: nothing has acknowledged it
 	gaveUp   bool // its sender seems to have given it up
 	ignored  bool // a copy of it came long after its acknowledgement
+	recalled bool // it may be a further copy of a packet whose life is no longer in memory
 	unsure   bool // the delay from the tap to its sender is unknown, so crossed or lost is a guess
 }
 
@@ -112,6 +115,14 @@ func (l *lives) walk(n int64, id uint16) *life {
 	return nil
 }
 
+// firsts grades the claim that the first copy of a life is the packet's first.
+func (e *life) firsts() machine.Certainty {
+	if e.recalled {
+		return machine.Likely
+	}
+	return machine.Certain
+}
+
 // open reports whether a life has not ended.
 func (l *lives) open(e *life) bool { return e.number >= l.first }
 
@@ -125,6 +136,9 @@ func (l *lives) begin(id uint16, id64 int64) *life {
 		l.grow()
 	}
 	e := l.at(l.next)
+	if l.next >= int64(len(l.slots)) && !e.doubtful {
+		l.forgot = max(l.forgot, e.id64+1)
+	}
 	if e.again != nil {
 		l.spare = append(l.spare, e.again)
 	}
