@@ -398,7 +398,7 @@ func (t *Tracker) senderLearns(r, s *party, l *lane, e *life, p *sighting, out *
 	}
 	s.data.acked++
 	grade := s.reads(p.at)
-	if !t.config.Stream && !s.timing.waits(sample.FromLast) {
+	if !t.config.Stream && !s.timing.waits(sample.FromLast+s.reach.slowest, t.known.least[s.side]) {
 		grade = min(grade, machine.Likely) // it may have given the packet up before
 	}
 	t.event(out, e, p, fact{kind: machine.EventAcked, of: s.side, sure: grade, about: e.frame, by: p.ref, rtt: rtt})

@@ -36,8 +36,11 @@ func (t *timing) interval(d time.Duration) {
 // has passed after the newest copy. That needs copies with one setting, all of
 // them sent later than since. Otherwise the wire does not show when the sender
 // gives up.
-func (t *timing) waits(since time.Duration) bool {
-	return t != nil && t.known == machine.Likely && since < t.least
+//
+// The shortest interval of the whole flow is least, by an earlier run. It is 0
+// if there was none.
+func (t *timing) waits(since, least time.Duration) bool {
+	return t != nil && t.known == machine.Likely && since < t.least && (least == 0 || since < least)
 }
 
 // timeout returns the usual interval: the median of the newest intervals. It

@@ -47,6 +47,7 @@ type learned struct {
 	proven  bool               // the evidence for the vantage is better than a guess
 	jump    [2]int64           // largest step between ids of acknowledged packets
 	timeout [2]time.Duration
+	least   [2]time.Duration // the shortest time between two copies
 }
 
 // sighting is one packet as it passed the tap.
@@ -174,6 +175,9 @@ func (t *Tracker) Learned() machine.Facts {
 			k.proved[i] = s.seen.at.Add(-tickSlack)
 		}
 		k.timeout[i], _ = s.timing.timeout()
+		if s.timing != nil {
+			k.least[i] = s.timing.least
+		}
 		f.Supposed[i] = f.Vantage.Near(machine.Side(i)) && !k.proven
 	}
 	f.Settings = k

@@ -168,11 +168,15 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 	for _, l := range s.lanes.list {
 		l.queue.InOrder(func(q *srdp.Sent) bool {
+			sure := grade
+			if !s.timing.waits(t.last.Sub(q.LastAt), t.known.least[s.side]) {
+				sure = min(sure, machine.Likely) // the sender may have given the packet up
+			}
 			table.Rows = append(table.Rows, []string{
 				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))),
 				number(machine.Milliseconds(t.last.Sub(q.LastAt))),
 				number(machine.Milliseconds(l.queue.RetryAt(q).Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16),
-				strconv.FormatUint(q.First.Frame(), 10), grade.String(),
+				strconv.FormatUint(q.First.Frame(), 10), sure.String(),
 			})
 			return len(table.Rows) < viewRows
 		})
