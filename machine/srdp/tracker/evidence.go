@@ -345,14 +345,21 @@ func (t *Tracker) receiverHas(s *party, l *lane, e *life, p *sighting, out *mach
 		s.heard.arrive(&t.config.Rules, l.pair.Source, e.id, asks, e.sum, came) != fate {
 		grade = machine.Likely // it depends on which list the receiver consulted
 	}
+	again := e.tally.acks > 1 && asks.Once && fate == srdp.Delivered
+	if again || fate == srdp.Late {
+		// It depends on how long the receiver's list is, and on whether it hands
+		// over a copy of an ordered packet behind a later one.
+		grade = machine.Likely
+	}
 	if fate != srdp.Delivered {
 		s.arrivals.dropped++
 		t.event(out, e, p, fact{kind: machine.EventDuplicate, of: s.side, sure: grade, about: about})
 		return
 	}
-	e.tally.arrived++
 	s.arrivals.handed++
-	if e.tally.acks > 1 && asks.Once {
+	if !again {
+		e.tally.arrived++
+	} else {
 		out.At(p.at, p.ref).Report(srdp.PromiseForgotten, s.side, machine.Possible, e.frame, 1, float64(e.id),
 			machine.Milliseconds(p.at.Sub(e.at)))
 	}
