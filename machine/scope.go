@@ -32,4 +32,7 @@ type Place struct {
 	// missing. They passed the tap in no flow, and are too old to come now.
 	Missing uint32
 	Known   bool
+	// Again reports that a datagram with this number and the same bytes passed
+	// before.
+	Again bool
 }

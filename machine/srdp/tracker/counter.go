@@ -93,8 +93,8 @@ func (c *Counter) Observe(flow int, d *machine.Datagram) machine.Place {
 		return machine.Place{}
 	}
 	sum := srdp.Sum(pk.Flags, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):]) ^ uint32(flow)*0x9E3779B9 ^ uint32(length)<<16
-	number := r.take(pk.ID, max(sum, 1))
-	return machine.Place{Number: number, Missing: r.settle(), Known: true}
+	number, again := r.take(pk.ID, max(sum, 1))
+	return machine.Place{Number: number, Missing: r.settle(), Known: true, Again: again}
 }
 
 // meets records which flows the endpoint has.
@@ -141,13 +141,13 @@ func (c *Counter) row(source wire.Address) *row {
 
 func (r *row) slot(id64 int64) *uint32 { return &r.sums[id64&int64(len(r.sums)-1)] }
 
-// take returns the unwrapped id of a packet.
-func (r *row) take(id uint16, sum uint32) int64 {
+// take returns the unwrapped id of a packet. again is set for a further copy.
+func (r *row) take(id uint16, sum uint32) (id64 int64, again bool) {
 	if !r.met {
 		r.met, r.first, r.newest, r.settled, r.seen = true, int64(id), int64(id), int64(id), 1
 		r.sums = make([]uint32, firstRow)
 		*r.slot(r.newest) = sum
-		return r.newest
+		return r.newest, false
 	}
 	ahead := wire.IDs.Distance(uint32(id), uint32(r.newest)&wire.IDs.Mask())
 	near := nearness
@@ -165,19 +165,19 @@ func (r *row) take(id uint16, sum uint32) int64 {
 	switch {
 	case has == sum && (ahead <= 0 || ahead > firstRow):
 		r.streak = 0
-		return behind // a further copy
+		return behind, true
 	case ahead > 0 && ahead <= near:
 		r.streak = 0
 		r.advance(r.newest+int64(ahead), sum)
-		return r.newest
+		return r.newest, false
 	case ahead <= 0 && -ahead <= lateness:
 		r.streak = 0
 		if has == 0 {
 			r.late(behind, sum)
 		}
-		return behind
+		return behind, false
 	}
-	return r.doubt(id, int64(ahead), sum)
+	return r.doubt(id, int64(ahead), sum), false
 }
 
 // doubt takes an id that is far from all others. A single one belongs to

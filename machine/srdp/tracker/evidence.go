@@ -69,7 +69,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 		int32(pk.PayloadLen), pk.Flags
 	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
 	e.doubtful = doubtful
-	e.recalled = l.met && id64 < l.lives.forgot
+	e.recalled = p.place.Again || !p.place.Known && l.met && id64 < l.lives.forgot
 	if !doubtful {
 		t.believe(s, l, e, p, out)
 	}
