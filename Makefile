@@ -98,6 +98,11 @@ ackbase: ## both meanings of bit 0 of ack_bits over networks, lengths and taps: 
 resend: ## resend policies over losses, delays, frame rates and taps: compare what is inferred, and which faults are found, with the truth
 	ACKSCOPE_RESEND=1 go test -count 1 -timeout 20m -v -run 'TestResendPolicies$$' ./machine/gaffer/judge
 
+SRDPCHECK ?= 1000
+.PHONY: srdpcheck
+srdpcheck: ## SRDPCHECK runs (1000) of a second SRDP endpoint against the reference, and 48 over sockets: compare with its log
+	ACKSCOPE_SRDPCHECK=$(SRDPCHECK) go test -count 1 -timeout 30m -v ./internal/srdpcheck | grep -vE '^ *(===|--- PASS)'
+
 .PHONY: same
 same: ## after a change that must not change output: compare every command over every capture with committed hashes
 	go run ./internal/same

@@ -9,17 +9,18 @@ import (
 type Kind int
 
 const (
-	Sent       Kind = iota // a first copy
-	Resent                 // a later copy
-	Acked                  // the first acknowledgement of a packet that waits for one
-	AckUnknown             // an acknowledgement of a packet that does not wait for one
-	GaveUp                 // the last of Service.Repeats copies was not acknowledged in time
-	Received               // a copy of a data packet
-	Answered               // its acknowledgement
-	Delivered              // the payload went to the application
-	Duplicate              // not delivered: a second copy with the flag DontDuplicate
-	Foreign                // a datagram of another protocol
-	Malformed              // a datagram that begins like SRDP and does not continue so
+	Sent       Kind   = iota // a first copy
+	Resent                   // a later copy
+	Acked                    // the first acknowledgement of a packet that waits for one
+	AckUnknown               // an acknowledgement of a packet that does not wait for one
+	GaveUp                   // the last of Service.Repeats copies was not acknowledged in time
+	Received                 // a copy of a data packet
+	Answered                 // its acknowledgement
+	Delivered                // the payload went to the application
+	Duplicate                // not delivered: a second copy with the flag DontDuplicate
+	Foreign                  // a datagram of another protocol
+	Malformed                // a datagram that begins like SRDP and does not continue so
+	Kinds      = iota        // how many kinds there are
 )
 
 var kindWords = [...]string{
