@@ -348,8 +348,14 @@ func (h *holder) queue(peer netip.AddrPort, at time.Duration) (copies map[uint16
 	return copies, true
 }
 
-// compareQueue checks the rows of a sent queue that are certain.
+// compareQueue checks what is certain of a sent queue: its length and its rows.
 func (h *holder) compareQueue(v *machine.View, want map[uint16]int, ref machine.Ref) (faults []string) {
+	for _, g := range v.Gauges {
+		if g.Name == "in the sent queue" && g.Grade == machine.Certain && int(g.Value) != len(want) {
+			faults = append(faults, fmt.Sprintf("frame %d: %v packets wait, certain; the log has %d", ref.Frame(), g.Value,
+				len(want)))
+		}
+	}
 	for _, table := range v.Tables {
 		if !strings.HasPrefix(table.Name, "sent queue") {
 			continue

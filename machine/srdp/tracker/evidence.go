@@ -390,6 +390,7 @@ func (t *Tracker) senderLearns(r, s *party, l *lane, e *life, p *sighting, out *
 		}
 		return
 	}
+	s.ackedAt = p.at
 	sample := srdp.Sample{FromLast: p.at.Sub(e.lastAt), FromFirst: p.at.Sub(e.at), Ambiguous: e.tally.copies > 1}
 	rtt := int64(-1)
 	if sample.Ambiguous {

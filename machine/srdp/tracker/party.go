@@ -19,6 +19,8 @@ type party struct {
 	heard  sources
 	reach  reach   // how far it is from the tap
 	timing *timing // nil before the first retransmission
+	// ackedAt is when the newest acknowledgement for it passed; 0 before.
+	ackedAt machine.Instant
 
 	seen     seen
 	data     sentData

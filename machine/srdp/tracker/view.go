@@ -118,12 +118,19 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 	add := func(name string, value float64, unit string, sure machine.Certainty) {
 		v.Gauges = append(v.Gauges, machine.Gauge{Name: name, Value: value, Unit: unit, Grade: sure})
 	}
-	waiting := 0
+	waiting, sure := 0, grade
+	if s.ackedAt != 0 && t.last.Sub(s.ackedAt) < unread {
+		sure = min(sure, machine.Likely) // it may still lie in the socket
+	}
 	for _, l := range s.lanes.list {
 		waiting += l.queue.Len()
+		l.queue.InOrder(func(q *srdp.Sent) bool {
+			sure = t.waitsStill(s, q, sure)
+			return sure == machine.Certain
+		})
 	}
 	if s.data.ids > 0 {
-		add("in the sent queue", float64(waiting), "packets", grade)
+		add("in the sent queue", float64(waiting), "packets", sure)
 		add("copies sent again", float64(s.data.resends), "copies", grade)
 	}
 	if s.delays.count > 0 {
@@ -156,6 +163,15 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 	}
 }
 
+// waitsStill grades the claim that a packet is in its sender's queue. grade is
+// how surely the sender's reading is known.
+func (t *Tracker) waitsStill(s *party, q *srdp.Sent, grade machine.Certainty) machine.Certainty {
+	if s.timing.waits(t.last.Sub(q.LastAt), t.known.least[s.side]) {
+		return grade
+	}
+	return min(grade, machine.Likely) // the sender may have given the packet up
+}
+
 // queueTable lists a side's sent queue in order of retry time.
 func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 	table := machine.Table{
@@ -168,10 +184,7 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 	for _, l := range s.lanes.list {
 		l.queue.InOrder(func(q *srdp.Sent) bool {
-			sure := grade
-			if !s.timing.waits(t.last.Sub(q.LastAt), t.known.least[s.side]) {
-				sure = min(sure, machine.Likely) // the sender may have given the packet up
-			}
+			sure := t.waitsStill(s, q, grade)
 			table.Rows = append(table.Rows, []string{
 				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))),
 				number(machine.Milliseconds(t.last.Sub(q.LastAt))),
