@@ -77,7 +77,9 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		s.Contents = make([]Contents, ContentsMost)
 		s.Lanes = make([]Lane, len(config.Channels))
 		for i := range s.Lanes {
-			s.Lanes[i] = Lane{Channel: i, From: s.From, Config: &config.Channels[i], Fresh: s.Fresh}
+			s.Lanes[i] = Lane{
+				Channel: i, From: s.From, Config: &config.Channels[i], Fresh: s.Fresh, Copies: copiesWithin,
+			}
 		}
 	}
 	contents := &s.Contents[k.Sequence%ContentsMost]
@@ -183,8 +185,15 @@ func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e 
 	}
 }
 
-// Received records that the peer accepted a packet.
-func (s *Direction) Received(e *machine.Event, out *machine.Effects) {
+// Settle reports what is settled by now, in every channel.
+func (s *Direction) Settle(now machine.Instant, out *machine.Effects) {
+	for i := range s.Lanes {
+		s.Lanes[i].Settle(now, out)
+	}
+}
+
+// Received records that the peer accepted a packet. The tap knows it by now.
+func (s *Direction) Received(e *machine.Event, now machine.Instant, out *machine.Effects) {
 	contents := s.contentsOf(e.Sequence)
 	if contents == nil {
 		return
@@ -198,7 +207,7 @@ func (s *Direction) Received(e *machine.Event, out *machine.Effects) {
 	}
 	for _, r := range contents.Reliable {
 		s.Lanes[r.channel].deliver(e, out)
-		s.Lanes[r.channel].Settle(out)
+		s.Lanes[r.channel].Settle(now, out)
 	}
 	for i := range contents.unreliable {
 		m := &contents.unreliable[i]
@@ -213,8 +222,8 @@ func (s *Direction) Received(e *machine.Event, out *machine.Effects) {
 	}
 }
 
-// Acked records that the side learned of a packet's arrival.
-func (s *Direction) Acked(e *machine.Event, out *machine.Effects) {
+// Acked records that the side learned of a packet's arrival. The tap knows it by now.
+func (s *Direction) Acked(e *machine.Event, now machine.Instant, out *machine.Effects) {
 	contents := s.contentsOf(e.Sequence)
 	if contents == nil {
 		return
@@ -224,8 +233,8 @@ func (s *Direction) Acked(e *machine.Event, out *machine.Effects) {
 		if l := c.find(r.id); r.fragment >= 0 && l != nil && l.block != nil {
 			l.block.ack(r.fragment)
 		}
-		c.Ack(r.id, e)
-		c.Settle(out)
+		c.Ack(r.id, e, now)
+		c.Settle(now, out)
 	}
 	for i := range contents.unreliable {
 		if m := &contents.unreliable[i]; m.Acked != machine.Yes {

@@ -32,10 +32,15 @@ const (
 	// unsentNothing is the value of Lane.oldestUnsent while no message waits.
 	// Source: name, no message waits
 	unsentNothing = -1
-	// ackSlack is how long after its ack a message may be sent again without a finding.
-	// The library takes acks to messages once a frame.
+	// ackSlack is how long after its sender has read the ack a message may be sent again
+	// without a finding. The library takes acks to messages once a frame.
 	// Source: unmeasured, message-resent-after-ack is likely at most
 	ackSlack = 250 * time.Millisecond
+	// copiesWithin is how long a message of yojimbo is kept once its sender has read the ack.
+	// Copies of it may have yet to pass the tap. Such a copy left in the same frame as the
+	// header that names the ack, or before it.
+	// Source: unmeasured, a copy that passes the tap later is not counted
+	copiesWithin = 2 * time.Second
 )
 
 // life is one reliable message, from the first packet that carried it to its delivery
@@ -45,6 +50,7 @@ type life struct {
 	content   content
 	sends     sends
 	ack       observation       // its sender has learned that it arrived
+	readAt    machine.Instant   // when the tap knew that the sender has read the ack
 	arrival   observation       // its receiver has all of it
 	delivery  observation       // its receiver has delivered it
 	sure      machine.Certainty // of arrival and delivery
@@ -100,13 +106,16 @@ type Lane struct {
 	// either.
 	Resend   ResendRule
 	Evidence *ResendEvidence
+	Copies   time.Duration // how long copies may follow the header that names a message's ack
 
 	Started bool
 	Fresh   bool // known from its first message on
 	first   int64
 	Base    int64
 	Top     int64
-	lives   []life
+	lives   []life // from Base on
+	room    []life // what lives is cut from, to its whole capacity
+	settled int    // of lives, the first ones that are settled: only copies of them may still pass
 
 	next      int64 // id that the receiver delivers next
 	nextKnown machine.Certainty
@@ -147,61 +156,6 @@ func (c *Lane) begin(id int64) {
 	}
 }
 
-// get returns the life of an id. It returns nil if the id is settled or too old.
-func (c *Lane) get(id int64, out *machine.Effects) *life {
-	if id < c.Base {
-		return nil
-	}
-	if over := id - c.Base - livesMost + 1; over > 0 {
-		c.drop(over+livesMost/16, out) // several at once, since each drop moves all that stay
-	}
-	for int64(len(c.lives)) <= id-c.Base {
-		c.lives = append(c.lives, life{id: c.Base + int64(len(c.lives)), blockedBy: -1})
-	}
-	return &c.lives[id-c.Base]
-}
-
-// find is get for an id that must exist already.
-func (c *Lane) find(id int64) *life {
-	if i := id - c.Base; i >= 0 && i < int64(len(c.lives)) {
-		return &c.lives[i]
-	}
-	return nil
-}
-
-// drop reports the oldest n lives and forgets them.
-func (c *Lane) drop(n int64, out *machine.Effects) {
-	known := min(n, int64(len(c.lives)))
-	for i := range c.lives[:known] {
-		c.report(&c.lives[i], out)
-	}
-	left := copy(c.lives, c.lives[known:])
-	clear(c.lives[left:])
-	c.lives = c.lives[:left]
-	c.Base += n
-}
-
-// Settle reports the lives that can no longer change.
-func (c *Lane) Settle(out *machine.Effects) {
-	done := 0
-	for done < len(c.lives) {
-		l := &c.lives[done]
-		unseen := l.sends.count == 0 && (l.id < c.first || l.id < c.Top-int64(c.Config.SendQueue))
-		if !unseen && !(l.ack.shown && l.delivery.shown) {
-			break
-		}
-		c.report(l, out)
-		done++
-	}
-	if done == 0 {
-		return
-	}
-	n := copy(c.lives, c.lives[done:])
-	clear(c.lives[n:])
-	c.lives = c.lives[:n]
-	c.Base += int64(done)
-}
-
 // carry records that a packet carries a message.
 func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	if !c.Started {
@@ -220,9 +174,8 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 		l.sends.at, l.sends.sequence, l.sends.sequence64 = k.At, k.Sequence, k.Sequence64
 	} else {
 		c.resent++
-		if l.ack.shown && k.Near && k.At.Sub(l.ack.at) > ackSlack {
-			// The sender's own header proves that it had read the ack, more than some frames
-			// before.
+		if l.ack.shown && k.Near && k.At.Sub(l.readAt) > ackSlack {
+			// An earlier header of the sender proves that it had read the ack.
 			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Likely, l.ack.by,
 				machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
 		}
@@ -240,13 +193,13 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 // missing?
 func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 	if c.oldestUnsent != unsentNothing {
-		if l := c.find(c.oldestUnsent); l == nil || l.sends.count > 0 {
+		if l := c.find(c.oldestUnsent); l == nil || l.id < c.open() || l.sends.count > 0 {
 			c.oldestUnsent, c.stuckTold = unsentNothing, false
 		}
 	}
 	if c.oldestUnsent == unsentNothing {
-		for i := range c.lives {
-			if l := &c.lives[i]; l.sends.count == 0 && l.id >= c.first && l.id < c.Top {
+		for i := range c.lives[c.settled:] {
+			if l := &c.lives[c.settled+i]; l.sends.count == 0 && l.id >= c.first && l.id < c.Top {
 				c.oldestUnsent, c.unsentSince, c.unsentFor = l.id, k.At, 0
 				break
 			}
@@ -315,8 +268,9 @@ func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 	}
 }
 
-// Ack records that the sender has read the ack of a packet that carried the message.
-func (c *Lane) Ack(id int64, e *machine.Event) {
+// Ack records that the sender has read the ack of a packet that carried the message. The
+// tap knows it by now.
+func (c *Lane) Ack(id int64, e *machine.Event, now machine.Instant) {
 	l := c.find(id)
 	if l == nil || l.ack.shown {
 		return
@@ -324,7 +278,7 @@ func (c *Lane) Ack(id int64, e *machine.Event) {
 	if l.block != nil && !l.block.allAcked() {
 		return
 	}
-	l.ack.shown, l.ack.at, l.ack.by = true, e.At, e.By
+	l.ack.shown, l.ack.at, l.ack.by, l.readAt = true, e.At, e.By, now
 	if c.Evidence != nil {
 		c.Evidence.acked(&l.sends, l.content.bits+reliableIDs)
 	}
@@ -378,28 +332,5 @@ func (c *Lane) Finish(out *machine.Effects) {
 		c.report(&c.lives[i], out)
 	}
 	c.Base += int64(len(c.lives))
-	c.lives = nil
-}
-
-func (c *Lane) clone() Lane {
-	d := *c
-	d.Evidence = c.Evidence.clone()
-	d.lives = append([]life(nil), c.lives...)
-	for i := range d.lives {
-		if b := d.lives[i].block; b != nil {
-			d.lives[i].block = b.clone()
-		}
-	}
-	return d
-}
-
-func (c *Lane) size() int {
-	n := 200 + cap(c.lives)*376 + c.Evidence.size()
-	for i := range c.lives {
-		n += len(c.lives[i].content.body)
-		if b := c.lives[i].block; b != nil {
-			n += b.bytes + len(b.parts)*64
-		}
-	}
-	return n
+	c.lives, c.room, c.settled = nil, nil, 0
 }

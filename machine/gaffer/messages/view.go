@@ -26,7 +26,7 @@ func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 		Name: c.name() + "messages sent", Next: c.Top + 1, Size: c.Config.SendQueue, Grade: grade,
 		Acked: c.acked, AckedKnown: c.ackedAny,
 	}
-	w.First = max(c.Base, w.Next-viewIDs, c.first)
+	w.First = max(c.open(), w.Next-viewIDs, c.first)
 	for id := w.First; id < w.Next; id++ {
 		cell := machine.CellUnknown
 		switch l := c.find(id); {
@@ -47,7 +47,7 @@ func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 // Messages that it has delivered, but whose ack the sender has not read, are in it.
 func (c *Lane) ReceiveWindow() machine.Window {
 	w := machine.Window{
-		Name: c.name() + "messages received", First: max(c.Base, c.first), Next: c.next, Size: c.Config.ReceiveQueue,
+		Name: c.name() + "messages received", First: max(c.open(), c.first), Next: c.next, Size: c.Config.ReceiveQueue,
 		Grade: c.nextKnown,
 	}
 	if c.nextKnown == machine.Unknown {
@@ -77,8 +77,8 @@ func (s *Direction) Blocks(v *machine.View) {
 	}
 	for i := range s.Lanes {
 		c := &s.Lanes[i]
-		for j := range c.lives {
-			l := &c.lives[j]
+		for j := range c.lives[c.settled:] {
+			l := &c.lives[c.settled+j]
 			if b := l.block; b != nil {
 				t.Rows = append(t.Rows, []string{
 					strconv.Itoa(c.Channel), strconv.FormatInt(l.id, 10), strconv.Itoa(len(b.parts)), strconv.Itoa(b.arrived),

@@ -89,7 +89,7 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	if out.NewSession {
 		return
 	}
-	c.settle(told, out)
+	c.settle(told, d.At, out)
 	if err != nil || p.Kind > wire.KindFragment || p.PayloadOffset > len(d.Bytes) || d.Length > len(d.Bytes) {
 		return // the capture lacks what the packet carried
 	}
@@ -181,25 +181,29 @@ func (c *Conversation) malformed(s *messages.Direction, k *messages.Carrier, out
 	out.At(k.At, k.Ref).Report(messages.MalformedMessages, s.From, machine.Certain, 0, float64(len(k.Payload)))
 }
 
-// settle applies the packet tracker's new events to the messages.
-func (c *Conversation) settle(from int, out *machine.Effects) {
+// settle applies the packet tracker's new events to the messages. The tracker knows them
+// by now.
+func (c *Conversation) settle(from int, now machine.Instant, out *machine.Effects) {
 	for i := from; i < len(out.Events); i++ {
 		e := out.Events[i]
 		switch e.Kind {
 		case machine.EventReceived:
-			c.sides[e.Side.Other()].Received(&e, out)
-			c.readAck(&e, out)
+			c.sides[e.Side.Other()].Received(&e, now, out)
+			c.readAck(&e, now, out)
 		case machine.EventAcked:
 			if c.section.Form == wire.MessagesByID {
-				c.sides[e.Side].Acked(&e, out)
+				c.sides[e.Side].Acked(&e, now, out)
 			}
 		default:
 		}
 	}
+	for i := range c.sides {
+		c.sides[i].Settle(now, out)
+	}
 }
 
 // readAck applies the message ack of a packet that a side has read (simple scheme).
-func (c *Conversation) readAck(e *machine.Event, out *machine.Effects) {
+func (c *Conversation) readAck(e *machine.Event, now machine.Instant, out *machine.Effects) {
 	acks := c.acks[e.Side.Other()]
 	if len(acks) == 0 || len(c.sides[e.Side].Lanes) == 0 {
 		return
@@ -213,9 +217,9 @@ func (c *Conversation) readAck(e *machine.Event, out *machine.Effects) {
 	by.By = e.About
 	last := l.Unwrap(a.id)
 	for id := l.Base; id <= last && id <= l.Top; id++ {
-		l.Ack(id, &by)
+		l.Ack(id, &by, now)
 	}
-	l.Settle(out)
+	l.Settle(now, out)
 }
 
 // Finish settles what is still open.
@@ -223,7 +227,7 @@ func (c *Conversation) Finish(out *machine.Effects) {
 	quiet, told := out.NoEvents, len(out.Events)
 	out.NoEvents = false
 	c.inner.Finish(out)
-	c.settle(told, out)
+	c.settle(told, c.inner.last, out)
 	for i := range c.sides {
 		for j := range c.sides[i].Lanes {
 			c.sides[i].Lanes[j].Finish(out)

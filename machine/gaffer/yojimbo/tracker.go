@@ -140,7 +140,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 		out.NewSession = true
 		return
 	}
-	y.pass(out)
+	y.pass(d.At, out)
 	if err := y.layers.Reliable.Parse(plain, len(plain), &y.inside); err != nil {
 		return // the packet tracker reported it
 	}
@@ -166,27 +166,30 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	s.Carry(y.layers.Connection, &k, &y.entry, y.flow.Sides[d.From].Missing() == 0, out)
 }
 
-// pass passes on what the packet tracker found, and applies it to the messages.
-func (y *Yojimbo) pass(out *machine.Effects) {
+// pass passes on what the packet tracker knows by now, and applies it to the messages.
+func (y *Yojimbo) pass(now machine.Instant, out *machine.Effects) {
 	out.Anomalies = append(out.Anomalies, y.out.Anomalies...)
 	for i := range y.out.Events {
 		if !out.NoEvents {
 			out.Events = append(out.Events, y.out.Events[i])
 		}
-		y.settle(&y.out.Events[i], out)
+		y.settle(&y.out.Events[i], now, out)
+	}
+	for i := range y.sides {
+		y.sides[i].Settle(now, out)
 	}
 }
 
 // settle applies an event of the packet tracker to the messages.
-func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
+func (y *Yojimbo) settle(e *machine.Event, now machine.Instant, out *machine.Effects) {
 	if y.sample != nil {
 		return
 	}
 	switch e.Kind {
 	case machine.EventReceived:
-		y.sides[e.Side.Other()].Received(e, out)
+		y.sides[e.Side.Other()].Received(e, now, out)
 	case machine.EventAcked:
-		y.sides[e.Side].Acked(e, out)
+		y.sides[e.Side].Acked(e, now, out)
 	case machine.EventLost:
 		y.sides[e.Side].Lost(e, y.near(e.Side.Other()))
 	default:
@@ -204,7 +207,7 @@ func (y *Yojimbo) Finish(out *machine.Effects) {
 		y.inner.Disconnect(&y.out)
 	}
 	y.inner.Finish(&y.out)
-	y.pass(out)
+	y.pass(y.flow.Last, out)
 	for i := range y.sides {
 		y.sides[i].Finish(out)
 	}
