@@ -158,3 +158,23 @@ func TestAttemptsAtFarTap(t *testing.T) {
 		}
 	}
 }
+
+// TestKickedByServer: the log of a server that disconnects a client has a last packet, which it
+// read in the frame of the disconnect. No header names that packet.
+func TestKickedByServer(t *testing.T) {
+	r := readYojimboRun(t, "yojimbo-server-kick")
+	logged := r.logged("server", 0, "received")
+	last := logged[len(logged)-1]
+	f := openRun(t, r, "server", r.configuration(t))[0]
+	for _, kind := range []machine.EventKind{machine.EventReceived, machine.EventAcked} {
+		var found []machine.Certainty
+		for _, e := range f.effects.Events {
+			if e.Kind == kind && e.Side == machine.B && int(e.Sequence) == last.Seq {
+				found = append(found, e.Certainty)
+			}
+		}
+		if !slices.Equal(found, []machine.Certainty{machine.Likely}) {
+			t.Errorf("%v of packet %d: %v, expected it once, likely", kind, last.Seq, found)
+		}
+	}
+}

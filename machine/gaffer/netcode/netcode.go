@@ -193,6 +193,9 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 	return fate
 }
 
+// Server reports whether a side is known to be the server.
+func (n *Flow) Server(x machine.Side) bool { return n.known && n.client != x }
+
 // connect processes a connection request.
 func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	var nonce [wire.TokenNonceLen]byte

@@ -54,6 +54,13 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 // Source: measured, TestMarginsRestart
 const restartMost uint32 = 1024
 
+// ReadAll records that a side at the tap has most likely read all that passed towards it.
+func (t *Tracker) ReadAll(x machine.Side, out *machine.Effects) {
+	if t.Sides != nil && t.Sides[x].Near {
+		t.drain(x, out)
+	}
+}
+
 // Disconnect ends a connection. A side at the tap most likely never read what it is not
 // proved to have read by then: it discards its socket's queue.
 func (t *Tracker) Disconnect(out *machine.Effects) {

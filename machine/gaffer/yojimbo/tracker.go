@@ -114,7 +114,11 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 		out.At(d.At, d.Ref).Report(netcodeForged, d.From, machine.Certain, 0, float64(pk.NetcodeSequence))
 		return
 	}
+	ended := y.flow.Ended
 	fate := y.flow.Observe(d, pk, netcode.MACOf(d), out)
+	if !ended && y.flow.Ended && y.flow.Server(d.From) {
+		y.kicked(d, out)
+	}
 	if err != nil {
 		y.closed = err
 		if fate == netcode.Fresh && pk.NetcodeType == wire.NetcodePayload {
@@ -129,6 +133,15 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 	if pk.NetcodeType == wire.NetcodePayload && fate == netcode.Fresh {
 		y.payload(d, plain, out)
 	}
+}
+
+// kicked processes a server's first disconnect. The server lives on for its other clients,
+// and the game disconnects one while it runs its frame. It has read its socket by then, but
+// no header of its own will say so.
+func (y *Yojimbo) kicked(d *machine.Datagram, out *machine.Effects) {
+	y.out.Reset()
+	y.inner.ReadAll(d.From, &y.out)
+	y.pass(d.At, out)
 }
 
 // payload processes what netcode carried: a packet of reliable.
