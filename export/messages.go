@@ -93,8 +93,15 @@ var Messages = newTable("messages", "The life of every message that the packets 
 		},
 	},
 	messageColumn{
-		Column{Name: "type", Type: Uint, Doc: "Number of its type."},
-		func(r *MessageRow, c *Cell) { c.uint(uint64(r.Message.Type)) },
+		Column{
+			Name: "type", Type: Uint, Absent: Null,
+			Doc: "Number of its type; null where the packets do not show it.",
+		},
+		func(r *MessageRow, c *Cell) {
+			if !r.Message.Untyped {
+				c.uint(uint64(r.Message.Type))
+			}
+		},
 	},
 	messageColumn{Column{
 		Name: "name", Type: Text, Absent: Null,

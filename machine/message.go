@@ -1,6 +1,9 @@
 package machine
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Mode is what the protocol promises for a message. Output uses a closed list
 // of words for it.
@@ -51,9 +54,12 @@ type Message struct {
 	ID     int64
 	IDBits uint8
 	Type   uint32
-	Name   string // of the type, when a schema names it
-	Bits   int    // of the body
-	Block  int    // bytes of the block that it carries; 0 if there is none
+	// Untyped reports that the packets do not show the type, or not to this configuration.
+	// Type is then 0.
+	Untyped bool
+	Name    string // of the type, when a schema names it
+	Bits    int    // of the body
+	Block   int    // bytes of the block that it carries; 0 if there is none
 
 	// Sequence is that of the first packet that carried it. Attempts counts the
 	// packets that carried it. Frames lists their frames, the first ones only.
@@ -89,4 +95,12 @@ type Message struct {
 	Body    []byte
 	BodyBit uint8
 	Data    []byte
+}
+
+// TypeText names the type by its number.
+func (m *Message) TypeText() string {
+	if m.Untyped {
+		return "type unknown"
+	}
+	return "type " + strconv.FormatUint(uint64(m.Type), 10)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -118,11 +117,11 @@ func nameOf(f *analyze.Flow, x *machine.Message) string {
 	}
 	if say := f.Protocol.Message; say != nil {
 		if name, _ := say(f.Config(),
-			&machine.Message{From: x.From, Type: x.Type, ID: x.ID, Mode: x.Mode, Bits: x.Bits}); name != "" {
+			&machine.Message{From: x.From, Type: x.Type, Untyped: x.Untyped, ID: x.ID, Mode: x.Mode, Bits: x.Bits}); name != "" {
 			return name
 		}
 	}
-	return "type " + strconv.FormatUint(uint64(x.Type), 10)
+	return x.TypeText()
 }
 
 func (f *flowMessages) held(h Held) {

@@ -123,7 +123,7 @@ func (p *messagePrinter) print(f *analyze.Flow, m *machine.Message, name string,
 		b = fmt.Appendf(b, "seq %-5d", m.Sequence)
 	}
 	if name == "" {
-		name = fmt.Sprintf("type %d", m.Type)
+		name = m.TypeText()
 	}
 	b = append(b, ' ')
 	b = show.AppendClean(b, name)

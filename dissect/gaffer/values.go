@@ -20,7 +20,7 @@ func messageValues(c *dissect.Config, m *machine.Message) (string, dissect.Value
 		}
 	}
 	b, ok := known.(*bodies)
-	if !ok || m.Bits < 0 {
+	if !ok || m.Untyped || m.Bits < 0 {
 		return "", nil
 	}
 	name := b.Name(m.Type)

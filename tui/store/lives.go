@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -46,7 +45,7 @@ func AppendLives(to []Life, r *analyze.Record) []Life {
 			x.Title = x.Name
 		}
 		if x.Title == "" {
-			x.Title = fmt.Sprintf("type %d", x.Type)
+			x.Title = x.TypeText()
 		}
 		x.Body, x.Data = nil, nil
 		to = append(to, x)

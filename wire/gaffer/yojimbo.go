@@ -28,6 +28,9 @@ type Yojimbo struct {
 
 	// Bodies knows the bodies of messages. With nil, only the first type can be read.
 	Bodies Bodies `yaml:"-"`
+	// TypesUnknown says that the number of message types is not known. No type can be read
+	// then.
+	TypesUnknown bool `yaml:"-"`
 
 	plan struct {
 		ready                  bool
@@ -171,6 +174,12 @@ func (c *YojimboChannel) validate(l *channelPlan) error {
 // CarriesBlock reports whether messages of a type carry a block.
 func (y *Yojimbo) CarriesBlock(kind uint32) bool {
 	return int64(kind) < int64(len(y.plan.block)) && y.plan.block[kind]
+}
+
+// Typed reports whether the type of a message is known. Its body is at a bit of its packet,
+// or at 0 if the packet was not read up to there.
+func (y *Yojimbo) Typed(body int) bool {
+	return body > 0 || y.MessageTypes == 1 && !y.TypesUnknown
 }
 
 // EntryBits returns the width of the count of channel entries.

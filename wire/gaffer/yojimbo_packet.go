@@ -35,7 +35,7 @@ type ConnectionMessage struct {
 	ID          uint16 // of reliable-ordered channels
 	Type        uint32
 	Bit         int // where its type begins
-	Body, End   int // its body, from bit to bit
+	Body, End   int // its body, from bit to bit; Body is 0 if its type was not read
 	BlockOffset int // of an unreliable block message
 	BlockLen    int // 0: no block
 	Read        bool
@@ -219,9 +219,13 @@ func (c *connectionReader) fragment(config *YojimboChannel, plan *channelPlan, f
 	return err
 }
 
-// message reads a type and skips the body of that type.
+// message reads a type and skips the body of that type. If it does not reach the body,
+// *body stays as it is.
 func (c *connectionReader) message(kind *uint32, at, body, end *int) error {
 	*at = c.r.Pos()
+	if c.y.TypesUnknown {
+		return ErrOpaque
+	}
 	v, err := c.ranged("message_type", 0, c.y.MessageTypes-1, c.y.plan.kind)
 	if err != nil {
 		return err

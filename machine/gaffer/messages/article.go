@@ -60,8 +60,11 @@ func (c *Lane) addMessage(wireID uint16, m *wire.Message, k *Carrier, contents *
 	if l == nil {
 		return
 	}
-	if m != nil && m.End >= 0 {
-		l.content.take(m.Type, k.Payload, m.Body, m.End)
+	if m != nil {
+		l.content.takeType(m.Type)
+		if m.End >= 0 {
+			l.content.take(k.Payload, m.Body, m.End)
+		}
 	}
 	contents.Reliable = append(contents.Reliable, carriedMessage{0, id, -1})
 }

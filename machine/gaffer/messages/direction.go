@@ -101,7 +101,7 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		c := &s.Lanes[e.Channel]
 		if e.Block {
 			blocks = true
-			c.fragment(contents, &e.Fragment, k, out)
+			c.fragment(config, contents, &e.Fragment, k, out)
 			continue
 		}
 		for _, m := range p.Messages[e.First : e.First+e.Count] {
@@ -110,8 +110,11 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 			if l == nil {
 				continue
 			}
+			if config.Typed(m.Body) {
+				l.content.takeType(m.Type)
+			}
 			if m.Read {
-				l.content.take(m.Type, k.Payload, m.Body, m.End)
+				l.content.take(k.Payload, m.Body, m.End)
 			}
 			contents.Reliable = append(contents.Reliable, carriedMessage{e.Channel, id, -1})
 		}
@@ -128,19 +131,28 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 	}
 }
 
-// take stores a message's type and body. The body is bits from to to of a payload.
-func (c *content) take(kind uint32, payload []byte, from, to int) {
+// takeType stores a message's type.
+func (c *content) takeType(kind uint32) {
+	if !c.typed {
+		c.typed, c.kind = true, kind
+	}
+}
+
+// take stores a message's body: bits from to to of a payload.
+func (c *content) take(payload []byte, from, to int) {
 	if c.read {
 		return
 	}
-	c.read, c.kind, c.bits = true, kind, to-from
+	c.read, c.bits = true, to-from
 	if c.bits <= bodyMost*8 {
 		c.body, c.bodyBit = slices.Clone(payload[from/8:(to+7)/8]), uint8(from%8)
 	}
 }
 
 // fragment records a block fragment.
-func (c *Lane) fragment(contents *Contents, f *wire.BlockFragment, k *Carrier, out *machine.Effects) {
+func (c *Lane) fragment(config *wire.Yojimbo, contents *Contents, f *wire.BlockFragment, k *Carrier,
+	out *machine.Effects,
+) {
 	id := c.Unwrap(f.ID)
 	l := c.carry(id, k, out)
 	if l == nil {
@@ -154,8 +166,11 @@ func (c *Lane) fragment(contents *Contents, f *wire.BlockFragment, k *Carrier, o
 		return
 	}
 	l.block.carry(f.Index, k.Payload[f.Offset:f.Offset+f.Size], k)
+	if config.Typed(f.Body) {
+		l.content.takeType(f.Type)
+	}
 	if f.Read {
-		l.content.take(f.Type, k.Payload, f.Body, f.End)
+		l.content.take(k.Payload, f.Body, f.End)
 	}
 	contents.Reliable = append(contents.Reliable, carriedMessage{c.Channel, id, f.Index})
 }
@@ -167,7 +182,8 @@ func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e 
 ) {
 	for _, m := range p.Messages[e.First : e.First+e.Count] {
 		msg := machine.Message{
-			From: s.From, Mode: machine.ModeUnreliable, Channel: e.Channel, ID: -1, Type: m.Type, Bits: -1,
+			From: s.From, Mode: machine.ModeUnreliable, Channel: e.Channel, ID: -1, Bits: -1,
+			Type: m.Type, Untyped: !config.Typed(m.Body),
 			Sequence: k.Sequence, Sequence64: k.Sequence64, Attempts: 1, At: k.At, BlockedBy: -1,
 		}
 		msg.Frames[0] = k.Ref

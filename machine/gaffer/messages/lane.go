@@ -58,13 +58,15 @@ type life struct {
 	block     *transfer
 }
 
-// content is what a message says. Until the message is read, only its id is known.
+// content is what a message says. Until the message is read, only its id is known, or
+// its id and its type.
 type content struct {
 	bits    int
 	body    []byte
 	kind    uint32
 	bodyBit uint8
-	read    bool
+	typed   bool // kind is known
+	read    bool // all of it is known
 }
 
 // sends are the packets that carried a message. The first ones are listed by frame and
@@ -294,7 +296,8 @@ func (c *Lane) report(l *life, out *machine.Effects) {
 	}
 	m := machine.Message{
 		From: c.From, Mode: machine.ModeReliable, Channel: c.Channel, ID: l.id, IDBits: reliableIDs,
-		Type: l.content.kind, Bits: l.content.bits, Sequence: l.sends.sequence, Sequence64: l.sends.sequence64,
+		Type: l.content.kind, Untyped: !l.content.typed, Bits: l.content.bits,
+		Sequence: l.sends.sequence, Sequence64: l.sends.sequence64,
 		Attempts: l.sends.count, Frames: l.sends.frames, At: l.sends.at,
 		BlockedBy: l.blockedBy, Body: l.content.body, BodyBit: l.content.bodyBit,
 	}

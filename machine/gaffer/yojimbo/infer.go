@@ -74,6 +74,10 @@ const (
 	// also the largest step between two ids of one packet.
 	// Source: measured, TestMarginsYojimbo
 	idBack = 2048
+	// risingLeast is how many packets must continue the ids of a channel to show that it is
+	// reliable. With fewer, its type counts as undecided.
+	// Source: unmeasured, a configuration that was inferred is likely at most
+	risingLeast = 8
 	// mostTries is how many configurations are tried for one number of channels.
 	// Source: bound, the configurations that are tried
 	mostTries = 800
@@ -174,7 +178,7 @@ type channelGuess struct {
 	kind      wire.ChannelType
 	count     int // bits
 	ok, bad   int // heads with a plausible id, and heads without
-	gaps      int // ids that were skipped
+	gaps      int // how often ids were skipped, between packets and within one
 	most      int // most messages in a packet
 	blocks    blockGuess
 	blockBits int // width of a block's size in unreliable messages; 0: the default
@@ -292,12 +296,15 @@ func (k *skeleton) rising(c, count int) channelGuess {
 			continue
 		}
 		first, last := int(id), int(id)
-		fine := true
+		fine, skips := true, 0
 		for range n {
 			step, ok := relativeStep(&r)
 			if !ok || step > idBack {
 				fine = false
 				break
+			}
+			if step > 1 {
+				skips++
 			}
 			last += step
 		}
@@ -306,6 +313,7 @@ func (k *skeleton) rising(c, count int) channelGuess {
 			continue
 		}
 		g.most = max(g.most, int(n)+1)
+		g.gaps += skips
 		if !met[p.from] {
 			met[p.from], top[p.from] = true, last
 			continue
@@ -394,11 +402,17 @@ func (t *trial) score(y *wire.Yojimbo, i *Inference, beat int) {
 	}
 }
 
+// undecided reports whether the packets of a channel are too few to show its type.
+func (g *channelGuess) undecided() bool {
+	rises := g.kind == wire.ReliableOrdered && g.blockSeen == 0
+	return g.seen+g.blockSeen < learnLeast || rises && g.ok < risingLeast
+}
+
 // describe fills in what was found about the channels.
 func (t *trial) describe(i *Inference) {
 	for c := range t.messages {
 		g := &t.messages[c]
-		d := InferredChannel{Messages: g.seen, Blocks: g.blockSeen, Undecided: g.seen+g.blockSeen < learnLeast}
+		d := InferredChannel{Messages: g.seen, Blocks: g.blockSeen, Undecided: g.undecided()}
 		shown := g.kind == wire.ReliableOrdered && g.ok > 0 || g.kind == wire.UnreliableUnordered && i.TypesMost > 0
 		if width := bits.Required(1, uint64(i.Config.Channels[c].MaxMessages)); shown && !d.Undecided {
 			d.MessagesLeast, d.MessagesMost = max(1<<width/2+1, g.most, 1), 1<<width

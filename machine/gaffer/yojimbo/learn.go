@@ -213,6 +213,7 @@ func (t *trial) opaque() *Inference {
 	if err != nil {
 		return nil
 	}
+	y.TypesUnknown = true
 	i := &Inference{}
 	t.score(y, i, math.MinInt)
 	return i
