@@ -32,6 +32,7 @@ type Inference struct {
 	Read    int // of these, those that read to the last bit
 	Opaque  int // of these, those that read up to a message with an unknown body
 	Wrong   int // of these, those that contradict the configuration
+	several int // of those that read to the last bit, those of several messages
 
 	TypesLeast, TypesMost int // range of message types; equal if decided, 0 and 0 if nothing is known
 	Channels              []InferredChannel
@@ -386,7 +387,7 @@ type trial struct {
 // score reads all packets by a configuration. It stops early once the merit can no
 // longer exceed beat.
 func (t *trial) score(y *wire.Yojimbo, i *Inference, beat int) {
-	i.Config, i.Packets, i.Read, i.Opaque, i.Wrong = y, len(t.packets), 0, 0, 0
+	i.Config, i.Packets, i.Read, i.Opaque, i.Wrong, i.several = y, len(t.packets), 0, 0, 0, 0
 	for p := range t.packets {
 		if left := len(t.packets) - p; i.merit()+4*left <= beat {
 			return
@@ -394,6 +395,9 @@ func (t *trial) score(y *wire.Yojimbo, i *Inference, beat int) {
 		switch err := y.Parse(t.packets[p].payload, &t.entry); {
 		case err == nil:
 			i.Read++
+			if len(t.entry.Messages) > 1 {
+				i.several++
+			}
 		case errors.Is(err, wire.ErrOpaque):
 			i.Opaque++
 		default:
