@@ -16,10 +16,12 @@ const (
 )
 
 const (
-	reliableLeast     = 4 // bytes of the shortest header
-	reliableMost      = 9
-	fragmentHeaderLen = 5
+	reliableLeast = 4 // bytes of the shortest header
+	reliableMost  = 9
 )
+
+// FragmentHeaderLen is the length of reliable's fragment header, in bytes.
+const FragmentHeaderLen = 5
 
 // These errors are allocated once: hostile or foreign datagrams cause them all the
 // time.
@@ -80,16 +82,16 @@ func (p *Profile) parseReliable(b []byte, wireLen int, out *Packet) error {
 	}
 	out.Kind = KindFragment
 	switch {
-	case wireLen < fragmentHeaderLen:
+	case wireLen < FragmentHeaderLen:
 		return errFragmentShort
 	case b[0] != prefixFragment:
 		return errFragmentPrefix
-	case len(b) < fragmentHeaderLen:
+	case len(b) < FragmentHeaderLen:
 		return wire.ErrSnapped
 	}
 	out.Sequence = uint32(binary.LittleEndian.Uint16(b[1:]))
 	out.FragmentID, out.FragmentCount = int(b[3]), int(b[4])+1
-	out.PayloadOffset, out.PayloadLen = fragmentHeaderLen, wireLen-fragmentHeaderLen
+	out.PayloadOffset, out.PayloadLen = FragmentHeaderLen, wireLen-FragmentHeaderLen
 	if out.FragmentID >= out.FragmentCount {
 		return errFragmentID
 	}
@@ -99,8 +101,8 @@ func (p *Profile) parseReliable(b []byte, wireLen int, out *Packet) error {
 	if out.FragmentID != 0 {
 		return nil
 	}
-	inner := b[fragmentHeaderLen:]
-	n, err := readReliable(inner, wireLen-fragmentHeaderLen, &out.Header)
+	inner := b[FragmentHeaderLen:]
+	n, err := readReliable(inner, wireLen-FragmentHeaderLen, &out.Header)
 	switch {
 	case err == wire.ErrSnapped:
 		return err
@@ -113,7 +115,7 @@ func (p *Profile) parseReliable(b []byte, wireLen int, out *Packet) error {
 	case !canonical(inner[0], out.Header):
 		return errInnerForm
 	}
-	out.HasHeader, out.HeaderOffset, out.HeaderLen = true, fragmentHeaderLen, n
+	out.HasHeader, out.HeaderOffset, out.HeaderLen = true, FragmentHeaderLen, n
 	out.PayloadOffset += n
 	out.PayloadLen -= n
 	return nil
@@ -154,11 +156,18 @@ func readReliable(b []byte, wireLen int, h *Header) (int, error) {
 	return n, nil
 }
 
+// InFragmentHeader reports whether an error of Parse says that fragment 0 holds a header
+// that reliable does not write there: that of another packet, or one in another form.
+func InFragmentHeader(err error) bool {
+	return err == errInnerSequence || err == errInnerForm || err == errInnerPrefix
+}
+
 // canonical reports whether reliable writes a header of these values with this prefix
 // byte.
-func canonical(prefix byte, h Header) bool { return prefix == reliablePrefix(h) }
+func canonical(prefix byte, h Header) bool { return prefix == CanonicalPrefix(h) }
 
-func reliablePrefix(h Header) byte {
+// CanonicalPrefix returns the prefix byte that reliable writes before a regular header.
+func CanonicalPrefix(h Header) byte {
 	var prefix byte
 	for k := 0; k < 4; k++ {
 		if byte(h.AckBits>>(8*k)) != 0xff {
@@ -173,7 +182,7 @@ func reliablePrefix(h Header) byte {
 
 // appendReliable appends a header as reliable writes it.
 func appendReliable(to []byte, h Header) []byte {
-	prefix := reliablePrefix(h)
+	prefix := CanonicalPrefix(h)
 	to = append(to, prefix, byte(h.Sequence), byte(h.Sequence>>8))
 	if prefix&prefixNear != 0 {
 		to = append(to, byte(h.Sequence-h.Ack))

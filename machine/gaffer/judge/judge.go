@@ -149,6 +149,9 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	}
 	header := p.HasHeader && err == nil
 	if s.Opinion.Divergence == nil {
+		s.Opinion.Divergence = formDiverges(j.profile, d, p, err)
+	}
+	if s.Opinion.Divergence == nil {
 		s.send(peer, d, p, header, err == nil)
 	}
 	s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment)

@@ -6,7 +6,7 @@ import "github.com/ackscope/ackscope/machine"
 // the divergences that the judges of this package find.
 var Rules = []*machine.Rule{
 	AckNeverArrived, AckUnsent, AckOmitted, AckRefused, AckWithdrawn, AckForgotten, AckWentBack, AckOrder, AckWithoutBit,
-	Sequence, SequenceReuse, Fragments, Unreadable,
+	Sequence, SequenceReuse, Fragments, HeaderForm, Unreadable,
 	MessageType, MessageBeyondWindow, MessageResentEarly, MessageResentLate, MessageResentAcked, MessageResentAfterAck,
 	StuckMessage,
 }

@@ -32,7 +32,7 @@ func (t *Tracker) parse(d *machine.Datagram, p *sighting, out *machine.Effects) 
 	if !ok || !t.numbered {
 		return t.parseAny(d, p, out)
 	}
-	if t.canonical && d.Bytes[0] != canonicalPrefix(&h) {
+	if t.canonical && d.Bytes[0] != wire.CanonicalPrefix(h) {
 		out.At(d.At, d.Ref).Report(gaffer.NonCanonical, d.From, machine.Certain, 0)
 	}
 	p.at, p.ref, p.from = d.At, d.Ref, d.From
@@ -57,7 +57,7 @@ func (t *Tracker) parseAny(d *machine.Datagram, p *sighting, out *machine.Effect
 			return false // the snap length cut off what it was
 		}
 		k.HasHeader = false
-	} else if t.canonical && k.Kind == wire.KindRegular && d.Bytes[0] != canonicalPrefix(&k.Header) {
+	} else if t.canonical && k.Kind == wire.KindRegular && d.Bytes[0] != wire.CanonicalPrefix(k.Header) {
 		out.At(d.At, d.Ref).Report(gaffer.NonCanonical, d.From, machine.Certain, 0)
 	}
 	p.at, p.ref, p.from = d.At, d.Ref, d.From
@@ -67,18 +67,4 @@ func (t *Tracker) parseAny(d *machine.Datagram, p *sighting, out *machine.Effect
 		p.id, p.count = uint16(k.FragmentID), uint16(k.FragmentCount)
 	}
 	return true
-}
-
-// canonicalPrefix returns the prefix byte that reliable writes before a header.
-func canonicalPrefix(h *wire.Header) byte {
-	var prefix byte
-	for i := range 4 {
-		if byte(h.AckBits>>(8*i)) != 0xff {
-			prefix |= 2 << i
-		}
-	}
-	if (h.Sequence-h.Ack)&0xffff <= 0xff {
-		prefix |= 1 << 5
-	}
-	return prefix
 }

@@ -1,0 +1,45 @@
+package judge
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// HeaderForm is the rule "header-form".
+var HeaderForm = &machine.Rule{
+	ID: "header-form", Severity: machine.Error,
+	Summary: "a header is not written as its library writes it",
+	Explain: `reliable writes a header in one way only. It leaves out a byte of ack_bits that is 0xff, it writes ack in one byte where sequence - ack is at most 255, and bits 6 and 7 of the prefix are 0. Fragment 0 holds the header of its own packet, in the same form. For example, the prefix is 0x3e, and the first byte of ack_bits is 0xff: the prefix should be 0x3c.
+
+The datagram itself shows it, at any tap. No packet that the capture lacks explains it. A receiver of reliable reads a regular header in any form. It drops a fragment 0 with such a header, and so the whole packet.
+
+Look at the code that writes the header. Compare with a mask for each byte of ack_bits, compute sequence - ack modulo 65536, and build the header of fragment 0 once for the packet.`,
+}
+
+// formDiverges returns the divergence of a header that no reliable endpoint writes. It
+// returns nil for any other datagram. unread is the error of Parse.
+func formDiverges(profile *wire.Profile, d *machine.Datagram, p *wire.Packet, unread error) *machine.Divergence {
+	inside := wire.InFragmentHeader(unread)
+	switch {
+	case unread != nil && !inside, unread == nil && profile.Canonical(d.Bytes, p):
+		return nil
+	case inside && p.Header.Sequence != p.Sequence:
+		v := machine.Diverge(d, HeaderForm, machine.RestsOnOwn,
+			machine.Differ("gaffer.sequence", p.Sequence, p.Header.Sequence),
+			fmt.Sprintf("fragment 0 of packet %d holds the header of packet %d", p.Sequence, p.Header.Sequence))
+		v.Reference = fmt.Sprintf("fragment 0 with the header of packet %d", p.Sequence)
+		v.Captured = fmt.Sprintf("fragment 0 with the header of packet %d", p.Header.Sequence)
+		return v
+	}
+	at := p.HeaderOffset
+	if inside {
+		at = wire.FragmentHeaderLen
+	}
+	want, got := fmt.Sprintf("0x%02x", wire.CanonicalPrefix(p.Header)), fmt.Sprintf("0x%02x", d.Bytes[at])
+	v := machine.Diverge(d, HeaderForm, machine.RestsOnOwn, machine.Differ("gaffer.prefix", want, got),
+		fmt.Sprintf("reliable writes this sequence, this ack and these ack_bits with the prefix %s", want))
+	v.Reference, v.Captured = "prefix "+want, "prefix "+got
+	return v
+}
