@@ -103,6 +103,10 @@ SRDPCHECK ?= 1000
 srdpcheck: ## SRDPCHECK runs (1000) of a second SRDP endpoint against the reference, and 48 over sockets: compare with its log
 	ACKSCOPE_SRDPCHECK=$(SRDPCHECK) go test -count 1 -timeout 30m -v ./internal/srdpcheck | grep -vE '^ *(===|--- PASS)'
 
+.PHONY: realbuilds
+realbuilds: ## real builds, right and wrong, with their logs; 6,000 captures made from them, cut, thinned and snapped with a new seed; simulated runs
+	ACKSCOPE_REALBUILDS=1 go test -count 1 -timeout 30m -v ./internal/realbuilds
+
 .PHONY: same
 same: ## after a change that must not change output: compare every command over every capture with committed hashes
 	go run ./internal/same

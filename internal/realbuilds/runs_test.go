@@ -1,0 +1,130 @@
+package realbuilds
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// Taps, as the names of captures have them.
+const (
+	client = "client"
+	server = "server"
+)
+
+// run is a recorded run of two real builds. The client's library may have a
+// mistake. The server's has none.
+type run struct {
+	name    string
+	folder  string
+	riptide bool
+	mistake string         // "" for an honest run
+	breaks  map[string]int // by tap: the first frame that no correct endpoint can have sent; 0 for none
+	likely  bool           // a capture that lacks a packet would show the same
+	finding string         // that must be told at both taps, beside any divergence
+}
+
+// honest lists the runs whose builds are both unmodified. Cuts, drops and snap
+// lengths are made from these.
+func (r *run) honest() bool { return r.mistake == "" }
+
+func (r *run) capture(tap string) string { return filepath.Join(r.folder, r.name+"."+tap+".pcap.gz") }
+
+func (r *run) taps() (list []string) {
+	for _, tap := range []string{client, server} {
+		if _, ok := r.breaks[tap]; ok {
+			list = append(list, tap)
+		}
+	}
+	return list
+}
+
+func at(clientTap, serverTap int) map[string]int {
+	return map[string]int{client: clientTap, server: serverTap}
+}
+
+// runs are the captures of testdata/pcaps/realbuilds. The frames are those of its
+// README.
+var runs = []run{
+	{name: "clean1", breaks: at(0, 0)},
+	{name: "clean2", breaks: at(0, 0)},
+	{name: "clean3", breaks: at(0, 0)},
+	{name: "resetclient", breaks: at(0, 0)},
+	{name: "loop31", mistake: "the loop over ack bits ends one early", breaks: at(65, 71)},
+	{name: "clear5", mistake: "a jump of the window clears one entry too many", breaks: at(22, 26)},
+	{name: "stale19", mistake: "a stale packet overwrites a newer slot", breaks: at(568, 576)},
+	{name: "delta7", mistake: "the short form of ack is taken at 256 too", breaks: map[string]int{client: 422}},
+	{name: "fragseq12", mistake: "the counter steps for every fragment", likely: true, breaks: at(19, 0)},
+	{name: "fragcount14", mistake: "an empty last fragment", breaks: at(125, 124)},
+	{name: "rejack6", mistake: "refused packets are acked", breaks: at(0, 0)},
+	{name: "nodup9", mistake: "duplicates are handed over", breaks: at(0, 0)},
+	{name: "wrap1b", mistake: "newer means larger", finding: "ack-frozen", breaks: at(0, 0)},
+	{name: "ripR0", riptide: true, breaks: at(0, 0)},
+	{name: "ripR1", riptide: true, mistake: "the Ack is written before the window takes the message", breaks: at(4, 6)},
+	{name: "ripR3", riptide: true, mistake: "the resend time is taken in milliseconds for seconds", breaks: at(0, 0)},
+}
+
+func init() {
+	for i := range runs {
+		runs[i].folder = "realbuilds"
+	}
+}
+
+// TestOracleAgainstReadme: the naive oracle names the frames that the README of
+// the captures names, and accuses no server.
+func TestOracleAgainstReadme(t *testing.T) {
+	for i := range runs {
+		r := &runs[i]
+		for _, tap := range r.taps() {
+			for _, b := range r.bound(t, tap) {
+				want := 0
+				if b.client {
+					want = r.breaks[tap]
+				}
+				if got, why := b.impossible(); got != uint64(want) {
+					t.Errorf("%s.%s: %s: the oracle names frame %d (%s), expected %d", r.name, tap, b, got, why, want)
+				}
+			}
+		}
+	}
+}
+
+// end is one endpoint of a run, as one tap saw it.
+type end struct {
+	run    *run
+	tap    string
+	client bool
+	addr   string
+	list   []datagram
+}
+
+func (e end) String() string {
+	if e.client {
+		return client
+	}
+	return server
+}
+
+// near reports whether the tap stood at this end.
+func (e *end) near() bool { return e.client == (e.tap == client) }
+
+// bound returns both ends of a run at a tap. The client sends the first datagram.
+func (r *run) bound(t *testing.T, tap string) []end {
+	t.Helper()
+	list := load(t, r.capture(tap)).datagrams()
+	first := list[0]
+	return []end{{r, tap, true, first.from.String(), list}, {r, tap, false, first.to.String(), list}}
+}
+
+func (e *end) impossible() (uint64, string) {
+	side := e.list[0].from
+	if !e.client {
+		side = e.list[0].to
+	}
+	if e.run.riptide {
+		return impossibleRiptide(e.list, side, e.near())
+	}
+	if e.run.name == "resetclient" {
+		return 0, "" // the oracle knows one session only
+	}
+	return impossible(e.list, side, e.near())
+}
