@@ -87,7 +87,10 @@ func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *m
 }
 
 // open starts the reference: as an endpoint that has just begun, or where the first header
-// says that the side stands.
+// says that the side stands. That header says which packets were received, and nothing else.
+// For example, ack is 181 and bit 0 is clear: a fragment of packet 181 was read, and not
+// all of them. So what the socket holds stays in it, and the next headers show what was read.
+// To read again what the header names changes nothing.
 func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
 	r := n.base.Rules
 	n.opened = true
@@ -96,18 +99,6 @@ func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
 	}
 	n.joined, n.joinedTop = true, c.Newest
 	n.base.Join(c)
-	until := 0
-	for i := range n.queue.n {
-		if p := n.queue.at(i); n.base.Has(p.sequence) || p.sequence == c.Newest {
-			until = i + 1
-		}
-	}
-	for i := range until {
-		if p := n.queue.at(i); p.count > 0 {
-			n.read(&n.base, p, false)
-		}
-	}
-	n.queue.drop(until)
 	if r.NoStaleClear {
 		n.unknown = make([]uint64, (r.Received+63)/64)
 		for i := range r.Received {
