@@ -23,6 +23,28 @@ func TestHonestBuilds(t *testing.T) {
 	}
 }
 
+// TestEmptyLastFragment: the client sends one empty fragment more where the size of a packet is a
+// multiple of the fragment size. It diverges at the first one, at both taps.
+func TestEmptyLastFragment(t *testing.T) {
+	for name, frame := range map[string]uint64{"fragcount14.client": 125, "fragcount14.server": 124} {
+		f := replayed(t, realBuild(name), replay.Options{})
+		for i := range f.Results {
+			r := &f.Results[i]
+			d := r.Divergence
+			if r.Side == machine.B {
+				if d != nil {
+					t.Errorf("%s: B diverges in frame %d: %s", name, d.Ref.Frame(), d.Rule.ID)
+				}
+				continue
+			}
+			if d == nil || d.Ref.Frame() != frame || d.Rule.ID != "fragments" || d.Field != "gaffer.payload.length" ||
+				r.Certainty() != machine.Certain {
+				t.Errorf("%s: %+v, expected the length of a fragment in frame %d, certain", name, d, frame)
+			}
+		}
+	}
+}
+
 // holdHonest fails where a side of a capture of right endpoints is accused.
 func holdHonest(t *testing.T, name string, f *replay.File) {
 	t.Helper()

@@ -176,6 +176,9 @@ func (j *Judge) Observe(d *machine.Datagram) {
 
 // send judges a datagram that the side sent.
 func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header, whole bool) {
+	if s.Opinion.Divergence = emptyLast(d, p, whole); s.Opinion.Divergence != nil {
+		return
+	}
 	if s.Near != nil {
 		v := s.Number(s.Rules, d, p)
 		if s.Unread = s.Unread[:0]; v != nil {
@@ -314,6 +317,21 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 		f.next = 0
 	}
 	return nil
+}
+
+// emptyLast returns the divergence of a last fragment without a byte. A packet of size bytes has
+// as many fragments as it takes to hold them: ⌈size / bytes of a fragment⌉.
+func emptyLast(d *machine.Datagram, p *wire.Packet, whole bool) *machine.Divergence {
+	if p.Kind != wire.KindFragment || !whole || p.FragmentID != p.FragmentCount-1 || p.PayloadLen > 0 {
+		return nil
+	}
+	return &machine.Divergence{
+		Ref: d.Ref, At: d.At, Rule: Fragments, RestsOn: machine.RestsOnOwn,
+		Mismatch:  machine.Differ("gaffer.payload.length", "1 or more", p.PayloadLen),
+		Because:   "the last fragment of a packet holds what the others leave over, which is at least one byte",
+		Reference: fmt.Sprintf("%d fragments", p.FragmentCount-1),
+		Captured:  fmt.Sprintf("fragment %d of %d has no byte", p.FragmentID, p.FragmentCount),
+	}
 }
 
 // stepsTo returns what the divergence of a number rests on, by how far it lies ahead of the

@@ -136,7 +136,7 @@ Give each packet a new number, also one that carries messages again: messages ar
 var Fragments = &machine.Rule{
 	ID: "fragments", Severity: machine.Error,
 	Summary: "the fragments of a packet do not fit together",
-	Explain: `The fragments of a packet name one count, leave together in their order, and have one size but for the last. For example, a packet of 2,500 bytes leaves as fragments 0, 1 and 2, with 1,024, 1,024 and 452 bytes. Each of them says "of 3". The receiver finds the place of each fragment by its number times the size, so a fragment of another size lands in the wrong place.
+	Explain: `The fragments of a packet name one count, leave together in their order, and have one size but for the last. The last one has at least one byte. For example, a packet of 2,500 bytes leaves as fragments 0, 1 and 2, with 1,024, 1,024 and 452 bytes. Each of them says "of 3". The receiver finds the place of each fragment by its number times the size, so a fragment of another size lands in the wrong place.
 
 Sizes and counts contradict each other in any capture, at any tap. The order shows only at a tap at the side. A fragment that lies ahead of the one that is due may be the next after some that the capture lacks.
 
