@@ -43,12 +43,13 @@ type Flow struct {
 	Protocol *dissect.Protocol
 	Verdict  dissect.Verdict
 
-	unframed     [2]uint64    // bytes of a side's stream that belong to no message, as reported so far
-	conn         *stream.Conn // of a TCP flow: orders its segments and cuts them into messages
-	ended        *ended       // the results of a finished tracker
-	place        place        // place in the lists of flows that limits may remove
-	gone         bool         // a limit removed it
-	decidedEarly bool         // it was decided early, because room was short and it had no answer yet
+	earlier      [2]machine.Earlier // of the sessions before it
+	unframed     [2]uint64          // bytes of a side's stream that belong to no message, as reported so far
+	conn         *stream.Conn       // of a TCP flow: orders its segments and cuts them into messages
+	ended        *ended             // the results of a finished tracker
+	place        place              // place in the lists of flows that limits may remove
+	gone         bool               // a limit removed it
+	decidedEarly bool               // it was decided early, because room was short and it had no answer yet
 }
 
 // ended is what remains of a tracker when its flow ends or is evicted.

@@ -67,6 +67,9 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 		next.Verdict = known.verdict
 	}
 	next.conn, f.conn = f.conn, nil
+	for i, newest := range f.ended.facts.Newest {
+		next.earlier[i] = machine.Earlier{newest, f.ended.facts.Earlier[i][0]}
+	}
 	s.track(next)
 	s.succeeded(f)
 	return next
@@ -128,7 +131,8 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	config := f.Verdict.Config
 	known, vantage := s.options.Survey.flow(f), s.options.Vantage
 	stream, oneHost := f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
-	if known != nil || vantage != nil || stream || oneHost {
+	continues := f.earlier != [2]machine.Earlier{}
+	if known != nil || vantage != nil || stream || oneHost || continues {
 		c := *config // the flow's own copy: many flows share a configuration without additions
 		config, f.Verdict.Config = &c, &c
 		config.Facts, config.Stream, config.OneHost = machine.Facts{Doubtful: config.Facts.Doubtful}, stream, oneHost
@@ -136,6 +140,9 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	}
 	if known != nil {
 		config.Facts = known.facts
+	}
+	if continues {
+		config.Facts.Earlier = f.earlier
 	}
 	if vantage != nil {
 		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"

@@ -86,6 +86,9 @@ type Facts struct {
 	Refuses       [2]bool          // the side's application refuses packets that arrived
 	Takes         [2]bool          // its application accepts every packet: its headers acked many and refused none
 	Tick          [2]time.Duration // the side's frame time, as its sends show it; 0 if unknown
+	Overtaken     [2]int           // how far behind the newest packet of the side another one came, in numbers, at most
+	Newest        [2]Number        // the newest packet of the side that passed the tap
+	Earlier       [2]Earlier       // the same of earlier sessions on the same addresses
 	End           Instant          // when the capture ended; 0 if unknown
 	Doubtful      bool             // another way to read the flow fits as well, or better
 	Readings      Readings         // the evidence for how to read it, from the whole run
@@ -93,6 +96,16 @@ type Facts struct {
 	// open, such as how messages are packed. It is nil when it found nothing.
 	Settings any
 }
+
+// Number is a sequence number that may be unknown. The zero value is unknown.
+type Number struct {
+	Known bool
+	Value uint32
+}
+
+// Earlier holds the newest packets of a side in the last two sessions before, the later one
+// first. There are two because both sides can restart at once, each at its own moment.
+type Earlier [2]Number
 
 // Summary holds the figures of one side for a table of flows. Unknown figures
 // are negative. Counts are of packets of the protocol.

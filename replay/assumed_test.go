@@ -14,13 +14,14 @@ import (
 // in a file that counts what the tap dropped too. Here the capture joins a flow at packet 1000.
 // A header of the side at the tap names packet 990, which no header named before. Up to the
 // third header it may have lain in the socket; from the fourth on the limit joinedHeaders
-// speaks against it.
+// speaks against it. Packet 1008 did not pass at any time: it is further ahead of the first
+// packet of the capture than a packet overtakes others.
 func TestAssumed(t *testing.T) {
 	profile, _, err := wire.Builtin(wire.Reliable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const joined, late, never = 1000, 990, 1004
+	const joined, late, never = 1000, 990, 1008
 	for name, c := range map[string]struct {
 		named   uint32
 		headers int // of the side, before the one that names it

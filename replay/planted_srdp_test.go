@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -91,17 +92,22 @@ func srdpCapture(t *testing.T, seed uint64) (frames []capture.Frame) {
 	ends := [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 	p := wire.Default().In([]wire.Form{wire.Direct, wire.Proxied}[seed%2])
 	for _, d := range srdpRun(t, &p, ends, seed) {
-		from, to := ends[d.From], ends[d.From.Other()]
-		b := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0}
-		b = append(append(b, from.Addr().AsSlice()...), to.Addr().AsSlice()...)
-		b = binary.BigEndian.AppendUint16(b, from.Port())
-		b = binary.BigEndian.AppendUint16(b, to.Port())
-		b = binary.BigEndian.AppendUint16(b, uint16(8+len(d.Bytes)))
-		b = append(append(b, 0, 0), d.Bytes...)
-		binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
-		binary.BigEndian.PutUint16(b[4:], uint16(1+len(frames)))
-		binary.BigEndian.PutUint16(b[10:], checksum(b[:20]))
-		frames = append(frames, capture.Frame{At: d.At, LinkType: 101, Length: len(b), Data: b})
+		frames = append(frames, framed(&d, ends, 1+len(frames)))
 	}
 	return frames
+}
+
+// framed returns the n-th frame of a capture, which carries a datagram between two ends.
+func framed(d *machine.Datagram, ends [2]netip.AddrPort, n int) capture.Frame {
+	from, to := ends[d.From], ends[d.From.Other()]
+	b := []byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0}
+	b = append(append(b, from.Addr().AsSlice()...), to.Addr().AsSlice()...)
+	b = binary.BigEndian.AppendUint16(b, from.Port())
+	b = binary.BigEndian.AppendUint16(b, to.Port())
+	b = binary.BigEndian.AppendUint16(b, uint16(8+len(d.Bytes)))
+	b = append(append(b, 0, 0), d.Bytes...)
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	binary.BigEndian.PutUint16(b[4:], uint16(n))
+	binary.BigEndian.PutUint16(b[10:], checksum(b[:20]))
+	return capture.Frame{At: d.At, LinkType: 101, Length: len(b), Data: b}
 }

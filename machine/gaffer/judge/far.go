@@ -3,7 +3,6 @@ package judge
 import (
 	"fmt"
 	"hash/crc32"
-	"math/bits"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
@@ -108,7 +107,11 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 			told = before.claims.Named << uint(moved)
 		}
 	}
-	if v := f.unsent(r, peer, c, told, diverge); v != nil {
+	u := unsent{rules: r, peer: peer, claims: c, told: told, at: d.At, diverge: diverge}
+	if before != nil {
+		u.before = &before.claims
+	}
+	if v := u.judge(); v != nil {
 		return v
 	}
 	if before != nil {
@@ -205,72 +208,6 @@ func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims
 	want = later
 	want.Named |= must
 	return want, false
-}
-
-// unsent looks for packets that a header names and that the side cannot have received. The
-// packets of told were looked at before.
-func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told uint64,
-	diverge farDiverge,
-) *machine.Divergence {
-	if c.Nothing(r) || !peer.Sent.met {
-		return nil // what it names may have come before the capture
-	}
-	want := c
-	lied, ahead := uint32(0), false
-	for left := c.Named &^ told; left != 0; left &= left - 1 {
-		n := bits.TrailingZeros64(left)
-		q := (c.Newest - uint32(n)) & r.Mask()
-		switch peer.passage(r, q) {
-		case passedAhead:
-			ahead = true
-		case passedNone:
-			if r.NoStaleClear || peer.Near == nil && peer.Sent.span < passedSpan && r.Distance(q, peer.Sent.first) <= 0 {
-				continue
-			}
-		default:
-			continue
-		}
-		want.Named &^= 1 << uint(n)
-		lied = q
-	}
-	// An endpoint that has just begun has the largest number as its newest. Packets from
-	// before the wrap look older to it.
-	edge := c.Newest == r.Mask() && c.Named&1 == 0
-	if !edge && peer.passage(r, c.Newest) == passedAhead {
-		want = gaffer.Claims{Newest: peer.Sent.top, Named: 0, Width: c.Width}
-		if behind := r.Distance(c.Newest, peer.Sent.top); behind < 64 {
-			want.Named = c.Named >> uint(behind)
-		}
-		return diverge(want, AckUnsent, machine.RestsOnBoth,
-			fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.Sent.top))
-	}
-	if want.Named != c.Named {
-		what := "did not pass the tap on its way to this side"
-		if ahead {
-			what = "had not been sent"
-		}
-		return diverge(want, AckUnsent, machine.RestsOnBoth,
-			fmt.Sprintf("the header names packet %d, which %s", lied, what))
-	}
-	if r.AckBelow || edge || c.Named&1 == 1 {
-		return nil
-	}
-	// A first fragment moves ack before its packet is received. Nothing else does.
-	switch how := peer.passage(r, c.Newest); {
-	case how == passedWhole:
-		want.Named |= 1
-		return diverge(want, AckWithoutBit, machine.RestsOnPeer,
-			fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
-	case how == passedNone && r.Partial == 0:
-		want = gaffer.Claims{Newest: peer.Sent.top, Width: c.Width}
-		if c.Named != 0 {
-			n := bits.TrailingZeros64(c.Named)
-			want.Newest, want.Named = (c.Newest-uint32(n))&r.Mask(), c.Named>>uint(n)
-		}
-		return diverge(want, AckUnsent, machine.RestsOnBoth,
-			fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
-	}
-	return nil
 }
 
 // open reports whether a header leaves open what became of a packet that passed the tap

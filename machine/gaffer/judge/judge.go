@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -96,8 +97,10 @@ func behaviourNames() (names []string) {
 //	            and none may leave out what an earlier one names.
 type Judge struct {
 	profile *wire.Profile
+	facts   machine.Facts
 	sides   [2]Judged
 	packet  wire.Packet
+	began   bool
 }
 
 // Judged is one side of a flow.
@@ -108,6 +111,7 @@ type Judged struct {
 	Near    *NearSide // nil for a far side
 	far     farSide
 	Sent    passed // its packets that passed the tap
+	before  before // its packets that may have passed before the first one of the capture
 	zeros   bool   // of the article's form: a side that has received nothing may say so by zeros
 	// spokenAt is its first packet that says that something was received.
 	spoken   bool
@@ -122,7 +126,7 @@ type Judged struct {
 // New returns the judge of a flow whose sides have the named behaviours. Of facts it uses
 // where the tap stands, and the ticks. It fails for an unknown behaviour.
 func New(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judge, error) {
-	j := &Judge{profile: p}
+	j := &Judge{profile: p, facts: facts}
 	for i := range j.sides {
 		r, err := behave(p, behaviours[i])
 		if err != nil {
@@ -134,6 +138,7 @@ func New(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judge, er
 		if facts.Vantage.Near(s.Side) {
 			s.Near = newNearSide(r)
 		}
+		s.before = newBefore(&facts, s.Side)
 	}
 	return j, nil
 }
@@ -147,14 +152,20 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		s.PassesOver(d)
 		return // a reference ignores it, or the snap length cut off its header
 	}
+	j.begin(d)
 	header := p.HasHeader && err == nil
 	if s.Opinion.Divergence == nil {
 		s.Opinion.Divergence = formDiverges(j.profile, d, p, err)
 	}
-	if s.Opinion.Divergence == nil {
-		s.send(peer, d, p, header, err == nil)
+	if !s.Sent.met {
+		s.before.begin(s.Rules, p)
 	}
-	s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment)
+	if stray := s.Sent.met && s.before.earlier.Stray(p.Sequence, s.Sent.top, d.At); !stray {
+		if s.Opinion.Divergence == nil {
+			s.send(peer, d, p, header, err == nil)
+		}
+		s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment)
+	}
 	if v := typeDiverges(&j.profile.Messages, d, p, err); v != nil {
 		if s.Opinion.Divergence == nil {
 			s.Opinion.Divergence = v
@@ -171,6 +182,18 @@ func (j *Judge) Observe(d *machine.Datagram) {
 			}
 		}
 		peer.Near.arrive(a)
+	}
+}
+
+// begin takes the first datagram of the flow.
+func (j *Judge) begin(d *machine.Datagram) {
+	if j.began {
+		return
+	}
+	j.began = true
+	for i := range j.sides {
+		s := &j.sides[i]
+		s.before.earlier = tracker.NewEarlier(s.Rules, j.facts.Earlier[i], d.At)
 	}
 }
 

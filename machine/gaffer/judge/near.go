@@ -24,6 +24,7 @@ type NearSide struct {
 	unknown     []uint64 // where old entries stay: bits of the slots whose entry is not known
 
 	queue  pendingQueue
+	shows  bool // a header showed that something of the queue was read, so all that came before it was read too
 	doubts []doubt
 	last   machine.Ref // the frame of its last header
 
@@ -99,6 +100,10 @@ func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
 	}
 	n.joined, n.joinedTop = true, c.Newest
 	n.base.Join(c)
+	for i := range n.queue.n {
+		q := n.queue.at(i).sequence
+		n.shows = n.shows || q == c.Newest || c.Names(r, q)
+	}
 	if r.NoStaleClear {
 		n.unknown = make([]uint64, (r.Received+63)/64)
 		for i := range r.Received {
@@ -161,6 +166,7 @@ func (n *NearSide) commit(i int) {
 		n.know(p.sequence)
 	}
 	n.queue.drop(i)
+	n.shows = true
 }
 
 // explain looks for another reason for a header: packets that the application refused, or
@@ -196,7 +202,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 		}
 		if !n.mayPrecede(peer, q) {
 			v := n.neverArrived(peer, d, c, q)
-			v.Assumed = n.unreadBefore(peer, q)
+			v.Assumed = n.assumes(peer, q)
 			return v
 		}
 		undecided = true
@@ -206,7 +212,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 		if i == 0 && !n.mayPrecede(peer, c.Newest) {
 			v := n.diverge(d, c, n.nearest(c), AckNeverArrived, machine.RestsOnBoth,
 				fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
-			v.Assumed = n.unreadBefore(peer, c.Newest)
+			v.Assumed = n.assumes(peer, c.Newest)
 			return v
 		}
 		undecided = undecided || i == 0
@@ -244,6 +250,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 		n.know(p.sequence)
 	}
 	n.queue.drop(until)
+	n.shows = n.shows || until > 0
 	s.Opinion.Undecided++
 	return nil
 }

@@ -7,6 +7,7 @@ type passed struct {
 	met   bool
 	top   uint32
 	first uint32   // the oldest one that passed
+	began uint32   // the one that passed first
 	span  int      // how many numbers are kept
 	any   []uint64 // by sequence modulo their bits; grows with use, up to passedSpan
 	cut   []uint64 // of these, the packets that came in fragments
@@ -23,7 +24,7 @@ func (p *passed) Pass(r *gaffer.Rules, sequence uint32, fragment bool) {
 	if p.met {
 		ahead = r.Distance(sequence, p.top)
 	} else {
-		p.met, p.first, p.top = true, sequence, sequence-1
+		p.met, p.first, p.began, p.top = true, sequence, sequence, sequence-1
 	}
 	if ahead > 0 {
 		p.span = min(p.span+ahead, passedSpan)

@@ -90,32 +90,33 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 	if ahead := r.Distance(q, peer.Sent.top); peer.Sent.met && ahead > 0 && ahead <= len(peer.Unread) {
 		return true // it may be a datagram that could not be read
 	}
-	if !n.joined || n.overflowed {
-		return n.overflowed
+	if n.overflowed {
+		return true
 	}
 	if peer.passage(r, q) == passedFragments {
 		// Its first fragments may have come before the capture.
-		return r.Distance(q, n.joinedTop) <= r.Partial
+		return n.joined && r.Distance(q, n.joinedTop) <= r.Partial || n.mayLie() && peer.mayHavePassed(q)
 	}
-	return n.headers <= joinedHeaders && n.unreadBefore(peer, q)
+	return n.mayLie() && n.unreadBefore(peer, q)
 }
 
+// mayLie reports whether packets from before the capture may still lie unread in the socket.
+// It is read in order: once a header shows that a packet of the capture was read, they were
+// read too. A copy of a packet can show that too early, so the first headers do not count.
+func (n *NearSide) mayLie() bool { return !n.shows || n.headers <= joinedHeaders }
+
 // unreadBefore reports whether packet q may have lain unread in the socket when the capture
-// began. If so, joinedHeaders alone decides for how long the side may name it.
+// began, or when its peer restarted. If so, mayLie alone decides for how long the side may name
+// it.
 func (n *NearSide) unreadBefore(peer *Judged, q uint32) bool {
-	if !n.joined {
-		return false
-	}
-	switch r := n.base.Rules; peer.passage(r, q) {
-	case passedFragments:
-		return false
-	case passedBefore:
-		return true
-	case passedAhead:
-		return !peer.Sent.met
-	default:
-		return peer.Sent.met && r.Distance(q, peer.Sent.first) <= 0
-	}
+	r := n.base.Rules
+	return peer.before.earlier.Has(q) || peer.passage(r, q) != passedFragments && peer.mayHavePassed(q)
+}
+
+// assumes reports whether a limit without a measured margin decides that packet q, which the side
+// names, did not lie in the socket.
+func (n *NearSide) assumes(peer *Judged, q uint32) bool {
+	return n.unreadBefore(peer, q) || n.mayLie() && peer.assumes(q)
 }
 
 // joinedHeaders is how many of a side's first headers may name packets that arrived

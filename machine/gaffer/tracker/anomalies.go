@@ -68,6 +68,8 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 	switch {
 	case number < peer.sent.first64 || number < s.headers.joined || peer.sent.top64-number >= int64(r.Sent):
 		// From before the capture, or named by a header that is far too late.
+	case number > peer.sent.top64 && peer.earlier.Has(q):
+		// A packet of the session before, which the side received before its peer restarted.
 	case number > peer.sent.top64:
 		if len(s.headers.claimed) < 8 {
 			s.headers.claimed = append(s.headers.claimed, earlyClaim{number, p.at, p.ref})

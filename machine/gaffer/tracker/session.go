@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
 // LongestTransit is longer than any network holds a packet back.
@@ -13,21 +14,58 @@ const LongestTransit = 3 * time.Second
 // opensSession reports whether a datagram begins another connection on the same pair of
 // addresses: the side counts from the start again. The argument step is the datagram's
 // distance to the newest of its side.
+//
+// There are two signs of it, from a side whose earlier headers acked packets:
+//
+//   - Sequence 0 with an ack that means "nothing received".
+//   - A header that leaves out what an earlier one named, under an older number. For example,
+//     packet 298 acks all up to 295, and then packet 2 acks 297 and 296 only. The first packets
+//     of the new connection need not pass the tap, and an endpoint may read before it sends.
+//
+// Within one connection only a late packet or a copy looks like that.
 func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
-	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !s.headers.opened {
+	if step > 0 && p.ackBits != 0 || !p.header || p.sequence >= restartMost || !s.headers.opened {
 		return false
 	}
-	if r := t.rules; !r.Claims(p.ack, p.ackBits).Nothing(r) || s.headers.last.Nothing(r) || s.headers.last.Width == 0 {
+	r, last := t.rules, &s.headers.last
+	if last.Nothing(r) || last.Width == 0 {
 		return false
 	}
-	// For example, sequence 0 with an ack that means "nothing received", from a side whose
-	// earlier headers acked packets. Within one connection only a late packet or a copy
-	// looks like that. But the network delays none for seconds, and no packet of a side at
-	// the tap is overtaken before the tap.
-	if e := s.Sent(p.sequence); e != nil {
-		return s.Near || p.at.Sub(e.At) > LongestTransit
+	switch c := r.Claims(p.ack, p.ackBits); {
+	case c.Nothing(r):
+		return step > 0 || t.tooLate(s, p, step) || s.Sent(p.sequence) == nil && p.at.Sub(s.headers.openedAt) > LongestTransit
+	case step >= 0:
+		return false
+	default:
+		ahead := r.Distance(c.Newest, last.Newest)
+		switch {
+		case ahead >= c.Width:
+			return false // nothing of what the earlier header named is in range
+		case ahead >= 0 && last.Named<<uint(ahead)&c.Covered()&^c.Named == 0:
+			return false
+		}
+		return ahead > 0 || t.tooLate(s, p, step) // a late packet has no newer ack
 	}
-	return s.Near || step > 0 || p.at.Sub(s.headers.openedAt) > LongestTransit
+}
+
+// tooLate reports whether a datagram with an older number is none that the network held back,
+// and no copy. No packet of a side at the tap is overtaken before the tap. A copy has the
+// header and the length of the packet.
+func (t *Tracker) tooLate(s *side, p *sighting, step int) bool {
+	e := s.Sent(p.sequence)
+	switch {
+	case s.Near, step <= -int(restartMost):
+		return true
+	case e == nil:
+		return step <= -strayAhead && s.earlier.UnderWay(p.at)
+	case p.at.Sub(e.At) > LongestTransit && p.ackBits == 0:
+		return true
+	case step > -strayAhead || e.Flags&gaffer.SentHeader == 0:
+		return false
+	case (p.count == 0) != (e.Flags&gaffer.SentFragmented == 0), p.ack != e.Ack, p.ackBits != e.AckBits:
+		return true
+	}
+	return p.count == 0 && p.payload != e.Bytes
 }
 
 // heldOpensSession is opensSession while datagrams are held back. Nothing else is known
@@ -71,4 +109,75 @@ func (t *Tracker) Disconnect(out *machine.Effects) {
 	for i := range t.Sides {
 		t.Sides[i].queue = queue{}
 	}
+}
+
+// Earlier is what the sessions before on the same addresses say of a side's packets. A side that
+// restarts counts from the start again. But its peer may not know that, and goes on to ack the
+// packets of the session before. For example, the side begins again at 0, and the peer's next
+// header has ack 296. Packets of both sessions may be on their way at the same time.
+type Earlier struct {
+	rules  *gaffer.Rules
+	newest machine.Earlier
+	until  machine.Instant // nothing that left before the restart comes later than that
+}
+
+// NewEarlier returns what a flow's facts say of a side. at is when the flow began.
+func NewEarlier(r *gaffer.Rules, newest machine.Earlier, at machine.Instant) Earlier {
+	return Earlier{r, newest, at.Add(LongestTransit)}
+}
+
+// earlierSpan is how far behind the newest packet of a session its peer may still name packets.
+// It is the receive window of the built-in profiles, and twice the widest ack_bits.
+// Source: bound, the numbers of a session before that stay known
+const earlierSpan = 256 + 2*64
+
+// Has reports whether a number is one that the side may have used in a session before.
+func (e *Earlier) Has(sequence uint32) bool {
+	for _, n := range e.newest {
+		if !n.Known {
+			continue
+		}
+		if behind := e.rules.Distance(n.Value, sequence); behind >= 0 && behind < earlierSpan {
+			return true
+		}
+	}
+	return false
+}
+
+// Found records that the peer goes on from a session that the capture lacks. Its first header
+// names a packet that the side has not sent.
+func (e *Earlier) Found(newest uint32) {
+	if n := &e.newest[0]; !n.Known {
+		*n = machine.Number{Known: true, Value: newest}
+	}
+}
+
+// UnderWay reports whether packets of a session before may still arrive.
+func (e *Earlier) UnderWay(at machine.Instant) bool { return e.newest[0].Known && at <= e.until }
+
+// strayAhead is how far ahead of a restarted side's newest packet a packet of a session before
+// lies at least. strayNear is how far it lies from the newest one of that session at most.
+// Source: unmeasured, it decides only which packets count as late ones of a session before
+const strayAhead, strayNear = 16, 64
+
+// Stray reports whether a packet of a side that restarted was sent before the restart. Packets of
+// the new session overtook it. top is the side's newest packet of the new session. A stray
+// packet moves on what is known of the session that sent it.
+func (e *Earlier) Stray(sequence, top uint32, at machine.Instant) bool {
+	r := e.rules
+	if !e.UnderWay(at) || r.Distance(sequence, top) < strayAhead {
+		return false
+	}
+	for i := range e.newest {
+		n := &e.newest[i]
+		ahead := r.Distance(sequence, n.Value)
+		if !n.Known || r.Distance(top, n.Value) > 0 || ahead < -strayNear || ahead > strayNear {
+			continue
+		}
+		if ahead > 0 {
+			n.Value = sequence
+		}
+		return true
+	}
+	return false
 }

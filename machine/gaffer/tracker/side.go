@@ -19,8 +19,9 @@ type side struct {
 	acks        acks
 	reads       reads
 	estimate    estimate
-	queue       queue  // near only: datagrams that it may not have read yet
-	losses      losses // of its packets
+	queue       queue   // near only: datagrams that it may not have read yet
+	losses      losses  // of its packets
+	earlier     Earlier // its packets of the session before
 }
 
 // sentPackets are the packets of a side that passed the tap, by their numbers. The
@@ -35,7 +36,11 @@ type sentPackets struct {
 	distinct  uint64          // sequences that passed the tap
 	bytes     uint64
 	first64   int64 // oldest sequence, unwrapped
+	overtaken int   // how far behind the newest a packet came, at most
 }
+
+// late records a packet that came so far ahead of the newest, which is zero or negative.
+func (p *sentPackets) late(ahead int) { p.overtaken = max(p.overtaken, -ahead) }
 
 // extent returns how many numbers there are from the oldest to the newest, inclusive.
 func (p *sentPackets) extent() int64 { return p.top64 - p.first64 + 1 }
@@ -162,8 +167,9 @@ func (l *losses) unseenHere() {
 }
 
 // meet enters the first packet of a side. It sets the newest number to the one before.
-func (s *side) meet(p *sighting) {
+func (t *Tracker) meet(s *side, p *sighting) {
 	s.Met = true
+	s.earlier = NewEarlier(t.rules, t.facts.Earlier[s.side], p.at)
 	s.sent = sentPackets{
 		starts: true, top: (p.sequence - 1) & s.Rules.Mask(),
 		top64: int64(p.sequence) - 1, topAt: p.at, first64: int64(p.sequence),

@@ -20,6 +20,11 @@ func (t *Tracker) Learned() machine.Facts {
 		f.Refuses[i] = s.application.refuses
 		f.Takes[i] = s.application.takesAll()
 		f.Tick[i] = time.Duration(s.estimate.clock.tick)
+		f.Overtaken[i] = max(f.Overtaken[i], s.sent.overtaken)
+		if f.Newest[i] = f.Earlier[i][0]; s.Met {
+			f.Newest[i] = machine.Number{Known: true, Value: s.sent.top}
+			f.Earlier[i] = s.earlier.newest
+		}
 		if n := s.reads.restored; n > 8 && n > s.reads.count/50 {
 			// They looked refused and were named later: these packets were still on their way.
 			f.Vantage, f.Supposed[i] = machine.VantageBetween, false
@@ -143,7 +148,7 @@ func (t *Tracker) Clone() machine.Tracker {
 const (
 	// trackerBytes is the approximate size of a Tracker, in bytes.
 	// Source: bound, the size of a tracker
-	trackerBytes = 160
+	trackerBytes = 240
 	// sideBytes is the approximate size of a side, in bytes.
 	// Source: bound, the size of a side
 	sideBytes = 760

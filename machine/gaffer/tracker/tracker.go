@@ -144,12 +144,15 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	ahead := 1 // distance to the newest of its side; 1 for the first one
 	if s.Met {
 		ahead = t.rules.Distance(p.sequence, s.sent.top)
+		if ahead >= strayAhead && s.earlier.Stray(p.sequence, s.sent.top, p.at) {
+			return
+		}
 		if t.opensSession(s, p, ahead) {
 			out.NewSession = true
 			return
 		}
 	} else {
-		s.meet(p)
+		t.meet(s, p)
 	}
 	t.last = p.at
 	if ahead > 0 {
@@ -195,6 +198,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 			e = s.EnterSent(p.sequence)
 		}
 	} else if e = s.Sent(p.sequence); e != nil {
+		s.sent.late(ahead)
 		if p.header && e.Flags&gaffer.SentHeader == 0 {
 			e.Ack, e.AckBits = p.ack, p.ackBits
 			e.Flags |= gaffer.SentHeader
@@ -206,6 +210,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		t.repeated(p, e, out)
 		return e
 	} else {
+		s.sent.late(ahead)
 		s.sent.first64 = min(s.sent.first64, number)
 		s.estimate.clock.sent(number, p.at)
 		s.losses.before.Found()

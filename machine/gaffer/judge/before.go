@@ -1,0 +1,61 @@
+package judge
+
+import (
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// before says which packets of a side may have passed the tap before the first one that the
+// judge saw. There are two kinds:
+//
+//   - The capture begins in the middle. For example, its first packet of the side is 256, and
+//     257 had overtaken it. The peer acks 257, and 257 never passes in the capture.
+//   - A restart divides the flow. For example, the side began again at 0, and its peer goes on
+//     to ack 296: the newest packet of the session before.
+type before struct {
+	depth   int             // how far a packet can overtake others
+	starts  bool            // the side's very first packet passed: it has sent no other in this session
+	earlier tracker.Earlier // the session before
+}
+
+// overtakenLeast is how far a packet is taken to overtake others at least, where the tap is away
+// from its sender. The only packet that overtook another may be the one at which the capture
+// begins.
+// Source: unmeasured, a divergence that it decides is likely at most
+const overtakenLeast = 4
+
+func newBefore(facts *machine.Facts, x machine.Side) before {
+	b := before{depth: min(facts.Overtaken[x], passedSpan)}
+	if !facts.Vantage.Near(x) {
+		b.depth = max(b.depth, overtakenLeast)
+	}
+	return b
+}
+
+// begin takes the side's first packet that passes.
+func (b *before) begin(r *gaffer.Rules, p *wire.Packet) {
+	b.starts = p.HasHeader && p.Sequence == 0 && r.Claims(p.Header.Ack, p.Header.AckBits).Nothing(r)
+}
+
+// mayHavePassed reports whether a packet of the side may have passed the tap before the capture
+// began.
+func (s *Judged) mayHavePassed(sequence uint32) bool {
+	if s.before.starts {
+		return false
+	}
+	return !s.Sent.met || s.Rules.Distance(sequence, s.Sent.began) <= s.before.depth
+}
+
+// neverSent reports whether a packet is older than the side's very first one.
+func (s *Judged) neverSent(sequence uint32) bool {
+	return s.before.starts && s.Sent.span < passedSpan && s.Rules.Distance(sequence, s.Sent.first) < 0
+}
+
+// assumes reports whether overtakenLeast decides that a packet of the side cannot have passed
+// before the capture. That holds near the first packet of the capture.
+func (s *Judged) assumes(sequence uint32) bool {
+	ahead := s.Rules.Distance(sequence, s.Sent.began)
+	return s.Sent.met && !s.before.starts && ahead > 0 && ahead < s.Rules.AckBits
+}
