@@ -79,12 +79,16 @@ func (s *judged) answers(j *Judge, peer *judged, p *observed) *machine.Divergenc
 	if v := s.flagged(j, p); v != nil {
 		return v
 	}
+	mixes := s.behaviour.Port && !s.client(j) // a server of Pytide that relays mixes its messages up
+	if v := s.consistent(p); v != nil && !mixes {
+		return v
+	}
 	if s.ordered {
 		return s.answersInOrder(j, p)
 	}
 	s.opinion.Undecided++
-	if s.behaviour.Port && !s.client(j) {
-		return nil // a server of Pytide that relays mixes its messages up
+	if mixes {
+		return nil
 	}
 	switch {
 	case peer.near && len(peer.sends.merged) > 0:
@@ -100,9 +104,6 @@ func (s *judged) answers(j *Judge, peer *judged, p *observed) *machine.Divergenc
 			AckUnsent, machine.RestsOnBoth, "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last,
 			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
 		}, a.last)
-	}
-	if v := s.consistent(p); v != nil {
-		return v
 	}
 	return s.snapshot(p)
 }
@@ -126,7 +127,8 @@ func (s *judged) flagged(j *Judge, p *observed) *machine.Divergence {
 // Source: law, ids of 16 bits: a quarter of their range, and half is the most that can be ahead
 const farAhead = 1 << 14
 
-// consistent checks an Ack by itself: the id that it answers was received.
+// consistent checks an Ack by itself: the id that it answers was received. An Ack that says otherwise is wrong at any
+// tap, whatever the capture lacks.
 func (s *judged) consistent(p *observed) *machine.Divergence {
 	m := p.m
 	behind := riptide.GapOf(m.Last, m.Cause)

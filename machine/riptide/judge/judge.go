@@ -140,7 +140,11 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	}
 	if s.opinion.Divergence == nil {
 		s.opinion.Divergence = j.judge(s, peer, p)
-		s.opinion.Undecided = min(s.opinion.Undecided, open+1) // one message counts once, whatever of it is open
+		most := open + 1 // one message counts once, whatever of it is open
+		if s.opinion.Divergence != nil {
+			most = open // it is decided: it is wrong
+		}
+		s.opinion.Undecided = min(s.opinion.Undecided, most)
 	}
 	s.relays = s.relays || m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected || m.Type == wire.Welcome &&
 		m.ClientID > 1 || !j.connection.begun

@@ -32,6 +32,8 @@ type ownBeats struct {
 	ping     uint8
 	at       machine.Instant
 	ref      machine.Ref
+	answered machine.Instant // when the answer to the last one passed; valid while measured is set
+	unread   bool            // Pytide: the answer before was read late, and counts as that to the last one
 	low, top int             // bounds of the RTT that the next one may tell, in ms
 	told     int             // the RTT that the last one told, in ms; -1 for none
 	soonest  machine.Instant // the soonest time at which it can have sent its last Connect or heartbeat; 0 for unknown
@@ -180,7 +182,7 @@ func (s *judged) hears(j *Judge, p *observed) {
 			return
 		}
 		if p.is == riptide.BeatAnswer && c.own.waiting && p.m.Ping == c.own.ping {
-			c.own.waiting, c.own.measured = false, true
+			c.own.waiting, c.own.measured, c.own.answered = false, true, p.at
 			c.own.low = int(p.at.Sub(c.own.at)/time.Millisecond) - 1
 			c.own.top = c.own.low + int(readMost.Milliseconds())
 			if s.stream {
@@ -301,16 +303,23 @@ func (s *judged) beats(j *Judge, p *observed) *machine.Divergence {
 	if pytide {
 		c.own.top = int(p.at.Sub(c.own.at) / time.Millisecond) // each copy of the answer counts
 	}
-	switch rtt := int(m.RTT); {
+	// The library sends its heartbeat before it reads the socket, and TCP may have held the heartbeat back. So the
+	// newest answer need not have been read.
+	unread := c.own.measured && s.left(p).Sub(c.own.answered) < readMost
+	rtt := int(m.RTT)
+	// Every heartbeat of Pytide has the same id. So an answer that it reads late counts from the next heartbeat on, as
+	// an RTT of one frame.
+	repeats := rtt == c.own.told || c.own.unread && rtt >= 0 && rtt <= int(readMost.Milliseconds())
+	defer func() { c.own.unread = pytide && unread }()
+	switch {
 	case !c.own.pinged:
-	case c.own.measured && s.stream && rtt == c.own.told && s.since.Sub(c.heard.at) < readMost:
-		// TCP held it back: it was sent before the answer came, so the answer does not count.
+	case unread && repeats:
 	case c.own.measured && (rtt < c.own.low || rtt > c.own.top):
 		return s.diverge(p, difference{
 			WrongRTT, machine.RestsOnBoth, "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
 			"the RTT is from the last ping to its answer",
 		}, c.own.ref, c.heard.ref)
-	case !c.own.measured && rtt != c.own.told:
+	case !c.own.measured && !repeats:
 		return s.diverge(p, difference{
 			WrongRTT, machine.RestsOnBoth, "riptide.rtt", c.own.told, rtt,
 			"no answer has come since the last heartbeat",
