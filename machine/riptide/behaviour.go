@@ -56,6 +56,10 @@ type Behaviour struct {
 	// are, and then name other, newer ids.
 	ShiftFault bool
 
+	// WindowMost is how many ids behind the newest one the receiver's list can hold. When an id that
+	// never came falls out of it, the connection ends. 0: as many as there are.
+	WindowMost int
+
 	// MergedSequences is set where a message to several peers carries their sequence ids OR-ed
 	// together.
 	MergedSequences bool
@@ -107,6 +111,10 @@ const (
 	ResendLeast = 10 * time.Millisecond
 )
 
+// windowMain is how many received ids the library remembers since commit ac64e14.
+// Source: library, Riptide main (ac64e14, August 2026): Bitfield.MaxSegments, 32 segments of 32 bits
+const windowMain = 32 * wordBits
+
 // Behaviours lists all of them, the oldest first.
 var Behaviours = []*Behaviour{
 	{
@@ -138,8 +146,9 @@ var Behaviours = []*Behaviour{
 	},
 	{
 		Name: "riptide@main", First: 1, Window: "the library after August 2026",
-		Doc: "the library after August 2026: without the shift fault, its timers in order", Limit: 15, DropsConnection: true,
-		QualityLimits: true,
+		Doc: "main from 12 August 2026 (528d1d0) to 19 August 2026 (bc3f3f2): no shift fault, timers in order, " +
+			"1024 received ids at most",
+		Limit: 15, DropsConnection: true, QualityLimits: true, WindowMost: windowMain,
 	},
 	{
 		Name: "pytide@2.0", Port: true, OneSequence: true, First: 1, Window: "Pytide 2.0.0",

@@ -17,6 +17,7 @@ type bitList struct {
 	words int // number of words that the library's list has
 	count int
 	fixed bool // one word that never grows, as for acks
+	most  int  // how many words the list grows to
 	Fault bool
 	spare []uint32 // a second buffer for lay
 }
@@ -29,12 +30,16 @@ const (
 	mostWords = 1 << 16 / wordBits
 )
 
-func newBitList(fixed, fault bool) bitList {
+func newBitList(fixed bool, b *Behaviour) bitList {
 	room := 4
 	if fixed {
 		room = 1
 	}
-	return bitList{ring: make([]uint32, room), words: 1, fixed: fixed, Fault: fault}
+	most := mostWords
+	if b.WindowMost > 0 {
+		most = b.WindowMost / wordBits
+	}
+	return bitList{ring: make([]uint32, room), words: 1, fixed: fixed, most: most, Fault: b.ShiftFault}
 }
 
 func (l *bitList) clone() bitList {
@@ -94,11 +99,18 @@ func (l *bitList) lay(room int) {
 }
 
 // overflow returns how many bits a shift would push out, by the library's count. It is negative
-// where there is room.
-func (l *bitList) overflow(by int) int { return l.count + by - l.words*wordBits }
+// where there is room. With the fault, the library counts bits that it does not have.
+func (l *bitList) overflow(by int) int {
+	over := l.count + by - l.words*wordBits
+	if l.Fault {
+		return over
+	}
+	return min(over, l.count) // since commit 528d1d0
+}
 
-// shift moves all bits away from the newest id.
-func (l *bitList) shift(by int) {
+// shift moves all bits away from the newest id. It reports whether it dropped the place of an id
+// that never came, because the list cannot grow any more.
+func (l *bitList) shift(by int) (dropped bool) {
 	switch {
 	case l.fixed:
 		l.count = min(l.count+by, wordBits)
@@ -108,7 +120,8 @@ func (l *bitList) shift(by int) {
 		}
 		l.count += by
 		if l.count > l.words*wordBits {
-			l.grow(min(by/wordBits+1, mostWords-l.words))
+			l.grow(min(by/wordBits+1, l.most-l.words))
+			dropped = l.count > l.words*wordBits
 			l.count = min(l.count, l.words*wordBits)
 		}
 	default:
@@ -130,6 +143,7 @@ func (l *bitList) shift(by int) {
 		rest := by % wordBits
 		l.setWord(by/wordBits, l.word(by/wordBits)>>rest<<rest)
 	}
+	return dropped
 }
 
 // grow adds empty words.

@@ -10,6 +10,7 @@ type plainList struct {
 	words        []uint32
 	count        int
 	fixed, fault bool
+	most         int // words
 }
 
 func (l *plainList) set(bit int) bool {
@@ -22,7 +23,7 @@ func (l *plainList) mark(bit int) {
 	}
 }
 
-func (l *plainList) shift(by int) {
+func (l *plainList) shift(by int) (dropped bool) {
 	whole, bits := by/wordBits, by%wordBits
 	switch overflow := l.count + by - len(l.words)*wordBits; {
 	case l.fixed:
@@ -33,7 +34,8 @@ func (l *plainList) shift(by int) {
 		}
 		l.count += by
 		if l.count > len(l.words)*wordBits {
-			l.words = append(l.words, make([]uint32, min(whole+1, mostWords-len(l.words)))...)
+			l.words = append(l.words, make([]uint32, min(whole+1, l.most-len(l.words)))...)
+			dropped = l.count > len(l.words)*wordBits
 			l.count = min(l.count, len(l.words)*wordBits)
 		}
 	default:
@@ -51,6 +53,7 @@ func (l *plainList) shift(by int) {
 		l.words[s] = uint32(moved)
 		l.words[s+1+whole] |= uint32(moved >> wordBits)
 	}
+	return dropped
 }
 
 // TestBitList compares the list in a ring with the plain list.
@@ -58,7 +61,12 @@ func TestBitList(t *testing.T) {
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		fixed, fault := seed&1 == 1, seed&2 == 2
-		ours, plain := newBitList(fixed, fault), &plainList{words: make([]uint32, 1), fixed: fixed, fault: fault}
+		b, most := &Behaviour{ShiftFault: fault}, mostWords
+		if seed&4 == 4 {
+			b.WindowMost, most = 1024, 32
+		}
+		ours := newBitList(fixed, b)
+		plain := &plainList{words: make([]uint32, 1), fixed: fixed, fault: fault, most: most}
 		longest := []int{1, 3, 40, 200, 32767}[seed/4%5]
 		for step := range 600 {
 			switch r.IntN(12) {
@@ -96,8 +104,9 @@ func TestBitList(t *testing.T) {
 				ours = ours.clone()
 			default:
 				by := 1 + r.IntN(longest)
-				ours.shift(by)
-				plain.shift(by)
+				if got, want := ours.shift(by), plain.shift(by); got != want {
+					t.Fatalf("seed %d step %d: a shift by %d drops what never came: %t, want %t", seed, step, by, got, want)
+				}
 			}
 			if ours.count != plain.count || ours.words != len(plain.words) {
 				t.Fatalf("seed %d step %d: %d bits in %d words, want %d in %d", seed, step, ours.count, ours.words, plain.count,

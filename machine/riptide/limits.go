@@ -27,6 +27,7 @@ const (
 	DroppedNotify
 	DroppedSends
 	DroppedCount
+	DroppedWindow
 )
 
 const (

@@ -9,7 +9,7 @@ type NotifyReceiver struct {
 
 // NewNotifyReceiver returns the state at the start of a connection.
 func NewNotifyReceiver(b *Behaviour) NotifyReceiver {
-	return NotifyReceiver{list: newBitList(false, b.ShiftFault)}
+	return NotifyReceiver{list: newBitList(false, b)}
 }
 
 // Take records a received id. It reports whether its message is delivered.

@@ -13,6 +13,10 @@ type Receiver struct {
 	Last      uint16 // newest id received
 	List      bitList
 
+	// Overran is set once the window has dropped the place of an id that never came. The library
+	// then ends the connection without a word, whatever its limits (Behaviour.WindowMost).
+	Overran bool
+
 	// The window of 2.0.0 and of the notes.
 	bits   uint16 // bit i: last-1-i
 	filter uint64 // bit i: last-17-i
@@ -20,7 +24,7 @@ type Receiver struct {
 
 // NewReceiver returns the state at the start of a connection.
 func NewReceiver(b *Behaviour) Receiver {
-	return Receiver{Behaviour: b, List: newBitList(false, b.ShiftFault)}
+	return Receiver{Behaviour: b, List: newBitList(false, b)}
 }
 
 // GapOf returns how much newer id is than reference, -32768 to 32767.
@@ -40,7 +44,8 @@ func (r *Receiver) Take(id uint16) bool {
 	case gap == 0:
 		return false
 	case gap > 0:
-		r.List.shift(gap)
+		dropped := r.List.shift(gap)
+		r.Overran = r.Overran || dropped && r.Behaviour.WindowMost > 0
 		r.Last = id
 	default:
 		gap = -gap

@@ -137,6 +137,8 @@ var PoorEnd = &machine.Rule{
 	Summary: "one side ended the connection for its quality (PoorConnection), without a word",
 	Explain: `One side ended the connection for its quality, without a word. The other end waits for its timeout of 5 to 6 s and reports TimedOut. Since July 2023, the library ends a connection in three cases. A reliable message was sent 15 times without an Ack and is due again. For 64 notify messages in a row, more than 5 % of the last 64 were lost. For 64 reliable messages in a row, the last 64 took more than 5 sends on average.
 
+The library of after August 2026 remembers 1024 received ids. It also ends the connection when these are too few for an id that never came. No setting switches that off.
+
 Pytide 2.1.0-alpha ends the connection at its 16th reliable message, whatever became of the others.
 
 The tap is at this side. The side reached such a limit and never sent again. The finding is likely.
@@ -150,6 +152,8 @@ MaxSendAttempts, MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise t
 			return "messages took too many sends: over 5 on average of the last 64, 64 times in a row"
 		case DroppedCount:
 			return "Pytide has used up its 15 reliable messages"
+		case DroppedWindow:
+			return "its window of 1024 ids was too short for an id that never came"
 		}
 		return "a message was sent 15 times without an Ack"
 	},

@@ -21,7 +21,7 @@ type Sender struct {
 
 // NewSender returns the state at the start of a connection.
 func NewSender(b *Behaviour) Sender {
-	return Sender{behaviour: b, list: newBitList(true, b.ShiftFault)}
+	return Sender{behaviour: b, list: newBitList(true, b)}
 }
 
 // Verdict is what an Ack decides about a pending id.

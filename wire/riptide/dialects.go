@@ -260,9 +260,10 @@ var DevN = &Dialect{
 	MaxMessage:   1231,
 }
 
-// V21 is the bit-packed form of releases 2.1.0 to 2.2.1 and Pytide 2.1.0-alpha.
+// V21 is the bit-packed form of releases 2.1.0 to 2.2.1, of main up to the commit in its Doc, and of Pytide
+// 2.1.0-alpha.
 var V21 = &Dialect{
-	Name: "2.1", Doc: "releases 2.1.0 to 2.2.1, and Pytide 2.1.0-alpha",
+	Name: "2.1", Doc: "releases 2.1.0 to 2.2.1, main up to bc3f3f2 (August 2026), and Pytide 2.1.0-alpha",
 	Form: BitPacked, types: typesWithNotify,
 	layouts:  with(layouts(bitsUnreliable, bitsAck, bitsReliable), Notify, bytesNotify),
 	Prefixes: []int{4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons, CustomReason: 4,

@@ -173,3 +173,56 @@ func reliableTo(t *testing.T, server machine.Endpoint, to machine.Peer, w *wire.
 	}
 	return got
 }
+
+// TestWindowEnds: main ends a connection when its window of 1024 ids is too short for an id that never
+// came, although its limits are off. A server acks the message first, and a client cannot. Other
+// releases go on.
+func TestWindowEnds(t *testing.T) {
+	for _, c := range []struct {
+		version        string
+		ahead   uint16 // of the newest id
+		acks    [2]int // that client and server send
+		remains bool   // both are still connected
+	}{
+		{"main", 1024, [2]int{1, 1}, true},
+		{"main", 1025, [2]int{0, 1}, false},
+		{"2.2.1", 1025, [2]int{1, 1}, true},
+	} {
+		l := riptidetest.New(t, 7, &riptidetest.Setting{
+			Version: c.version, Ask: true, Clients: 1, Duration: time.Second, Limits: endpoint.Limits{Off: true},
+		})
+		l.Run(t, time.Second)
+		for i, h := range []*sim.Host{l.Clients[0], l.Server} {
+			e := h.Endpoint().Clone().(*endpoint.Endpoint)
+			codec := e.Options().Codec
+			newest := uint16(0) // by its last Ack
+			arrive := func(id uint16) (acks int) {
+				m := wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 50}
+				b, err := codec.Append(nil, &m, nil, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out machine.Effects
+				if err := e.Step(machine.Instant(time.Second), machine.Arrive{Bytes: b}, &out); err != nil {
+					t.Fatal(err)
+				}
+				for _, sent := range out.Transmit {
+					if err := codec.Parse(sent.Bytes, len(sent.Bytes), &m); err != nil || m.Type != wire.Ack {
+						t.Errorf("%s %s sent %s (%v), expected nothing but an Ack", c.version, h.Name, m.Type, err)
+					}
+					newest = m.Last
+					acks++
+				}
+				return acks
+			}
+			arrive(1) // a copy, to learn the newest
+			ahead := newest + c.ahead
+			if got := arrive(ahead); got != c.acks[i] || e.Connected(0) != c.remains {
+				t.Errorf("%s %s, %d ahead: %d Acks, connected %t", c.version, h.Name, c.ahead, got, e.Connected(0))
+			}
+			if got := arrive(ahead + 1); !c.remains && got != 0 {
+				t.Errorf("%s %s sent %d Acks after it had ended the connection", c.version, h.Name, got)
+			}
+		}
+	}
+}

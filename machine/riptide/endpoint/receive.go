@@ -85,8 +85,14 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 		event.Channel = riptide.ChannelReliable
 	}
 	fresh := l.in.receiver.Take(m.Sequence)
-	if !e.build.OneSequence || m.Type == wire.Welcome {
+	ends := l.in.receiver.Overran && l.state == linkConnected
+	if ends && !e.server {
+		e.close(l, riptide.PoorConnection, nil) // this closes the socket, so no Ack leaves
+	} else if !e.build.OneSequence || m.Type == wire.Welcome {
 		e.sendAck(l, m.Sequence, fresh)
+	}
+	if ends && e.server {
+		e.close(l, riptide.PoorConnection, nil)
 	}
 	if fresh {
 		l.in.newest = max(l.in.newest, event.Sequence64)

@@ -232,6 +232,9 @@ func (s *judged) answersInOrder(j *Judge, p *observed) *machine.Divergence {
 	a.known = true
 	gap := riptide.GapOf(x.sequence, a.receiver.Last)
 	a.receiver.Take(x.sequence)
+	if a.receiver.Overran && s.session.overran.at == 0 {
+		s.session.overran = x
+	}
 	if a.receiver.Holds(m) {
 		return nil
 	}

@@ -240,6 +240,9 @@ func (j *Judge) judge(s, peer *judged, p *observed) *machine.Divergence {
 			return v
 		}
 	}
+	if v := j.trusted(s, peer, p, s.goesOn(p)); v != nil {
+		return v
+	}
 	if v := j.trusted(s, peer, p, s.alive(j, p)); v != nil {
 		return v
 	}

@@ -64,8 +64,8 @@ func (c *talk) found(x machine.Side) *machine.Divergence {
 	return o.Divergence
 }
 
-// TestAckContradictsItself: an Ack whose newest id is older than the one that it answers, or whose bits leave that one
-// out, is wrong at any tap, and for certain. So it is in a capture that begins in the middle.
+// TestAckContradictsItself: an Ack names the id that it answers. One that does not is wrong at any tap, and for certain.
+// So it is in a capture that begins in the middle.
 func TestAckContradictsItself(t *testing.T) {
 	for _, v := range []machine.Vantage{
 		machine.VantageUnknown, machine.VantageA, machine.VantageB, machine.VantageBetween, machine.VantageBoth,
@@ -185,4 +185,42 @@ func ackBits(b *riptide.Behaviour) uint16 {
 	r.Take(b.First)
 	_, bits := r.Ack()
 	return bits
+}
+
+// TestWindowOverrun: main ends the connection when its window of 1024 ids is too short for one that
+// never came. A server that acks that message and is silent then conforms. One that goes on does not.
+func TestWindowOverrun(t *testing.T) {
+	for _, test := range []struct {
+		behaviour string
+		newest    uint16
+		goesOn    bool
+		wrong     bool
+	}{
+		{"riptide@main", 1025, false, false},
+		{"riptide@main", 1025, true, false},
+		{"riptide@main", 1026, false, false},
+		{"riptide@main", 1026, true, true},
+		{"riptide@2.1.1-2.2.1", 1026, true, false},
+	} {
+		c := newTalk(t, machine.VantageB, test.behaviour)
+		c.opens(1)
+		r := riptide.NewReceiver(riptide.LookupBehaviour(test.behaviour))
+		send := func(id uint16, kind wire.Type) {
+			c.say(time.Millisecond, machine.A, wire.Message{Type: kind, Sequence: id, MessageID: 1, ClientID: 1})
+			r.Take(id)
+			last, bits := r.Ack()
+			c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Ack, Last: last, AckBits: bits, Cause: id})
+		}
+		send(1, wire.Welcome)
+		send(test.newest, wire.Reliable)
+		c.say(1100*time.Millisecond, machine.A, wire.Message{Type: wire.Unreliable, MessageID: 1})
+		if test.goesOn {
+			c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Unreliable, MessageID: 1})
+		}
+		d := c.found(machine.B)
+		if (d != nil) != test.wrong || d != nil && (d.Rule != AfterTheEnd || d.Ref.Frame() != c.frame) {
+			t.Errorf("%s, newest %d, goes on: %t: %+v, expected a divergence: %t", test.behaviour, test.newest, test.goesOn, d,
+				test.wrong)
+		}
+	}
 }

@@ -94,7 +94,7 @@ Store the time of each heartbeat, Welcome and Connect that is read, and compare 
 var AfterTheEnd = &machine.Rule{
 	ID: "after-the-end", Severity: machine.Error,
 	Summary: "a side went on with a connection after it had ended",
-	Explain: `A Disconnect of either side ends the connection. Here a side sends other messages more than a second later. For example, the server kicks a client in frame 200, and the client sends positions until frame 290. The server drops them, or takes them for a new client without a Connect.
+	Explain: `A Disconnect of either side ends the connection. Here a side sends other messages more than a second later. For example, the server kicks a client in frame 200, and the client sends positions until frame 290. The server drops them, or takes them for a new client without a Connect. The library of after August 2026 also ends a connection without a word: when its window of 1024 ids is too short for an id that never came. A side that goes on after that is another version.
 
 The tap stands at the side. A second is allowed, since what was on its way to the socket still leaves. If the Disconnect is the peer's and the peer is shown to be at fault, this is left open.
 

@@ -15,6 +15,7 @@ type judgedSession struct {
 	connectAt machine.Instant
 	endRef    machine.Ref // the frame of its last Connect, or of the Disconnect of either side
 
+	overran judgedArrival // the message at which an id that never came fell out of its window; at is 0 for none
 	own     ownBeats
 	heard   heardBeats
 	welcome welcomed
@@ -122,6 +123,20 @@ func (s *judged) alive(j *Judge, p *observed) *machine.Divergence {
 		fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s",
 			s.left(p).Sub(c.heard.at).Seconds()),
 	}, c.heard.ref)
+}
+
+// goesOn looks for a side at the tap that goes on although an id that never came fell out of its window. The library
+// then ends the connection.
+func (s *judged) goesOn(p *observed) *machine.Divergence {
+	over := &s.session.overran
+	if over.at == 0 || !s.near || p.m.Type == wire.Connect || s.left(p).Sub(over.at) < endedSlack {
+		return nil
+	}
+	return s.diverge(p, difference{
+		AfterTheEnd, machine.RestsOnBoth, "riptide.type", "nothing", p.m.Type.String(),
+		fmt.Sprintf("at message %d the window of %d ids was too short for one that never came: the connection had ended",
+			over.sequence, s.behaviour.WindowMost),
+	}, over.ref)
 }
 
 // heard records a Welcome that reaches s: it counts as a sign of life.

@@ -119,6 +119,9 @@ func (s *side) dropped(now machine.Instant) int {
 	if s.end.limit != 0 && s.activity.last <= s.end.limit.Add(riptide.TickSlack) {
 		return s.end.limitOf
 	}
+	if s.in.overruns() {
+		return riptide.DroppedWindow
+	}
 	if b.MessageLimit > 0 && s.out.top-int64(b.First)+1 == int64(b.MessageLimit) &&
 		now.Sub(s.activity.last) > riptide.Silence {
 		return riptide.DroppedCount

@@ -206,6 +206,19 @@ func (i *inbound) mayTakeAgain(e *life) bool {
 	return false
 }
 
+// overruns reports whether the window of the side has dropped an id that never came, or does so with what waits for an
+// Ack. A client that ends its connection for it answers no more.
+func (i *inbound) overruns() bool {
+	if i.receiver.Overran || i.receiver.Behaviour.WindowMost == 0 {
+		return i.receiver.Overran
+	}
+	r, open := i.receiver.Clone(), i.queue.open()
+	for k := range min(len(open), waitingMost) {
+		r.Take(open[k].sequence)
+	}
+	return r.Overran
+}
+
 // unseen processes an Ack of a copy that the capture does not have.
 func (t *follower) unseen(p *step) {
 	s, peer, m := p.own, p.peer, p.m
