@@ -173,6 +173,14 @@ func (r *Receiver) Merge(last, bits uint16) {
 	r.List.count = max(r.List.count, WindowAcks)
 }
 
+// As returns a copy that goes on as another behaviour with the same kind of window.
+func (r *Receiver) As(b *Behaviour) Receiver {
+	c := r.Clone()
+	c.Behaviour = b
+	c.List.Fault, c.List.most = b.ShiftFault, newBitList(false, b).most
+	return c
+}
+
 // Clone returns an independent copy.
 func (r *Receiver) Clone() Receiver {
 	c := *r

@@ -144,6 +144,13 @@ func (s *Sender) Join(last, bits, cause uint16, decide func(id uint16, v Verdict
 	s.list.count = wordBits
 }
 
+// As returns a copy that goes on as another behaviour with the same kind of window.
+func (s *Sender) As(b *Behaviour) Sender {
+	c := s.Clone()
+	c.behaviour, c.list.Fault = b, b.ShiftFault
+	return c
+}
+
 // Clone returns an independent copy.
 func (s *Sender) Clone() Sender {
 	c := *s

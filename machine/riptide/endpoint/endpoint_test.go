@@ -179,7 +179,7 @@ func reliableTo(t *testing.T, server machine.Endpoint, to machine.Peer, w *wire.
 // releases go on.
 func TestWindowEnds(t *testing.T) {
 	for _, c := range []struct {
-		version        string
+		version string
 		ahead   uint16 // of the newest id
 		acks    [2]int // that client and server send
 		remains bool   // both are still connected

@@ -64,8 +64,8 @@ func (c *talk) found(x machine.Side) *machine.Divergence {
 	return o.Divergence
 }
 
-// TestAckContradictsItself: an Ack names the id that it answers. One that does not is wrong at any tap, and for certain.
-// So it is in a capture that begins in the middle.
+// TestAckContradictsItself: an Ack names the id that it answers. One that does not is wrong at any tap, for certain. So
+// it is in a capture that begins in the middle.
 func TestAckContradictsItself(t *testing.T) {
 	for _, v := range []machine.Vantage{
 		machine.VantageUnknown, machine.VantageA, machine.VantageB, machine.VantageBetween, machine.VantageBoth,

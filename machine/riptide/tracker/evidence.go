@@ -259,7 +259,7 @@ func (t *follower) acked(p *step) {
 		return
 	}
 	threw := s.out.sender.Threw
-	s.out.sender.Acked(m.Last, m.AckBits, m.Cause, decide)
+	s.decides(m, decide)
 	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.activity.last > s.end.threw) {
 		s.end.threw = p.at
 	}
@@ -277,8 +277,12 @@ func (t *follower) clear(p *step, s *side, e *life) {
 	s.figures.acked++
 	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
 	t.countOutcome(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
+	sure := max(s.reads(p.at, p.ref), machine.Likely)
+	if e.sender.disputed && s.repair == repairOpen {
+		sure = machine.Likely
+	}
 	t.messageEvent(p, e, fact{
-		kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
+		kind: machine.EventAcked, of: s.side, sure: sure,
 		about: e.copies.frame, by: p.ref,
 	})
 }

@@ -46,8 +46,16 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 	t.facts.Vantage, t.facts.VantageReason = v, reason
 	for i := range t.sides {
 		s, speaker := &t.sides[i], &c.Senders[i]
-		b := riptide.BehaviourOf(speaker.Codec.Dialect, speaker.Builds)
-		*s = side{side: machine.Side(i), behaviour: b, smoothed: -1, unreliable: lives{anonymous: true}}
+		released := riptide.BehaviourOf(speaker.Codec.Dialect, speaker.Builds)
+		b := released
+		if known.repair[i] == repairSettled {
+			b = repaired
+		}
+		*s = side{
+			side: machine.Side(i), behaviour: b, released: released, repair: known.repair[i], smoothed: -1,
+			unreliable: lives{anonymous: true},
+		}
+		s.repairable = repairable(speaker)
 		s.maybePort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
 		s.in.receiver, s.out.sender = riptide.NewReceiver(b), riptide.NewSender(b)
 		s.notifyIn.receiver = riptide.NewNotifyReceiver(b)
@@ -168,6 +176,8 @@ func (t *follower) reopens(p *step) bool {
 type proofs struct {
 	read  [2]proof // the time up to which each side is known to have read
 	shown [2]bool  // the tap is shown to be at the side
+	// repair is repairNone or repairSettled where the windows of a side showed its version.
+	repair [2]repair
 }
 
 // learned returns the facts that another run over the flow can start with.
@@ -183,6 +193,9 @@ func (t *follower) learned() machine.Facts {
 	for i := range t.sides {
 		s := &t.sides[i]
 		p.read[i], p.shown[i] = s.read.shown, s.tap.near && s.tap.grade() == machine.Certain
+		if p.repair[i] = s.repair; s.repair == repairShown {
+			p.repair[i] = repairSettled
+		}
 		f.Supposed[i] = f.Vantage.Near(s.side) && !s.tap.shown
 	}
 	f.Settings = p

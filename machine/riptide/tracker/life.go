@@ -84,7 +84,11 @@ type atSender struct {
 	byCause bool // that Ack answers this message
 	forgot  bool // the library gave it up
 	merged  bool // its sequence is OR-ed from ids of several peers (2.1.0)
-	waits   bool // its sender sent it again after an Ack of its id, so it waits for another id
+	// The rival of the sender's window (repair.go) takes it for acked by the Ack that is processed. The
+	// two have disagreed on an Ack.
+	rival, disputed bool
+
+	waits bool // its sender sent it again after an Ack of its id, so it waits for another id
 }
 
 // decide records the Ack that decides whether the message was acked.

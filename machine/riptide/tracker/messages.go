@@ -235,7 +235,11 @@ func (t *follower) emit(p *step, e machine.Event) {
 // taken emits that s accepted the peer's message.
 func (t *follower) taken(p *step, s *side, e *life) {
 	s.figures.taken++
-	t.messageEvent(p, e, fact{kind: machine.EventReceived, of: s.side, sure: s.tap.grade(), about: e.copies.frame})
+	sure := s.tap.grade()
+	if s.rivals.disputed {
+		sure = min(sure, machine.Likely)
+	}
+	t.messageEvent(p, e, fact{kind: machine.EventReceived, of: s.side, sure: sure, about: e.copies.frame})
 }
 
 // named emits that an ack of a message has passed, where its sender is far and its conclusion
@@ -353,7 +357,7 @@ func (s *side) gradeReceived(e *life, anonymous bool) {
 		if e.receiver.attested && read != machine.Unknown && !s.tap.overflowed {
 			e.certainty = machine.Certain
 		}
-		if e.certainty == machine.Certain && s.in.mayTakeAgain(e) {
+		if e.certainty == machine.Certain && s.in.mayTakeAgain(e, s.rivals.receiver) {
 			e.certainty = machine.Likely
 		}
 	}
@@ -371,5 +375,8 @@ func (s *side) gradeAcked(e *life) {
 		e.certainty = min(e.certainty, read)
 	case e.sender.acked == machine.Unanswered:
 		e.sender.acked = machine.No
+	}
+	if e.sender.disputed && s.repair == repairOpen {
+		e.certainty = min(e.certainty, machine.Likely)
 	}
 }

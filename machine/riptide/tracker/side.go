@@ -15,8 +15,13 @@ type side struct {
 	side      machine.Side
 	maybePort bool // it may be Pytide, and may be the library
 	behaviour *riptide.Behaviour
-	smoothed  int             // its own smoothed RTT, ms; -1 if unknown
-	reported  []*machine.Rule // rules about it that are reported once, and have been
+	released  *riptide.Behaviour // the behaviour by what it writes
+	smoothed  int                // its own smoothed RTT, ms; -1 if unknown
+	reported  []*machine.Rule    // rules about it that are reported once, and have been
+
+	repair     repair // whether its windows are those of main
+	repairable bool   // they can be
+	rivals     rivals
 
 	tap      tapEvidence
 	activity activity
@@ -250,6 +255,7 @@ func (s *side) roundTrip() time.Duration {
 func (s *side) clone() side {
 	c := *s
 	c.reported = slices.Clone(s.reported)
+	c.rivals = s.rivals.clone()
 	c.in, c.out = s.in.clone(), s.out.clone()
 	c.notifyIn.receiver, c.notifyOut.lives = s.notifyIn.receiver.Clone(), s.notifyOut.lives.clone()
 	c.unreliable = s.unreliable.clone()

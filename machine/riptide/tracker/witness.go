@@ -119,34 +119,22 @@ func (t *follower) readBefore(p *step, before []arrival, answers uint16) {
 		return
 	}
 	for i := range before {
-		t.read(p, &before[i], s.in.receiver.Take(before[i].sequence))
+		t.read(p, &before[i], s.takes(before[i].sequence))
 	}
 }
 
 // window runs the library's window of a side over an arrival that its Ack answers. It reports
 // whether the library delivers the message. It also checks for jumps that corrupt the window.
-func (t *follower) window(p *step, a *arrival) (fresh bool) {
+func (t *follower) window(p *step, a *arrival) bool {
 	s, peer := p.own, p.peer
 	gap := riptide.GapOf(a.sequence, s.in.receiver.Last)
 	jumps := gap >= s.behaviour.Jump() && (s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow)
-	var before riptide.Receiver
+	s.divides(gap)
 	if jumps {
-		before = s.in.receiver.Clone()
 		p.out.At(p.at, a.ref).Report(riptide.WindowJump, s.side, s.tap.grade(), 0, float64(gap), float64(a.sequence))
 	}
-	fresh = s.in.receiver.Take(a.sequence)
-	follows := s.in.receiver.Holds(p.m)
-	if jumps && !follows && s.behaviour.ShiftFault {
-		// A library without the fault?
-		before.List.Fault = false
-		mended := before.Take(a.sequence)
-		if before.Holds(p.m) {
-			s.behaviour = riptide.LookupBehaviour("riptide@main")
-			s.in.receiver, fresh, follows, jumps = before, mended, true, false
-			s.in.receiver.Behaviour = s.behaviour
-			s.once(p, riptide.WindowRepaired, s.tap.grade(), float64(gap))
-		}
-	}
+	fresh := s.in.receiver.Take(a.sequence)
+	fresh, follows := t.compare(p, a, fresh, s.in.receiver.Holds(p.m))
 	if s.behaviour.ShiftFault && gap >= peer.behaviour.Misread() {
 		s.in.addJump(peer.out.unwrap(a.sequence), gap, p.at)
 	}
@@ -189,7 +177,7 @@ const waitingMost = 256
 // mayTakeAgain reports whether the window would deliver a message once more. It would if another
 // copy passed the tap and no Ack has answered it. At the end of a capture that Ack may wait for the
 // stream's window, or may never have been sent.
-func (i *inbound) mayTakeAgain(e *life) bool {
+func (i *inbound) mayTakeAgain(e *life, rival *riptide.Receiver) bool {
 	open := i.queue.open()
 	if len(open) == 0 || e.copies.last < open[0].at {
 		return false
@@ -197,13 +185,15 @@ func (i *inbound) mayTakeAgain(e *life) bool {
 	if len(open) > waitingMost {
 		return true
 	}
-	r := i.receiver.Clone()
-	for k := range open {
-		if fresh := r.Take(open[k].sequence); fresh && open[k].life == e.number {
-			return true
+	takes := func(r riptide.Receiver) bool {
+		for k := range open {
+			if fresh := r.Take(open[k].sequence); fresh && open[k].life == e.number {
+				return true
+			}
 		}
+		return false
 	}
-	return false
+	return takes(i.receiver.Clone()) || rival != nil && takes(rival.Clone())
 }
 
 // overruns reports whether the window of the side has dropped an id that never came, or does so with what waits for an
@@ -227,8 +217,9 @@ func (t *follower) unseen(p *step) {
 	if !m.Unnamed && !s.tap.stream && id > s.in.unsure && peer.out.met {
 		s.tap.lacks++
 	}
-	fresh := s.in.receiver.Take(m.Cause)
+	fresh := s.takes(m.Cause)
 	s.in.agree(m, peer.out.unwrap(m.Last))
+	s.rivals.agree(m)
 	if !fresh {
 		return
 	}
@@ -292,10 +283,10 @@ func (t *follower) deliver(p *step, s *side, a *arrival) {
 }
 
 // sure grades what the window of s did with an id. It is likely where an earlier copy may be
-// missing: from before the capture, or lost by it. It is also likely for Pytide away from the tap,
-// which can ack what it loses.
+// missing: from before the capture, or lost by it. It is also likely where the versions that the side can
+// be disagree, and for Pytide away from the tap, which can ack what it loses.
 func (s *side) sure(id int64) machine.Certainty {
-	if !s.knows(id) {
+	if !s.knows(id) || s.rivals.disputed {
 		return machine.Likely
 	}
 	return s.tap.grade()
@@ -315,7 +306,7 @@ func (t *follower) refuse(p *step, a *arrival) {
 	if e.receiver.delivered == machine.Unanswered && s.knows(e.sequence64) &&
 		(!s.behaviour.ShiftFault || s.in.jumpCovers(e.sequence64)) {
 		// Otherwise it was delivered unseen.
-		e.receiver.delivered, e.certainty = machine.No, s.tap.grade()
+		e.receiver.delivered, e.certainty = machine.No, s.sure(e.sequence64)
 		if e.receiver.refused = s.behaviour.ShiftFault && !e.clash; e.receiver.refused {
 			m := t.detailsOf(e)
 			m.refusedAt, m.refusedRef = p.at, a.ref
