@@ -9,8 +9,8 @@ import (
 // FindingRules lists every rule that tracker.Tracker may report.
 var FindingRules = []*machine.Rule{
 	FalseAck, StaleEntry, AckGoingBack, AckBitWithdrawn, SequenceReuse, SequenceJump, DuplicatePacket, OutOfOrder,
-	AckWindowSlide, AckWindowEdge, HalfRangeStarvation, OneWaySilence, Stall, RTTSpike, LossBurst, RefusedPacket,
-	FragmentLoss,
+	AckWindowSlide, AckWindowEdge, AckFrozen, HalfRangeStarvation, OneWaySilence, Stall, RTTSpike, LossBurst,
+	RefusedPacket, FragmentLoss,
 	CaptureLoss, MalformedPacket, NonCanonical,
 }
 
@@ -178,6 +178,48 @@ ackscope applies the receiver's own comparison at a tap at the receiver. The fin
 Close a connection after a silence. At 60 packets a second, half the range takes nine minutes.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets were dropped as stale though they are newer, by up to %.0f", n, worst[0])
+	},
+}
+
+// Why an ack stands still, as the third figure of AckFrozen says it.
+const (
+	// FrozenAt is for a number that says nothing.
+	// Source: name, a reason for an ack that stands still
+	FrozenAt = 0
+	// FrozenWrap is for a number where those of the peer wrap.
+	// Source: name, a reason for an ack that stands still
+	FrozenWrap = 1
+	// FrozenEver is for a side that has never acked anything.
+	// Source: name, a reason for an ack that stands still
+	FrozenEver = 2
+	// FrozenAhead is for a number that is newer than all that the peer has sent.
+	// Source: name, a reason for an ack that stands still
+	FrozenAhead = 3
+)
+
+// AckFrozen is the rule "ack-frozen".
+var AckFrozen = &machine.Rule{
+	ID: "ack-frozen", Severity: machine.Warn,
+	Summary: "a side goes on sending and acks nothing new, though packets of its peer pass the tap",
+	Explain: `The headers of a side repeat one ack while its peer goes on sending. For example, ack is 65534 in 500 headers, and packets 0 to 499 pass the tap in that time. The connection is dead in this direction: the peer resends all of its reliable messages and takes every packet for lost.
+
+ackscope reports each header that repeats the ack, from the moment at which three things hold. The ack has stood still for a second, 16 headers have repeated it, and 64 packets of the peer have passed the tap. The finding is certain at a tap at the side. Elsewhere it is likely, since the packets may have been lost behind the tap.
+
+"Since the peer's numbers wrapped" means that the ack stands just below the wrap, so the side takes no number behind it. Such code compares two numbers by a plain >, where it needs the half-range rule: (int16)(sequence - newest) > 0 for 16 bits. Otherwise the application refuses every packet, or no longer reads its socket, or its host drops them.
+
+"Ahead of its peer's numbers" means that the ack is newer than all that the peer has sent in this session. The peer has begun anew from 0 and the side has not, so it drops what looks old to it. Reset both ends.`,
+	Say: func(_ uint64, worst [3]float64) string {
+		switch worst[2] {
+		case FrozenEver:
+			return fmt.Sprintf("nothing was ever acked while %.0f packets of its peer passed the tap", worst[0])
+		case FrozenWrap:
+			return fmt.Sprintf("ack stands still at %.0f, since its peer's numbers wrapped, while %.0f packets passed the tap",
+				worst[1], worst[0])
+		case FrozenAhead:
+			return fmt.Sprintf("ack stands still at %.0f, ahead of its peer's numbers, while %.0f packets passed the tap",
+				worst[1], worst[0])
+		}
+		return fmt.Sprintf("ack stands still at %.0f while %.0f packets of its peer passed the tap", worst[1], worst[0])
 	},
 }
 

@@ -18,6 +18,7 @@ type side struct {
 	headers     headers
 	acks        acks
 	reads       reads
+	standing    standing
 	estimate    estimate
 	queue       queue   // near only: datagrams that it may not have read yet
 	losses      losses  // of its packets

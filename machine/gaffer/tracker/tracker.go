@@ -168,6 +168,9 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		} else {
 			t.takeFarHeader(s, peer, p, c, s.sent.top64+int64(ahead), out)
 		}
+		if ahead > 0 {
+			t.checkStanding(s, peer, p, c, out)
+		}
 	}
 	e := t.enter(s, peer, p, ahead, out)
 	if peer.Near {
