@@ -249,8 +249,11 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 		return err
 	}
 	d := x.Divergence
-	if d == nil || !x.Expected {
+	if !x.Expected {
 		return nil
+	}
+	if d == nil {
+		return p.undecided(x)
 	}
 	text := show.Wrap(printable.String(d.Because), "    ", p.width) + "\n"
 	text += "    reference: " + printable.String(d.Reference) + "\n    captured:  " + printable.String(d.Captured) + "\n"
@@ -268,6 +271,15 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 		text += "    likely: it rests on a limit that no test measures, see docs/thresholds.md\n"
 	}
 	_, err := fmt.Fprint(w, text)
+	return err
+}
+
+// undecided prints why packets of a side could not be decided.
+func (p *replayPrinter) undecided(x *replay.Result) error {
+	if x.Undecided == 0 || x.Why == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(p.app.Writer(), show.Wrap("undecided: "+printable.String(x.Why), "    ", p.width))
 	return err
 }
 
