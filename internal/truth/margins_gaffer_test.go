@@ -62,10 +62,11 @@ func simulated(t *testing.T, dir, flags string) simulation {
 		t.Fatal(err)
 	}
 	path, log := filepath.Join(dir, fmt.Sprintf("%d.pcapng", len(n))), filepath.Join(dir, "log")
-	testenv.Output(t, testenv.Ackscope(t), append([]string{
-		"simulate", "-q", "--profiles", messagesProfile(t),
-		"-w", path, "--truth", log,
-	}, strings.Fields(flags)...)...)
+	run := []string{"simulate", "-q", "-w", path, "--truth", log}
+	for _, profiles := range messagesProfiles(t) {
+		run = append(run, "--profiles", profiles)
+	}
+	testenv.Output(t, testenv.Ackscope(t), append(run, strings.Fields(flags)...)...)
 	text, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
@@ -73,28 +74,34 @@ func simulated(t *testing.T, dir, flags string) simulation {
 	return simulation{path, text}
 }
 
-// messagesProfile returns the path of a profile with messages.
-func messagesProfile(t *testing.T) string {
+// messagesProfiles returns the paths of the profiles with messages that faults have.
+func messagesProfiles(t *testing.T) (paths []string) {
 	t.Helper()
-	return filepath.Join(testenv.Module(t), "docs", "faults-messages.yaml")
+	for _, name := range []string{"messages", "resend", "simple"} {
+		paths = append(paths, filepath.Join(testenv.Module(t), "docs", "faults-"+name+".yaml"))
+	}
+	return paths
 }
 
-// withMessages returns a registry that knows it.
+// withMessages returns a registry that knows them.
 func withMessages(t *testing.T) *dissect.Registry {
 	t.Helper()
-	source, err := yamlfile.ReadFile(messagesProfile(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := registryOf()
-	list, err := yamlfile.Profiles(source, messagesProfile(t), r)
-	if err != nil {
-		t.Fatal(err)
-	}
 	extra := map[string][]dissect.Profile{}
-	for _, x := range list {
-		extra[x.Protocol] = append(extra[x.Protocol], x.Profile)
+	for _, path := range messagesProfiles(t) {
+		source, err := yamlfile.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := yamlfile.Profiles(source, path, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range list {
+			extra[x.Protocol] = append(extra[x.Protocol], x.Profile)
+		}
 	}
+	var err error
 	if r, err = r.Extend(dissect.Additions{Profiles: extra}); err != nil {
 		t.Fatal(err)
 	}
