@@ -116,6 +116,8 @@ type Judged struct {
 	// spokenAt is its first packet that says that something was received.
 	spoken   bool
 	spokenAt uint32
+	current  bool // it has named a packet that passed the tap, so one of this session
+	ahead    aheadClaim
 	frag     ownFragments
 	Unread   []UnreadDatagram // of a near side: since its last number
 	// misnumbers is set once a near side was shown to number its packets wrongly. From
@@ -164,7 +166,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		if s.Opinion.Divergence == nil {
 			s.send(peer, d, p, header, err == nil)
 		}
-		s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment)
+		peer.weighAhead(s, p.Sequence, s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment))
 	}
 	if v := typeDiverges(&j.profile.Messages, d, p, err); v != nil {
 		if s.Opinion.Divergence == nil {
@@ -208,7 +210,8 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 			s.Opinion.Divergence, s.misnumbers = v, true
 			return
 		}
-	} else if whole {
+	}
+	if whole {
 		if s.Opinion.Divergence = s.far.uneven(d, p); s.Opinion.Divergence != nil {
 			return
 		}
@@ -229,6 +232,7 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 		v = nil
 	}
 	s.Opinion.Divergence = v
+	s.claimsAhead(peer, s.claims(p.Header))
 }
 
 // claims reads the acks of a header of the side. An endpoint that has received nothing may
@@ -305,7 +309,7 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 	if f.next > 0 {
 		switch {
 		case p.Kind != wire.KindFragment || p.Sequence != s.Sent.top:
-			return diverge(Fragments, machine.RestsOnAbsence, "gaffer.sequence", s.Sent.top, p.Sequence,
+			return diverge(Fragments, stepsTo(r.Distance(p.Sequence, s.Sent.top)), "gaffer.sequence", s.Sent.top, p.Sequence,
 				fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next,
 					f.count, s.Sent.top))
 		case p.FragmentCount != f.count:

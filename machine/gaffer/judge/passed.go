@@ -6,11 +6,13 @@ import "github.com/ackscope/ackscope/machine/gaffer"
 type passed struct {
 	met   bool
 	top   uint32
-	first uint32   // the oldest one that passed
-	began uint32   // the one that passed first
-	span  int      // how many numbers are kept
-	any   []uint64 // by sequence modulo their bits; grows with use, up to passedSpan
-	cut   []uint64 // of these, the packets that came in fragments
+	first uint32 // the oldest one that passed
+	began uint32 // the one that passed first
+	span  int    // how many numbers are kept
+	// overtaken is how far behind the newest number a packet passed at most, for the first time.
+	overtaken int
+	any       []uint64 // by sequence modulo their bits; grows with use, up to passedSpan
+	cut       []uint64 // of these, the packets that came in fragments
 }
 
 // passedSpan is how many of a side's newest packet numbers the judge remembers as
@@ -18,8 +20,9 @@ type passed struct {
 // Source: bound, the packets of which it is known whether they passed
 const passedSpan = 2048
 
-// Pass records a packet of the side that passed the tap.
-func (p *passed) Pass(r *gaffer.Rules, sequence uint32, fragment bool) {
+// Pass records a packet of the side that passed the tap. It reports whether the packet is newer
+// than all before.
+func (p *passed) Pass(r *gaffer.Rules, sequence uint32, fragment bool) (newest bool) {
 	ahead := 1
 	if p.met {
 		ahead = r.Distance(sequence, p.top)
@@ -45,16 +48,20 @@ func (p *passed) Pass(r *gaffer.Rules, sequence uint32, fragment bool) {
 		p.top = sequence
 	} else if -ahead >= p.span {
 		if -ahead >= passedSpan {
-			return
+			return false
 		}
 		p.span, p.first = 1-ahead, sequence
 		p.fit()
 	}
 	i, bit := p.place(sequence)
+	if p.any[i]&bit == 0 {
+		p.overtaken = max(p.overtaken, -ahead)
+	}
 	p.any[i] |= bit
 	if fragment {
 		p.cut[i] |= bit
 	}
+	return ahead > 0
 }
 
 // fit makes room for the span.

@@ -17,7 +17,7 @@ var AckNeverArrived = &machine.Rule{
 	Summary: "a header acks a packet that had not arrived",
 	Explain: `A header names a packet that its sender cannot have received by then. For example, ack is 556 and bit 14 names packet 542, but no packet 542 passed the tap. The peer takes packet 542 for delivered. What it carried is never sent again, and is lost for good.
 
-The tap stands at the sender of the header. The report gives the reason. No packet of that number passed the tap, or only some of its fragments did. Or its peer had not sent it yet, or it came too late and was dropped. Or one of its messages has a type out of range. An ack of slices breaks this rule where it names a slice that did not pass, at any tap. A capture that lacks the packet shows the same, so the divergence is likely, unless the file counts dropped packets and counted none.
+The tap stands at the sender of the header. The report gives the reason. No packet of that number passed the tap, or only some of its fragments did. Or its peer had not sent it yet, or it came too late and was dropped. Or one of its messages has a type out of range. An ack of slices breaks this rule where it names a slice that did not pass, at any tap. A capture that lacks the packet shows the same, so the divergence is likely, unless the file counts dropped packets and counted none. One case is certain in any file: the header names 339, and afterwards the peer's packets 84, 85 and so on pass one by one. So 339 had not been sent.
 
 Look at the code that builds ack_bits. It may set a bit only if the entry of the buffer holds exactly that sequence. When a newer packet moves the window, clear the entries in between: the article's first listing forgets that. "ackscope replay --matrix" shows whether the side behaves as gaffer@no-stale-clear.`,
 }
@@ -28,7 +28,7 @@ var AckUnsent = &machine.Rule{
 	Summary: "a header acks a packet that did not pass the tap on its way to this side",
 	Explain: `The tap stands away from the sender of the header. All that this side received must have passed the tap first, and a packet that the header names did not. For example, ack is 90, and the newest packet of its peer is 88.
 
-Packets that may have passed before the capture do not count, nor do those that were too old to be kept. Where a side restarts, its peer may still ack the packets of the session before. A capture that lacks the packet shows the same.
+Packets that may have passed before the capture do not count, nor do those that were too old to be kept. Where a side restarts, its peer may still ack the packets of the session before. A capture that lacks the packet shows the same. But where the peer's later packets have lower numbers, the packet had not been sent, and the divergence is certain.
 
 Look at the code that builds ack and ack_bits, as for ack-never-arrived. A profile that gives the bits another meaning shows this too: bit n can stand for ack - n or for ack - n - 1. "ackscope protocols gaffer" prints the profiles.`,
 }

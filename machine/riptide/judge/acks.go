@@ -48,6 +48,7 @@ type judgedAcks struct {
 	receiver riptide.Receiver
 	known    bool // the state of receiver is known
 	shallow  bool // but only as far back as an Ack shows
+	jumped   bool // its ids have jumped so far that a receiver with the library's fault loses some
 	newest   uint16
 	met      bool // newest is set
 	last     machine.Ref
@@ -188,7 +189,7 @@ func (s *judged) answersInOrder(j *Judge, p *observed) *machine.Divergence {
 		a.adopt(m.Last, m.AckBits)
 		return nil
 	case k == len(open) && m.Unnamed:
-		return s.answersNothing(p)
+		return s.answersNothing(j, p)
 	case k == len(open):
 		if len(open) == 0 {
 			return s.diverge(p, difference{
@@ -231,6 +232,7 @@ func (s *judged) answersInOrder(j *Judge, p *observed) *machine.Divergence {
 	}
 	a.known = true
 	gap := riptide.GapOf(x.sequence, a.receiver.Last)
+	a.jumped = a.jumped || s.behaviour.ShiftFault && gap >= riptide.JumpList
 	a.receiver.Take(x.sequence)
 	if a.receiver.Overran && s.session.overran.at == 0 {
 		s.session.overran = x
@@ -249,7 +251,7 @@ func (s *judged) answersInOrder(j *Judge, p *observed) *machine.Divergence {
 		a.adopt(m.Last, m.AckBits)
 		return nil
 	}
-	return s.ackDiffers(p, &x, &a.receiver)
+	return s.ackDiffers(j, p, &x, &a.receiver, &a.receiver)
 }
 
 // answered returns which of the waiting arrivals an Ack answers; their number for none. An Ack
@@ -269,7 +271,7 @@ func (a *judgedAcks) answered(m *wire.Message, begun bool) int {
 }
 
 // answersNothing judges an Ack that names no id and that no arrival leads to.
-func (s *judged) answersNothing(p *observed) *machine.Divergence {
+func (s *judged) answersNothing(j *Judge, p *observed) *machine.Divergence {
 	a, m := &s.acks, p.m
 	open := a.open()
 	switch {
@@ -287,7 +289,7 @@ func (s *judged) answersNothing(p *observed) *machine.Divergence {
 		expects(v, a.after(open[0].sequence), m)
 		return v
 	}
-	return s.ackDiffers(p, &open[0], a.after(open[0].sequence))
+	return s.ackDiffers(j, p, &open[0], &a.receiver, a.after(open[0].sequence))
 }
 
 // after returns the receiver after it has taken one more id.
@@ -298,9 +300,12 @@ func (a *judgedAcks) after(id uint16) *riptide.Receiver {
 }
 
 // ackDiffers returns the divergence of an Ack from what the receiver holds after an arrival.
-func (s *judged) ackDiffers(p *observed, x *judgedArrival, holds *riptide.Receiver) *machine.Divergence {
+// The state had is what the side has received, by its own Acks.
+func (s *judged) ackDiffers(
+	j *Judge, p *observed, x *judgedArrival, had, holds *riptide.Receiver,
+) *machine.Divergence {
 	v := s.diverge(p, difference{
-		AckWrong, machine.RestsOnBoth, "", "", "",
+		AckWrong, s.restsOf(j, p, had), "", "", "",
 		fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence),
 	}, x.ref, s.acks.last)
 	expects(v, holds, p.m)

@@ -20,6 +20,7 @@ type judgedNotes struct {
 	peerMet     bool
 	passed      passedIDs // of a far side: the peer's ids that passed the tap towards it
 	far         farNotes
+	said        farNote // the last header of a side at the tap, once it is live
 }
 
 func (n *judgedNotes) begin(b *riptide.Behaviour) {
@@ -79,7 +80,7 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *observed) *machine.Diver
 		return nil
 	}
 	n.known = true
-	return s.matchNotify(p)
+	return s.matchNotify(j, p)
 }
 
 // stepsTo returns what the divergence of a number rests on, by how far it lies ahead of the
@@ -106,8 +107,10 @@ func (n *judgedNotes) join(last uint16, bits uint8) {
 }
 
 // matchNotify finds how much of what arrived s had read when it sent a header.
-func (s *judged) matchNotify(p *observed) *machine.Divergence {
+func (s *judged) matchNotify(j *Judge, p *observed) *machine.Divergence {
 	n, m := &s.notes, p.m
+	said := n.said
+	n.said = farNote{p.ref, m.Sequence, m.Last, uint8(m.AckBits), true}
 	open := n.open()
 	read := 0
 	for read < len(open) && open[read].place <= s.readTo {
@@ -144,7 +147,8 @@ func (s *judged) matchNotify(p *observed) *machine.Divergence {
 	}
 	last, bits := want.Header()
 	v := s.diverge(p, difference{
-		NotifyAck, machine.RestsOnBoth, "riptide.ack_bits", machine.Hex(uint64(bits), 2), machine.Hex(uint64(m.AckBits), 2),
+		NotifyAck, s.restsOfNotes(j, &said), "riptide.ack_bits", machine.Hex(uint64(bits), 2),
+		machine.Hex(uint64(m.AckBits), 2),
 		"no part of what passed the tap towards the side leads to this header",
 	}, frames...)
 	if last != m.Last {

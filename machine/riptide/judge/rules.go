@@ -18,7 +18,7 @@ var AckWrong = &machine.Rule{
 	Summary: "an Ack says something else than its receiver holds",
 	Explain: `An Ack has the newest id received, a bit for each of the 16 ids before it, and the id that it answers. Here they are not what the receiver must hold after what it read. For example, messages 5, 6 and 8 were read, and the Ack says newest 8 with the bit of 7 set. The peer takes message 7 for delivered and does not send it again.
 
-Some Acks contradict themselves. They leave out the id that they answer, or name a newest id that is older than that one. Or their flag says that the two differ, and they do not. These are certain in any capture. The others are compared with all that passed the tap, in its order, towards a side at the tap. A capture that lacks a message shows the same.
+Some Acks contradict themselves. They leave out the id that they answer, or name a newest id that is older than that one. Or their flag says that the two differ, and they do not. These are certain in any capture. The others are compared with all that passed the tap, in its order, towards a side at the tap. A capture that lacks a message explains an Ack that names more. Nothing explains one that leaves out what the side's own Acks named before.
 
 Compare the two windows in the report. Look at how the bits shift when a newer id comes: bit 0 stands for the newest id - 1. Some releases have a fault there, "shift fault"; "ackscope replay --matrix" tells which behaviour the side has.`,
 }
