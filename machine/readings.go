@@ -39,3 +39,14 @@ func (e *Readings) lead(reading int) (packets int) {
 	}
 	return packets
 }
+
+// AmongOpen returns the certainty of a fact, given whether the behaviours that are still
+// open agree on it. It is the one rule for doubt about a version: where they disagree, the
+// fact is likely at most. For example, some releases of a library drop a second copy and
+// others deliver it. While both are open, it is likely that the copy was dropped.
+func AmongOpen(c Certainty, agree bool) Certainty {
+	if agree {
+		return c
+	}
+	return min(c, Likely)
+}

@@ -132,6 +132,9 @@ func (f contender) sayBase() string {
 // bit 0 of ack_bits is: with no loss, nothing shows it.
 func (s *profileSet) review(c *dissect.Config, facts *machine.Facts) (better *dissect.Config, phrase string) {
 	p, ok := c.Profile.(*wire.Profile)
+	if ok && p.Form == wire.FormReliable {
+		return reviewZeroed(c, p, facts)
+	}
 	if !ok || p.Form != wire.FormFixed || !p.HasAcks() {
 		return nil, ""
 	}

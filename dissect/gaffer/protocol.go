@@ -124,7 +124,12 @@ func newProfileSet(extra []dissect.Profile, keys *netcode.Keys) *profileSet {
 				panic(err) // as above: the tests decode every packet of the samples
 			}
 		}
-		s.add(dissect.Profile{Name: name, Doc: doc, Config: &dissect.Config{Dialect: name, Profile: p}})
+		x := dissect.Profile{Name: name, Doc: doc, Config: &dissect.Config{Dialect: name, Profile: p}}
+		if versions[name] {
+			s.profiles = append(s.profiles, x)
+			continue
+		}
+		s.add(x)
 	}
 	for _, p := range extra {
 		s.add(p)
@@ -138,6 +143,10 @@ func newProfileSet(extra []dissect.Profile, keys *netcode.Keys) *profileSet {
 	}
 	return s
 }
+
+// versions are the built-in profiles of one version of reliable. Its packets alone do not
+// show the version, so no flow is read by them unless the user or a whole run says so.
+var versions = map[string]bool{wire.ReliableBefore13: true, wire.ReliableFrom13: true, wire.Rely: true}
 
 func (s *profileSet) add(p dissect.Profile) {
 	p.Fields = schemaFields(p.Config)

@@ -32,8 +32,11 @@ var settingDocs = map[string]string{
 	"sent_buffer":         "entries of the sender's buffer of sent packets; 0: not known",
 	"receive_window":      "entries of the receiver's buffer: a packet older than that is stale; 0: not known",
 	"reassembly_buffer":   "packets that can be in reassembly at a time",
-	"duplicates":          "what the receiver does with a packet that it has already: refused or delivered",
-	"stale":               "what the receiver does with a packet older than its window: refused or delivered",
+	"duplicates": "what the receiver does with a packet that it has already: refused, delivered, or unknown where " +
+		"the version is not known",
+	"stale":           "what the receiver does with a packet older than its window: refused or delivered",
+	"zeroed_ack_bits": "bits of ack_bits that are written as 0 unless all of them are set, as a mask; 0: none",
+	"fragments_wait":  "whether ack names a packet of fragments only once it is whole",
 	"messages.form": "how messages stand in the payload: none, by-id (count; id, type and body of each), " +
 		"simple (message ack, count, start id; type and body of each)",
 	"messages.types":          "how many message types there are",

@@ -71,7 +71,7 @@ func WithKeys(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol {
 // secure returns the profile of decrypted flows. If the game's configuration is
 // unknown, connection is nil.
 func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Config {
-	reliable, _, err := wire.Builtin(wire.Reliable)
+	reliable, _, err := wire.Builtin(wire.ReliableFrom13) // netcode drops all duplicates
 	if err != nil {
 		panic(err) // see newProfileSet
 	}

@@ -6,10 +6,11 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// AckReading returns which reading of ack_bits the rules have, as an index of
-// machine.Readings: 0 for ack-n, 1 for ack-n-1.
-func (r *Rules) AckReading() int {
-	if r.AckBelow {
+// Reading returns which reading of ack_bits the rules have, as an index of
+// machine.Readings. In a fixed header it is 0 for ack-n, and 1 for ack-n-1. In reliable's
+// it is 0 where every bit counts, and 1 where some are zeroed.
+func (r *Rules) Reading() int {
+	if r.AckBelow || r.ZeroedAckBits != 0 {
 		return 1
 	}
 	return 0

@@ -21,7 +21,10 @@ func RulesOf(p *wire.Profile) *Rules {
 		Sent:              max(p.SentBuffer, 1),
 		Received:          max(p.ReceiveWindow, 2),
 		DeliverDuplicates: p.Duplicates == wire.Delivered,
+		DuplicatesUnknown: p.Duplicates == wire.RuleUnknown,
 		DeliverStale:      p.Stale == wire.Delivered,
+		ZeroedAckBits:     p.ZeroedAckBits,
+		FragmentsWait:     p.FragmentsWait,
 	}
 	if p.Fragments == wire.FragmentsReliable {
 		r.Partial = max(p.ReassemblyBuffer, 1)

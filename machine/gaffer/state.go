@@ -35,7 +35,12 @@ type Rules struct {
 	Partial      int       // packets that can be in reassembly at a time; 0: the dialect has no fragments
 
 	DeliverDuplicates bool // deliver a duplicate again, and read its acks again
+	DuplicatesUnknown bool // whether it does so is not known: the state drops duplicates
 	DeliverStale      bool // deliver a packet older than the window, and read its acks
+	// ZeroedAckBits are bits of ack_bits that a header has as 0 unless all of them are set.
+	// While they are 0 they say nothing of their packets.
+	ZeroedAckBits uint64
+	FragmentsWait bool // a packet of fragments moves the receive window once it is whole
 	// NoStaleClear keeps the entries between the newest sequence and a newer one, as the
 	// article's first listing does. Entries of the previous wrap then reappear.
 	NoStaleClear bool
@@ -80,6 +85,21 @@ func (r *Rules) Claims(ack uint32, ackBits uint64) Claims {
 		return Claims{ack, 0, r.AckBits + 1}
 	}
 	return Claims{ack, ackBits<<1 | 1, min(r.AckBits+1, 64)}
+}
+
+// Silent returns a mask with one bit for each sequence that the claims cover and say
+// nothing about.
+func (r *Rules) Silent(c Claims) uint64 {
+	if c.Named&r.ZeroedAckBits != 0 {
+		return 0
+	}
+	return r.ZeroedAckBits
+}
+
+// Omits reports whether the claims say that the packet behind their newest by so many
+// numbers was not received.
+func (r *Rules) Omits(c Claims, behind int) bool {
+	return behind >= 0 && behind < c.Width && (c.Named|r.Silent(c))>>uint(behind)&1 == 0
 }
 
 // Nothing reports whether the claims are those of an endpoint that has received

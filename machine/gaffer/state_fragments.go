@@ -19,8 +19,8 @@ type Partial struct {
 }
 
 // ArriveFragment enters one fragment of a packet. id counts from 0; count is at most
-//  256. The first fragment of a packet moves the receive window. So ack may name a
-//     packet that has not been received.
+// 256. The first fragment of a packet moves the receive window, unless the rules say
+// otherwise. So ack may name a packet that has not been received.
 func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
 	r := s.Rules
 	if r.Partial == 0 || count < 1 || count > 256 || id < 0 || id >= count {
@@ -40,7 +40,9 @@ func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
 		}
 		p = &s.PartialBuffer[Slot(sequence, len(s.PartialBuffer))]
 		*p = Partial{Sequence: sequence, Count: count, Missing: count}
-		s.Advance(sequence)
+		if !r.FragmentsWait {
+			s.Advance(sequence)
+		}
 	}
 	if p.Count != count {
 		return FragmentInvalid

@@ -33,6 +33,9 @@ func (s *State) Claims() Claims {
 	if width < 64 {
 		named &= 1<<uint(width) - 1
 	}
+	if zeroed := r.ZeroedAckBits; named&zeroed != zeroed {
+		named &^= zeroed
+	}
 	return Claims{s.NewestReceived(), named, width}
 }
 

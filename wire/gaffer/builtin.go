@@ -16,6 +16,9 @@ const (
 	ArticleConnect   = "article-connect"
 	Reliable         = "reliable"
 	Reliable2017     = "reliable-2017"
+	ReliableBefore13 = "reliable-1.2"
+	ReliableFrom13   = "reliable-1.3"
+	Rely             = "rely"
 	Netcode          = "netcode"
 )
 
@@ -23,6 +26,11 @@ type builtin struct {
 	name, doc string
 	make      func() Profile
 }
+
+// RelyZeroedBits are the bits of ack_bits that the library rely writes as 0 where one of
+// them is not set.
+// Source: rely 1.0.1, writePacketHeader
+const RelyZeroedBits = 0xff00
 
 var builtins = []builtin{
 	{Article, "The article's header: sequence 16, ack 16, ack_bits 32, little-endian.", article},
@@ -66,12 +74,22 @@ var builtins = []builtin{
 			}
 		},
 	},
-	{Reliable, "The reliable library since 1.0: variable header of 4 to 9 bytes, fragments.", func() Profile {
-		return Profile{
-			Form:      FormReliable,
-			Fragments: FragmentsReliable, MaxFragments: 256, ReassemblyBuffer: 64,
-			SentBuffer: 256, ReceiveWindow: 256,
-		}
+	{
+		Reliable, "The reliable library since 1.0: variable header of 4 to 9 bytes, fragments.",
+		func() Profile { return reliable(RuleUnknown) },
+	},
+	{
+		ReliableBefore13, "The reliable library from 1.0 to 1.2: a packet that comes again is delivered again.",
+		func() Profile { return reliable(Delivered) },
+	},
+	{
+		ReliableFrom13, "The reliable library from 1.3 on: a packet that comes again is dropped.",
+		func() Profile { return reliable(Refused) },
+	},
+	{Rely, "rely, a Go port of reliable 1.0: bits 8 to 15 of ack_bits are 0 unless all of them are set.", func() Profile {
+		p := reliable(Delivered)
+		p.ZeroedAckBits, p.FragmentsWait = RelyZeroedBits, true
+		return p
 	}},
 	{Reliable2017, "The reliable library's first week: a zero byte and the article's header; duplicates and stale " +
 		"packets are delivered.", func() Profile {
@@ -91,6 +109,15 @@ func article() Profile {
 	return Profile{
 		Header:     []HeaderField{{FieldSequence, 16}, {FieldAck, 16}, {FieldAckBits, 32}},
 		SentBuffer: 1024, ReceiveWindow: 1024,
+	}
+}
+
+// reliable returns the profile of the reliable library, by what it does with duplicates.
+func reliable(duplicates Rule) Profile {
+	return Profile{
+		Form:      FormReliable,
+		Fragments: FragmentsReliable, MaxFragments: 256, ReassemblyBuffer: 64,
+		SentBuffer: 256, ReceiveWindow: 256, Duplicates: duplicates,
 	}
 }
 

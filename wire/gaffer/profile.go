@@ -3,6 +3,7 @@ package gaffer
 import (
 	"errors"
 	"fmt"
+	mathbits "math/bits"
 	"slices"
 
 	"github.com/ackscope/ackscope/wire"
@@ -46,6 +47,12 @@ type Profile struct {
 	ReassemblyBuffer int  `yaml:"reassembly_buffer"` // packets that can be in reassembly at a time
 	Duplicates       Rule `yaml:"duplicates"`
 	Stale            Rule `yaml:"stale"`
+	// ZeroedAckBits are bits of ack_bits that are written as 0 unless all of them are set.
+	// While they are 0 they say nothing. 0: none.
+	ZeroedAckBits uint64 `yaml:"zeroed_ack_bits"`
+	// FragmentsWait: ack names a packet of fragments once it is whole. Otherwise its first
+	// fragment is enough.
+	FragmentsWait bool `yaml:"fragments_wait"`
 
 	Messages MessageSection `yaml:"messages"`
 
@@ -269,8 +276,15 @@ func (p *Profile) checkRules() error {
 	if p.ReassemblyBuffer < 0 || p.ReassemblyBuffer > 1024 {
 		return fmt.Errorf("reassembly_buffer: expected 0 to 1024, found %d", p.ReassemblyBuffer)
 	}
-	if p.Duplicates > Delivered || p.Stale > Delivered || p.AckBase > AckMinusNMinusOne {
+	if p.Duplicates > RuleUnknown || p.Stale > Delivered || p.AckBase > AckMinusNMinusOne {
 		return errors.New("duplicates, stale or ack_base: unknown word")
+	}
+	if z := p.ZeroedAckBits; z != 0 && (mathbits.Len64(z) > p.AckBitsWidth() || p.AckBase != AckMinusN) {
+		return fmt.Errorf("zeroed_ack_bits: expected bits of the %d of ack_bits, with ack_base %s, found %#x",
+			p.AckBitsWidth(), AckMinusN, z)
+	}
+	if p.FragmentsWait && p.Fragments != FragmentsReliable {
+		return fmt.Errorf("fragments_wait: needs fragments %s, found fragments %s", FragmentsReliable, p.Fragments)
 	}
 	if p.DetectBits < 0 || p.DetectBits != p.DetectBits {
 		return fmt.Errorf("detect_bits: expected 0 or more, found %v", p.DetectBits)

@@ -61,8 +61,9 @@ const (
 type Rule uint8
 
 const (
-	Refused   Rule = iota // dropped, its acks unread
-	Delivered             // delivered to the application all the same
+	Refused     Rule = iota // dropped, its acks unread
+	Delivered               // delivered to the application all the same
+	RuleUnknown             // either: the releases differ, and which one it is is not known
 )
 
 // MessageForm says how messages are laid out in a payload.
@@ -82,7 +83,7 @@ var (
 	fieldWords    = []string{"sequence", "ack", "ack_bits"}
 	ackBaseWords  = []string{"ack-n", "ack-n-1"}
 	fragmentWords = []string{"none", "reliable", "article"}
-	ruleWords     = []string{"refused", "delivered"}
+	ruleWords     = []string{"refused", "delivered", "unknown"}
 	messageWords  = []string{"none", "by-id", "simple"}
 )
 

@@ -13,7 +13,7 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 	r := n.base.Rules
 	for k := range min(c.Width, 64) {
 		q := (c.Newest - uint32(k)) & r.Mask()
-		if c.Named>>uint(k)&1 == 1 || !n.base.Has(q) || r.NoStaleClear && r.Distance(n.base.NewestReceived(), q) < 0 {
+		if !r.Omits(c, k) || !n.base.Has(q) || r.NoStaleClear && r.Distance(n.base.NewestReceived(), q) < 0 {
 			continue
 		}
 		frames := gaffer.Refs(n.last)

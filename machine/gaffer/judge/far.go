@@ -202,7 +202,7 @@ func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims
 	if later.Width < 64 {
 		must &= 1<<uint(later.Width) - 1
 	}
-	if must&^later.Named == 0 {
+	if must &^= r.Silent(later); must&^later.Named == 0 {
 		return later, true
 	}
 	want = later

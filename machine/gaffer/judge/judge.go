@@ -23,18 +23,28 @@ var Behaviours = []machine.Behaviour{
 		Doc:  "the series' sample programs where they are at odds with the articles: slices go again at once, round by round",
 	},
 	{
-		Name: "gaffer@no-stale-clear",
+		Name: noStaleClear,
 		Doc:  "the article's first listing: old entries stay, and come back as acks one wrap later",
 	},
 	{
-		Name: "reliable@<1.3",
+		Name: reliableBefore13,
 		Doc:  "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again",
 	},
-	{Name: "reliable@>=1.3", Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
+	{Name: reliableFrom13, Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
 	{Name: "reliable@2017", Doc: "reliable's first week: duplicates and stale packets are delivered"},
+	{
+		Name: rely,
+		Doc: "rely, a Go port of reliable 1.0: as reliable before 1.3, but bits 8 to 15 of ack_bits are 0 unless all are " +
+			"set, and a fragment never moves ack",
+	},
 }
 
 const (
+	reliableFrom13   = "reliable@>=1.3"
+	reliableBefore13 = "reliable@<1.3"
+	noStaleClear     = "gaffer@no-stale-clear"
+	rely             = "rely"
+
 	BehaviourArticle = "gaffer@article"
 	BehaviourSample  = "gaffer@article-sample"
 )
@@ -51,13 +61,17 @@ func BehavioursOf(p *wire.Profile) []string {
 		return []string{BehaviourArticle, BehaviourSample}
 	case !p.HasAcks():
 		return nil
+	case p.ZeroedAckBits != 0:
+		return []string{rely, reliableFrom13, reliableBefore13, noStaleClear}
+	case p.Form == wire.FormReliable && p.Duplicates == wire.Delivered:
+		return []string{reliableBefore13, reliableFrom13, rely, noStaleClear}
 	case p.Form == wire.FormReliable:
-		return []string{"reliable@>=1.3", "reliable@<1.3", "gaffer@no-stale-clear"}
+		return []string{reliableFrom13, reliableBefore13, rely, noStaleClear}
 	case p.Duplicates == wire.Delivered && p.Stale == wire.Delivered && len(p.Prefix) == 1 &&
 		p.Prefix[0] == wire.PrefixZero:
-		return []string{"reliable@2017", "gaffer@no-stale-clear"}
+		return []string{"reliable@2017", noStaleClear}
 	}
-	return []string{BehaviourArticle, "gaffer@no-stale-clear"}
+	return []string{BehaviourArticle, noStaleClear}
 }
 
 // behave returns the rules of a profile under a named behaviour.
@@ -65,12 +79,14 @@ func behave(p *wire.Profile, name string) (*gaffer.Rules, error) {
 	r := gaffer.RulesOf(p)
 	switch name {
 	case BehaviourArticle:
-	case "gaffer@no-stale-clear":
-		r.NoStaleClear = true
-	case "reliable@>=1.3":
-		r.DeliverDuplicates, r.DeliverStale = false, false
-	case "reliable@<1.3":
-		r.DeliverDuplicates, r.DeliverStale = true, false
+	case noStaleClear:
+		r.NoStaleClear, r.ZeroedAckBits, r.FragmentsWait = true, 0, false
+	case reliableFrom13:
+		r.DeliverDuplicates, r.DeliverStale, r.ZeroedAckBits, r.FragmentsWait = false, false, 0, false
+	case reliableBefore13:
+		r.DeliverDuplicates, r.DeliverStale, r.ZeroedAckBits, r.FragmentsWait = true, false, 0, false
+	case rely:
+		r.DeliverDuplicates, r.DeliverStale, r.ZeroedAckBits, r.FragmentsWait = true, false, wire.RelyZeroedBits, true
 	case "reliable@2017":
 		r.DeliverDuplicates, r.DeliverStale = true, true
 	default:
@@ -158,6 +174,9 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	header := p.HasHeader && err == nil
 	if s.Opinion.Divergence == nil {
 		s.Opinion.Divergence = formDiverges(j.profile, d, p, err)
+	}
+	if s.Opinion.Divergence == nil && header {
+		s.Opinion.Divergence = zeroedDiverges(s.Rules, d, p.Header)
 	}
 	if !s.Sent.met {
 		s.before.begin(s.Rules, p)

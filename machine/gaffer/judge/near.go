@@ -262,7 +262,7 @@ func (n *NearSide) retrace(attempt *gaffer.State, c gaffer.Claims, until int) (r
 	for i := range until {
 		p := n.queue.at(i)
 		behind := r.Distance(c.Newest, p.sequence)
-		refuse := behind < 0 || behind < c.Width && c.Named>>uint(behind)&1 == 0
+		refuse := behind < 0 || r.Omits(c, behind)
 		has := attempt.Has(p.sequence)
 		if refuse && !has && p.count == 0 && attempt.Classify(p.sequence) == gaffer.Accepted {
 			refused = append(refused, *p)

@@ -65,7 +65,7 @@ func (t *Tracker) takeFarHeader(s, peer *side, p *sighting, c gaffer.Claims, num
 	case ahead >= 0:
 		known := s.Word << (uint(ahead) & 63)
 		newly &^= known
-		if gone := known &^ c.Named & c.Covered(); gone != 0 && newest {
+		if gone := known &^ (c.Named | r.Silent(c)) & c.Covered(); gone != 0 && newest {
 			t.withdrawBits(s, p, c, gone, out)
 		}
 		if ahead > 0 {

@@ -47,7 +47,7 @@ func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tr
 	t.canonical = profile != nil && profile.Form == wire.FormReliable
 	t.fixed = profile != nil && profile.Form == wire.FormFixed
 	t.facts.Readings = machine.Readings{} // this run counts for itself
-	t.doubtful = facts.Doubtful || facts.Readings.Doubts(r.AckReading())
+	t.doubtful = facts.Doubtful || facts.Readings.Doubts(r.Reading())
 	if facts.Vantage != machine.VantageUnknown {
 		t.setVantage(facts.Vantage, facts.VantageReason)
 	}
@@ -160,8 +160,8 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 	if p.header {
 		c := t.rules.Claims(p.ack, p.ackBits)
-		if t.fixed && ahead > 0 {
-			t.weighBase(s, peer, p)
+		if ahead > 0 {
+			t.weighReadings(s, peer, p, c)
 		}
 		if s.Near {
 			t.takeNearHeader(s, peer, p, c, out)
@@ -280,24 +280,31 @@ func (t *Tracker) grade(c machine.Certainty) machine.Certainty {
 	return c
 }
 
-// weighBase weighs what a new header shows of the meaning of ack_bits.
-func (t *Tracker) weighBase(s, peer *side, p *sighting) {
+// weighReadings weighs what a new header shows of the meaning of ack_bits. In a fixed
+// header that is what bit 0 names. In reliable's it is whether some bits are zeroed.
+func (t *Tracker) weighReadings(s, peer *side, p *sighting, c gaffer.Claims) {
 	r, e, last := t.rules, &t.facts.Readings, &s.headers.last
+	switch {
+	case t.canonical:
+		if r.WeighZeroed(e, p.from, last, c, wire.RelyZeroedBits) && t.facts.End == 0 {
+			t.doubtful = t.facts.Doubtful || e.Doubts(r.Reading()) // an earlier run would know more
+		}
+		return
+	case !t.fixed:
+		return
+	}
 	first := p.ack + 2 // newer than all that the header names
 	if peer.Met {
 		first = uint32(peer.sent.first64) & r.Mask()
 	}
 	if r.WeighAckBase(e, p.from, last, p.ack, p.ackBits, first) && t.facts.End == 0 {
-		t.doubtful = t.facts.Doubtful || e.Doubts(r.AckReading()) // an earlier run would know more
+		t.doubtful = t.facts.Doubtful || e.Doubts(r.Reading()) // an earlier run would know more
 	}
 	e.Differ = e.Differ || r.AckBasesDiffer(last, p.ack, p.ackBits, first)
 }
 
 // restOnBase lowers the certainty of a fact that rests on which packets a header names. It
-// does so where it is not certain what bit 0 of ack_bits means.
+// does so where it is not certain what the bits of ack_bits mean.
 func (t *Tracker) restOnBase(c machine.Certainty) machine.Certainty {
-	if t.doubtful {
-		return min(c, machine.Likely)
-	}
-	return c
+	return machine.AmongOpen(c, !t.doubtful)
 }

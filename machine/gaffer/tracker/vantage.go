@@ -147,6 +147,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 				if newest == nil || e.at > newest.at {
 					newest = e
 				}
+			case n >= 0 && r.Silent(c)>>uint(n)&1 != 0:
 			default:
 				e.skipped, e.by = p.at.Sub(e.at), len(lags)-1
 				if n < 0 {

@@ -84,7 +84,7 @@ func (t *Tracker) reconcile(p *sighting, c gaffer.Claims, out *machine.Effects) 
 	}
 	for n := range min(c.Width, 64) {
 		q := (c.Newest - uint32(n)) & r.Mask()
-		if c.Named>>uint(n)&1 == 0 && s.Has(q) && s.headers.last.Names(r, q) {
+		if r.Omits(c, n) && s.Has(q) && s.headers.last.Names(r, q) {
 			t.bitWithdrawn(p, c, q, out)
 			s.Withdraw(q)
 		}
@@ -261,6 +261,9 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		case doubted && s.unproved(peer, c):
 			sure = min(sure, machine.Likely)
 		}
+		if t.rules.DuplicatesUnknown {
+			sure = machine.AmongOpen(sure, false)
+		}
 		s.reads.duplicates++
 		t.arrival(machine.EventDuplicate, x, c, sure, out)
 	case gaffer.Stale:
@@ -317,6 +320,8 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 	r := t.rules
 	behind := r.Distance(by.claims.Newest, c.sequence)
 	switch {
+	case r.Silent(by.claims)>>(uint(behind)&63)&1 != 0 && behind >= 0 && behind < 64:
+		return gaffer.Accepted, false
 	case behind >= by.claims.Width:
 		out.At(c.at, c.ref).Report(gaffer.AckWindowSlide, s.side, machine.Likely, 0, float64(behind))
 		// Only headers before this one could have named it.
@@ -340,8 +345,9 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 // decideSilent is decideFresh without a later header of the side that proves anything
 // read.
 func (s *side) decideSilent(c *candidate) gaffer.Fate {
-	if s.application.refuses && s.skipped(c) >= 2 &&
-		s.Rules.Distance(s.headers.last.Newest, c.sequence) < s.headers.last.Width {
+	last := &s.headers.last
+	behind := s.Rules.Distance(last.Newest, c.sequence)
+	if s.application.refuses && s.skipped(c) >= 2 && (behind < 0 || s.Rules.Omits(*last, behind)) {
 		return gaffer.Refused
 	}
 	return gaffer.Accepted
