@@ -2,11 +2,11 @@ package realbuilds
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,50 +20,51 @@ import (
 // draws a new one and prints it.
 const seedVariable = "ACKSCOPE_REALBUILDS_SEED"
 
-// subject is a whole capture of honest builds, which is to be damaged.
+// subject is a whole capture, which is to be damaged.
 type subject struct {
-	name string
-	tap  string
-	tape *tape
-	logs map[string]*endpointLog // nil where they have another form
+	name    string
+	tap     string
+	tape    *tape
+	logs    map[string]*endpointLog // nil where they have another form, and where a build has a mistake
+	mistake bool                    // the client's build has a mistake
+	breaks  int                     // the first frame of the client that no correct endpoint can have sent; 0 for none
 }
 
-// subjects returns the honest captures of realbuilds. With all set it adds those
-// of the other libraries and of testdata/pcaps that replay does not accuse as
-// they are.
+// subjects returns the captures of runs. With all set it adds those of
+// testdata/pcaps that replay does not accuse as they are.
 func subjects(t *testing.T, all bool) (list []subject) {
 	t.Helper()
-	add := func(folder, name, tap, file string) {
-		list = append(list, subject{name + "." + tap, tap, load(t, file), readLogs(t, folder, name)})
-	}
 	for i := range runs {
-		if r := &runs[i]; r.honest() && r.name != "resetclient" {
-			for _, tap := range r.taps() {
-				add(r.folder, r.name, tap, r.capture(tap))
+		r := &runs[i]
+		if r.name == "rely" {
+			continue // its whole captures are in open
+		}
+		for _, tap := range r.taps() {
+			s := subject{
+				name: r.name + "." + tap, tap: tap, tape: load(t, r.capture(tap)), mistake: !r.honest(), breaks: r.breaks[tap],
 			}
+			if r.honest() {
+				s.logs = readLogs(t, r.in(), r.name)
+			}
+			list = append(list, s)
 		}
 	}
 	if !all {
 		return list
 	}
-	for _, pattern := range []string{"family/*.pcap.gz", "*.pcap.gz", "*.pcapng.gz"} {
-		paths, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", filepath.FromSlash(pattern)))
+	for _, pattern := range []string{"*.pcap.gz", "*.pcapng.gz"} {
+		paths, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			folder := strings.TrimSuffix(filepath.Dir(pattern), ".")
 			name, rest, _ := strings.Cut(filepath.Base(path), ".")
 			tap, _, _ := strings.Cut(rest, ".")
-			p := load(t, filepath.Join(folder, filepath.Base(path)))
+			p := load(t, filepath.Base(path))
 			if len(p.frames) < 100 || len(p.frames) > 20000 || len(say(t, name, p).accused()) > 0 {
 				continue
 			}
-			s := subject{name: name + "." + tap, tap: tap, tape: p}
-			if folder != "" {
-				s.logs = readLogs(t, folder, name)
-			}
-			list = append(list, s)
+			list = append(list, subject{name: name + "." + tap, tap: tap, tape: p})
 		}
 	}
 	return list
@@ -108,10 +109,13 @@ func (s *subject) damaged(kind string, x, y int) *damaged {
 	return &damaged{s, fmt.Sprintf("snap %d", x), s.tape.snap(x), false}
 }
 
-// wrong returns what is wrong with what Ackscope says of a damaged capture of
-// honest builds.
+// wrong returns what is wrong with what Ackscope says of a damaged capture. A build
+// with a mistake may be accused from the frame on that shows it.
 func (d *damaged) wrong(x *saying) (list []string) {
 	for _, a := range x.accused() {
+		if d.of.mistake && a.client && d.of.breaks > 0 && d.tape.original(a.frame) >= uint64(d.of.breaks) {
+			continue
+		}
 		if !d.lack || a.certainty == machine.Certain {
 			list = append(list, "an honest side is accused: "+a.String())
 		}
@@ -129,18 +133,45 @@ func (d *damaged) wrong(x *saying) (list []string) {
 	return list
 }
 
-// TestDamaged damages the honest captures in fixed ways.
+// TestDamaged damages each capture in fixed ways, and in those that are open.
 func TestDamaged(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 16))
 	list := subjects(t, false)
+	done := map[string]bool{}
 	for _, kind := range []string{"cut", "cut", "cut", "drop", "snap"} {
 		for i := range list {
-			for range 2 {
-				d := damage(rng, &list[i], kind)
-				check(t, d.name(), d.wrong(say(t, d.name(), d.tape)))
-			}
+			d := damage(rng, &list[i], kind)
+			check(t, d.name(), d.wrong(say(t, d.name(), d.tape)))
+			done[d.name()] = true
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		if strings.Contains(name, " ") && !done[name] {
+			d := caseOf(t, name, list)
+			check(t, name, d.wrong(say(t, name, d.tape)))
+		}
+	}
+}
+
+// caseOf returns a damaged capture by its name: "clean3.client cut 1504-1661".
+func caseOf(t *testing.T, text string, list []subject) *damaged {
+	t.Helper()
+	var name, kind string
+	var x, y int
+	if n, err := fmt.Sscanf(text, "%s %s %d-%d", &name, &kind, &x, &y); n < 3 {
+		t.Fatalf("%q: expected such as clean3.client cut 1504-1661: %v", text, err)
+	}
+	for i := range list {
+		if list[i].name == name {
+			return list[i].damaged(kind, x, y)
+		}
+	}
+	paths, err := filepath.Glob(filepath.Join(testenv.Capture(t, ""), name+".pcap*.gz"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%q: no capture of that name", text)
+	}
+	s := subject{name: name, tape: load(t, filepath.Base(paths[0]))}
+	return s.damaged(kind, x, y)
 }
 
 // TestHeldBack: two damaged captures of honest builds that were once accused.
@@ -152,7 +183,7 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestDamagedAtRandom damages the honest captures of all libraries at random:
+// TestDamagedAtRandom damages the captures of all libraries at random:
 // 5,000 cuts, 800 captures that lack 1 % of the frames, 200 snap lengths.
 func TestDamagedAtRandom(t *testing.T) {
 	testenv.Grid(t, "6,000 captures")
@@ -174,8 +205,9 @@ func TestDamagedAtRandom(t *testing.T) {
 		for range k.times {
 			d := damage(rng, &list[rng.IntN(len(list))], k.kind)
 			for _, w := range d.wrong(say(t, d.name(), d.tape)) {
-				item := causeOf(k.kind, w)
-				found[item] = append(found[item], d.name()+": "+w)
+				w = d.name() + ": " + w
+				item := causeOf(w)
+				found[item] = append(found[item], w)
 			}
 		}
 	}
@@ -191,54 +223,16 @@ func TestDamagedAtRandom(t *testing.T) {
 	}
 }
 
-// openCauses names what is still wrong with damaged captures. The field words
-// matches the sentences that tell it. The field item is the part of issue 21 that
-// demands the right answer. A case that matches none of these fails the test.
-var openCauses = []struct {
-	kind  string // of damage; "" for all
-	words *regexp.Regexp
-	item  string
-}{
-	{"", regexp.MustCompile("packets could not be decided"), "honest builds 5: counts that cannot be"},
-	{"", regexp.MustCompile("refused as a duplicate"), "facts 2 and 4: reliable before 1.3 hands duplicates over"},
-	{"", regexp.MustCompile(": ack-withdrawn"), "honest builds 1: a judge that joins in the middle"},
-	{"cut", regexp.MustCompile(": (ack-unsent|ack-never-arrived)"), "honest builds 3: overtaking where a cut begins"},
-	{"", regexp.MustCompile(": sequence-reuse"), "must show 1: cuts: ids OR-ed by Riptide 2.1.0"},
-	{"cut", regexp.MustCompile(": (sequence|ack|ack-unasked|type),"), "must show 1: cuts: Riptide joined in the middle"},
-	{"snap", regexp.MustCompile("is accused"), "must show 1: snap lengths that cut headers or streams"},
-	{"drop", regexp.MustCompile(": resend-early"), "must show 1: drops: a resend that looks early"},
-}
-
-// causeOf returns the item under which a sentence is open; "" for none.
-func causeOf(kind, sentence string) string {
-	for _, c := range openCauses {
-		if (c.kind == "" || c.kind == kind) && c.words.MatchString(sentence) {
-			return c.item
-		}
-	}
-	return ""
-}
-
 // TestCase repeats one damaged capture, so that it can be looked at:
 //
 //	ACKSCOPE_REALBUILDS_CASE='clean3.client cut 1504-1661' ACKSCOPE_REALBUILDS_WRITE=/tmp/x.pcapng \
 //		go test -v -run 'TestCase$' ./internal/realbuilds
 func TestCase(t *testing.T) {
-	var name, kind string
-	var x, y int
 	text := os.Getenv("ACKSCOPE_REALBUILDS_CASE")
 	if text == "" {
 		t.Skip("ACKSCOPE_REALBUILDS_CASE names no damaged capture")
 	}
-	if n, err := fmt.Sscanf(text, "%s %s %d-%d", &name, &kind, &x, &y); n < 3 {
-		t.Fatalf("%q: expected such as clean3.client cut 1504-1661: %v", text, err)
-	}
-	list := subjects(t, true)
-	i := slices.IndexFunc(list, func(s subject) bool { return s.name == name })
-	if i < 0 {
-		t.Fatalf("%q: no honest capture of that name", name)
-	}
-	d := list[i].damaged(kind, x, y)
+	d := caseOf(t, text, subjects(t, false))
 	if path := os.Getenv("ACKSCOPE_REALBUILDS_WRITE"); path != "" {
 		if err := d.tape.write(path); err != nil {
 			t.Fatal(err)

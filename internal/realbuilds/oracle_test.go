@@ -107,8 +107,9 @@ func (o *oracle) passed(at int, h *header) {
 		// More fragments than the library takes by default may be ignored.
 		o.forced[s] = h.wrong == "" && h.count <= 16 && h.size > 0 && h.size <= 1024
 	}
-	if o.seen[s][h.id] = true; len(o.seen[s]) >= h.count {
+	if o.seen[s][h.id] = true; len(o.seen[s]) == h.count {
 		o.whole[s] = append(o.whole[s], at)
+		clear(o.seen[s]) // whole or refused, further copies begin anew
 	}
 }
 
@@ -198,8 +199,6 @@ func (o *oracle) nearHeader(x told) string {
 	before := told{ack: x.ack, read: -1} // nothing was received, and ack is where the window begins
 	if len(o.told) > 0 {
 		before = o.told[len(o.told)-1]
-	} else if x.bits != 0 {
-		before.ack-- // the window began further back
 	}
 	if why := follows(&before, &x); why != "" {
 		return why
@@ -251,38 +250,58 @@ func (o *oracle) farHeader(x told) string {
 	for n > 0 && o.told[n-1].sequence > x.sequence {
 		n--
 	}
-	if n > 0 && o.told[n-1].sequence == x.sequence {
-		if b := &o.told[n-1]; b.ack != x.ack || b.bits != x.bits {
+	var before, next *told
+	if n > 0 {
+		before = &o.told[n-1]
+	}
+	if n < len(o.told) {
+		next = &o.told[n]
+	}
+	if before != nil && before.sequence == x.sequence {
+		if before.ack != x.ack || before.bits != x.bits {
 			return "another packet with the same number"
 		}
 		return ""
 	}
-	before := x.position // what it names passed before that
-	for i := n; i < len(o.told); i++ {
-		before = min(before, o.told[i].position)
+	until := x.position // what it names passed before that
+	for i := len(o.told) - 1; i >= n; i-- {
+		until = min(until, o.told[i].position)
 	}
-	if n > 0 {
-		if why := follows(&o.told[n-1], &x); why != "" {
+	if why := o.explains(before, &x, until); why != "" {
+		return why
+	}
+	if next != nil {
+		until := next.position
+		for i := n; i < len(o.told); i++ {
+			until = min(until, o.told[i].position)
+		}
+		if why := o.explains(&x, next, until); why != "" {
 			return why
 		}
 	}
-	if n < len(o.told) {
-		if why := follows(&x, &o.told[n]); why != "" {
+	o.told = append(o.told[:n], append([]told{x}, o.told[n:]...)...)
+	return ""
+}
+
+// explains holds a header against the one before it, nil for none, and against what
+// passed before position until.
+func (o *oracle) explains(before, x *told, until int) string {
+	if before != nil {
+		if why := follows(before, x); why != "" {
 			return why
 		}
 	}
 	for s := x.ack; s > x.ack-32; s-- {
-		if list := o.whole[s]; x.names(s) && (len(list) == 0 || list[0] >= before) {
+		if list := o.whole[s]; x.names(s) && (len(list) == 0 || list[0] >= until) {
 			return fmt.Sprintf("packet %d had not passed", uint16(s))
 		}
 	}
-	// Before anything was received, ack is where the window begins.
-	begins := x.bits == 0 && n == 0
-	if stays := n > 0 && o.told[n-1].ack == x.ack; !x.newest() && !stays && !begins {
-		if list := o.parts[x.ack]; len(list) == 0 || list[0] >= before {
-			return fmt.Sprintf("no fragment of packet %d had passed", uint16(x.ack))
-		}
+	// At first, ack is where the window begins.
+	if before == nil || before.ack == x.ack || x.newest() {
+		return ""
 	}
-	o.told = append(o.told[:n], append([]told{x}, o.told[n:]...)...)
+	if list := o.parts[x.ack]; len(list) == 0 || list[0] >= until {
+		return fmt.Sprintf("no fragment of packet %d had passed", uint16(x.ack))
+	}
 	return ""
 }

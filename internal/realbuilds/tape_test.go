@@ -19,7 +19,16 @@ import (
 // say how many packets its tap dropped.
 type tape struct {
 	frames []capture.Frame
+	was    []uint64 // the numbers of the frames in the whole capture; nil for a whole one
 	next   int
+}
+
+// original returns the number that a frame had in the whole capture.
+func (p *tape) original(frame uint64) uint64 {
+	if p.was == nil {
+		return frame
+	}
+	return p.was[frame-1]
 }
 
 // load reads a capture of testdata/pcaps.
@@ -64,10 +73,12 @@ func (p *tape) Rewind() error {
 
 // numbered returns a tape of some frames, numbered anew from 1 as a file would.
 func numbered(frames []capture.Frame) *tape {
+	p := &tape{frames: frames}
 	for i := range frames {
+		p.was = append(p.was, frames[i].Ref.Frame())
 		frames[i].Ref = machine.MakeRef(0, uint64(i+1))
 	}
-	return &tape{frames: frames}
+	return p
 }
 
 // cut returns the frames from..to-1 (0-based) as a capture of their own.
