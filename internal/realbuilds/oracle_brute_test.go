@@ -10,9 +10,9 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// TestOracle compares the oracle with an enumeration of everything that a correct
-// endpoint can do, in small random conversations: of all orders and subsets of what
-// passed, and of all refusals.
+// TestOracle compares the oracle with an enumeration of all that a correct endpoint
+// can do. It does so in small random conversations, for all orders and subsets of
+// what passed, and all refusals.
 func TestOracle(t *testing.T) {
 	conversations := 3000
 	if testenv.Whole() {
@@ -46,8 +46,8 @@ var (
 func talk(list []datagram) (text string) {
 	for _, d := range list {
 		h, _ := parse(d.b)
-		text += fmt.Sprintf("  %d own %v: seq %d ack %d bits %#x fragment %d of %d\n", d.frame, d.from == sideAddr, h.sequence,
-			int16(h.ack), h.bits, h.id, h.count)
+		text += fmt.Sprintf("  %d own %v: seq %d ack %d bits %#x fragment %d of %d\n", d.frame, d.from == sideAddr,
+			h.sequence, int16(h.ack), h.bits, h.id, h.count)
 	}
 	return text
 }
@@ -58,7 +58,6 @@ func small(rng *rand.Rand, near bool) (list []datagram) {
 	var inbox []header // what the peer sends, in order of the tap
 	e := world{newest: int64(rng.IntN(3)) - 1}
 	read, sequence := 0, 0
-	var own []header
 	alter := rng.IntN(2) == 0
 	for size := 6 + rng.IntN(6); len(list) < size; {
 		d := datagram{frame: uint64(len(list) + 1), from: peerAddr, to: sideAddr}
@@ -79,7 +78,6 @@ func small(rng *rand.Rand, near bool) (list []datagram) {
 				}
 			}
 			sequence++
-			own = append(own, h)
 			d.b = write(&h)
 		} else {
 			h := header{sequence: uint16(rng.IntN(1 + rng.IntN(5))), count: 1, tells: true}
@@ -223,9 +221,9 @@ func possible(list []datagram, near bool) bool {
 	}
 }
 
-// reachable returns the worlds that follow when any of the datagrams that passed
-// before position until were read: near in their order, else in any order and as
-// often as the network doubles them.
+// reachable returns the worlds that follow when the endpoint reads any of the
+// datagrams that passed before position until. At its own tap it reads them in their
+// order. Elsewhere it reads them in any order, as often as the network doubles them.
 func reachable(from map[world]bool, heads []header, inbox []int, until int, near bool) map[world]bool {
 	to := map[world]bool{}
 	var open []world
