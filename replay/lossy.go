@@ -42,9 +42,14 @@ func (f *lossyJudge) observe(d *machine.Datagram, dropped uint64) {
 	if f.full {
 		return
 	}
+	var before [2]uint64
+	for s := range before {
+		before[s] = f.judge.Opinion(machine.Side(s)).Compared
+	}
 	f.judge.Observe(d)
 	for s := range f.opinions {
-		v := f.judge.Opinion(machine.Side(s)).Divergence
+		o := f.judge.Opinion(machine.Side(s))
+		v := o.Divergence
 		if v == nil || v == f.last[s] || f.opinions[s].Divergence != nil {
 			continue
 		}
@@ -58,8 +63,11 @@ func (f *lossyJudge) observe(d *machine.Datagram, dropped uint64) {
 		}
 		f.sides[s]++
 		f.rules[v.Rule] = true
-		f.fold()
-		f.opinions[s].Undecided++
+		// The datagram that diverges need not be one that was compared, such as a fragment that
+		// is no packet's first.
+		var ignored [2]uint64
+		ignored[s] = o.Compared - before[s]
+		f.fold(ignored)
 		if f.begin() != nil {
 			f.full = true // never true: the same arguments made a judge before
 		}
@@ -67,13 +75,14 @@ func (f *lossyJudge) observe(d *machine.Datagram, dropped uint64) {
 	}
 }
 
-// fold adds what the present judge found of both sides.
-func (f *lossyJudge) fold() {
+// fold adds what the present judge found of both sides. So many of the packets that it compared
+// diverge and were ignored.
+func (f *lossyJudge) fold(ignored [2]uint64) {
 	f.judge.Finish()
 	for s := range f.opinions {
 		o, add := &f.opinions[s], f.judge.Opinion(machine.Side(s))
 		o.Compared += add.Compared
-		o.Undecided += add.Undecided
+		o.Undecided += min(add.Undecided+ignored[s], add.Compared) // it may have left open all that it compared
 		o.Inferred.Submitted += add.Inferred.Submitted
 		o.Inferred.Refused += add.Inferred.Refused
 		o.Inferred.Tick = add.Inferred.Tick
@@ -85,7 +94,7 @@ func (f *lossyJudge) fold() {
 }
 
 func (f *lossyJudge) finish(why string) {
-	f.fold()
+	f.fold([2]uint64{})
 	for s := range f.opinions {
 		if o := &f.opinions[s]; o.Undecided > 0 {
 			o.Why = why

@@ -109,3 +109,25 @@ func holdCut(t *testing.T, name string, frames []capture.Frame) {
 	}
 	holdHonest(t, name, f)
 }
+
+// TestUndecidedCounts: of the packets of a side, no more are undecided than were compared. Here the
+// capture lacks packets, and the judge begins anew behind each of them. No side diverges for
+// certain.
+func TestUndecidedCounts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	all := framesOf(t, filepath.Join(pcaps, "reliable-sparse-acks.client.pcap.gz"))
+	for run := range 30 {
+		frames := slices.DeleteFunc(slices.Clone(all), func(capture.Frame) bool { return rng.IntN(100) == 0 })
+		o := replay.Options{Analysis: analyze.Options{Registry: registry()}}
+		f, err := replay.Run("thinned", &altered{frames: frames}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.Results {
+			r := &f.Results[i]
+			if r.Undecided > r.Compared || r.Certainty() == machine.Certain {
+				t.Errorf("run %d: %s: %d of %d packets undecided, diverges %v", run, r.Side, r.Undecided, r.Compared, r.Certainty())
+			}
+		}
+	}
+}

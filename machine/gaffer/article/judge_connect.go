@@ -386,7 +386,7 @@ func (j *connectJudge) Finish() {
 		o := &s.opinion
 		switch {
 		case !s.near:
-			o.Undecided = max(o.Undecided, o.Compared)
+			o.Undecided = o.Compared
 			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
 		case o.Undecided > 0:
 			o.Why = "packets from before the capture"

@@ -195,7 +195,7 @@ func (j *fragmentJudge) Finish() {
 		o := &j.sides[i].Opinion
 		switch {
 		case j.sides[i].Near == nil:
-			o.Undecided = max(o.Undecided, o.Compared)
+			o.Undecided = o.Compared
 			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
 		case o.Undecided > 0:
 			o.Why = "numbers begin anew: it may be another program on the same addresses"

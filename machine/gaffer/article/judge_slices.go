@@ -225,7 +225,7 @@ func (j *sliceJudge) Finish() {
 		}
 		switch {
 		case !s.near:
-			o.Undecided = max(o.Undecided, o.Compared) // the capture does not show what it received
+			o.Undecided = o.Compared // the capture does not show what it received
 			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
 		case o.Undecided > 0:
 			o.Why = "slices or acks from before the capture; or such as arrived and were not taken"

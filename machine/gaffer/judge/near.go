@@ -291,7 +291,7 @@ func (n *NearSide) finish(s *Judged) {
 		}
 	}
 	if n.unread > unreadMost || n.overflowed {
-		s.Opinion.Undecided++
+		s.Opinion.Undecided = min(s.Opinion.Undecided+1, s.Opinion.Compared) // its last header, at least
 	}
 }
 
