@@ -17,6 +17,7 @@ import (
 type before struct {
 	depth   int             // how far a packet can overtake others
 	starts  bool            // the side's very first packet passed: it has sent no other in this session
+	young   bool            // the side counts from 0 in this session, and has not wrapped
 	earlier tracker.Earlier // the session before
 }
 
@@ -36,21 +37,35 @@ func newBefore(facts *machine.Facts, x machine.Side) before {
 
 // begin takes the side's first packet that passes.
 func (b *before) begin(r *gaffer.Rules, p *wire.Packet) {
-	b.starts = p.HasHeader && p.Sequence == 0 && r.Claims(p.Header.Ack, p.Header.AckBits).Nothing(r)
+	b.young = p.HasHeader && p.Sequence < tracker.StartWithin && r.Claims(p.Header.Ack, p.Header.AckBits).Nothing(r)
+	b.starts = b.young && p.Sequence == 0
 }
 
 // mayHavePassed reports whether a packet of the side may have passed the tap before the capture
 // began.
 func (s *Judged) mayHavePassed(sequence uint32) bool {
-	if s.before.starts {
+	if s.before.starts || s.neverSent(sequence) {
 		return false
 	}
 	return !s.Sent.met || s.Rules.Distance(sequence, s.Sent.began) <= s.before.depth
 }
 
-// neverSent reports whether a packet is older than the side's very first one.
+// neverSent reports whether a packet is older than packet 0, with which the side began. For
+// example, it is packet 65535, and the side has sent 0 to 40.
 func (s *Judged) neverSent(sequence uint32) bool {
-	return s.before.starts && s.Sent.span < passedSpan && s.Rules.Distance(sequence, s.Sent.first) < 0
+	return s.before.young && s.Sent.span < passedSpan && s.Rules.Distance(sequence, 0) < 0
+}
+
+// goesOn takes the first claims of the peer, in its packet of that number. They may name a packet
+// that the side did not send. Then the peer goes on from a session before the capture, and the
+// side restarted.
+func (s *Judged) goesOn(number uint32, c gaffer.Claims) {
+	if !s.before.young || number < tracker.StartWithin {
+		return
+	}
+	if s.neverSent(c.Newest) || s.Rules.Distance(c.Newest, s.Sent.top) > 0 {
+		s.before.earlier.Found(c.Newest)
+	}
 }
 
 // assumes reports whether overtakenLeast decides that a packet of the side cannot have passed

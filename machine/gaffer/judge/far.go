@@ -107,7 +107,7 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 			told = before.claims.Named << uint(moved)
 		}
 	}
-	u := unsent{rules: r, peer: peer, claims: c, told: told, at: d.At, diverge: diverge}
+	u := unsent{rules: r, peer: peer, number: h.Sequence, claims: c, told: told, at: d.At, diverge: diverge}
 	if before != nil {
 		u.before = &before.claims
 	}

@@ -80,6 +80,9 @@ func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *m
 	c := s.claims(h)
 	if !n.opened {
 		n.open(s, h, c)
+		if v := n.opensWrong(peer, d, h.Sequence, c); v != nil {
+			return v
+		}
 	}
 	n.headers++
 	v := n.match(s, peer, d, c)
@@ -114,6 +117,23 @@ func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
 		}
 	}
 	n.ahead = n.base.Clone()
+}
+
+// opensWrong returns the divergence of a first header that names a packet older than the first
+// one of its peer.
+func (n *NearSide) opensWrong(
+	peer *Judged, d *machine.Datagram, number uint32, c gaffer.Claims,
+) (v *machine.Divergence) {
+	if c.Nothing(n.base.Rules) {
+		return nil
+	}
+	peer.goesOn(number, c)
+	c.Each(n.base.Rules, func(q uint32) {
+		if v == nil && peer.neverSent(q) && !peer.before.earlier.Has(q) {
+			v = n.neverArrived(peer, d, c, q)
+		}
+	})
+	return v
 }
 
 // know records that the entry of a packet's slot is now known, if the packet is in it.

@@ -13,6 +13,7 @@ import (
 type unsent struct {
 	rules   *gaffer.Rules
 	peer    *Judged // the sender of these packets
+	number  uint32  // of the packet with the header
 	claims  gaffer.Claims
 	told    uint64         // packets that the header before named: they were looked at then
 	before  *gaffer.Claims // of the header before; nil for none
@@ -29,9 +30,8 @@ func (u *unsent) judge() *machine.Divergence {
 	// before the wrap look older to it.
 	edge := c.Newest == r.Mask() && c.Named&1 == 0
 	ahead := !edge && peer.passage(r, c.Newest) == passedAhead
-	if ahead && u.before == nil && peer.before.starts {
-		// The peer began anew, and the side goes on from a session before the capture.
-		peer.before.earlier.Found(c.Newest)
+	if u.before == nil && !edge {
+		peer.goesOn(u.number, c)
 	}
 	if v := u.names(ahead); v != nil {
 		return v
@@ -73,7 +73,7 @@ func (u *unsent) names(ahead bool) *machine.Divergence {
 		case how == passedNone && !r.NoStaleClear:
 			says = "did not pass the tap on its way to this side"
 		case how == passedBefore && peer.neverSent(q):
-			says = fmt.Sprintf("is older than the first one of its peer, %d", peer.Sent.first)
+			says = "is older than packet 0, with which its peer began"
 		}
 		if says == "" || u.lacks(q) {
 			continue

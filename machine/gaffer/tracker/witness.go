@@ -113,7 +113,7 @@ func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 		s.headers.joined = peer.sent.first64
 		return
 	}
-	if peer.headers.fresh && t.rules.Distance(c.Newest, peer.sent.top) > 0 {
+	if p.sequence >= StartWithin && peer.headers.fresh && t.rules.Distance(c.Newest, peer.sent.top) > 0 {
 		peer.earlier.Found(c.Newest) // the peer began anew, and the side goes on from a session before the capture
 	}
 	before := c
