@@ -134,12 +134,17 @@ type sender struct {
 
 // classifier decides how to read a flow. It keeps figures, no bytes.
 type classifier struct {
+	weigher
 	sides   [hypothesisCount][2]sender
-	seed    maphash.Seed
 	packets [2]uint32
 	user    *knowledge
 	shared  map[[2]Sender]*dissect.Config // of flows with the same settings, of which there can be very many
-	m       wire.Message
+}
+
+// weigher weighs messages. m is the message that is weighed.
+type weigher struct {
+	seed maphash.Seed
+	m    wire.Message
 }
 
 // sharedMost bounds the configurations that flows share.
@@ -153,7 +158,7 @@ func newClassifier(k *knowledge) dissect.Classifier {
 
 // Reset forgets the flow.
 func (c *classifier) Reset() {
-	*c = classifier{seed: hashSeed, user: c.user, shared: c.shared}
+	*c = classifier{weigher: weigher{seed: hashSeed}, user: c.user, shared: c.shared}
 	for h := range c.sides {
 		for s := range c.sides[h] {
 			c.sides[h][s].builds = allBuilds[h]
@@ -210,7 +215,7 @@ func (c *classifier) Feed(d *machine.Datagram) {
 }
 
 // weigh looks for relations between the message in c.m and others of the flow.
-func (c *classifier) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagram) {
+func (c *weigher) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagram) {
 	m, dialect := &c.m, codec.Dialect
 	switch m.Type {
 	case wire.Connect:

@@ -15,7 +15,7 @@ func onTime(from, to machine.Instant, n int) bool {
 	return gap > period-80*time.Millisecond && gap < period+period/8+150*time.Millisecond
 }
 
-func (c *classifier) connect(dialect *wire.Dialect, s, peer *sender, d *machine.Datagram) {
+func (c *weigher) connect(dialect *wire.Dialect, s, peer *sender, d *machine.Datagram) {
 	echo := peer.connects > 0 && len(d.Bytes) == 1
 	if echo && s.connects == 0 {
 		if s.echoes++; s.echoes == 1 {

@@ -141,7 +141,7 @@ func (s *sender) ack(dialect *wire.Dialect, peer *sender, m *wire.Message) {
 
 // notification weighs a Notify with the library's ack header. The notes have a bare message id in
 // its place. For them the evidence for the header is kept apart, to decide which form it is.
-func (c *classifier) notification(codec wire.Codec, s, peer *sender, d *machine.Datagram) {
+func (c *weigher) notification(codec wire.Codec, s, peer *sender, d *machine.Datagram) {
 	m := &c.m
 	s.narrow(func(b *wire.Build) bool { return !b.NoNotify })
 	worth := &s.bits

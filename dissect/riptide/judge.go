@@ -17,7 +17,7 @@ func behaviours() (list []machine.Behaviour) {
 
 // behavioursOf returns the names of those that a sender of a flow can have.
 func behavioursOf(c *dissect.Config, s machine.Side) (names []string, open int) {
-	sender := settingsOf(c).Senders[s]
+	sender := speakers(c)[s]
 	return judge.BehavioursOf(sender.Codec.Dialect, sender.Builds)
 }
 
@@ -31,9 +31,7 @@ func newJudge(c *dissect.Config, names [2]string) (machine.Judge, error) {
 }
 
 func trackerConfig(c *dissect.Config) model.Config {
-	s, t := settingsOf(c), model.Config{Stream: c.Stream, OneHost: c.OneHost, Values: settingsOf(c).valueFaults()}
-	for i, sender := range s.Senders {
-		t.Senders[i] = model.Speaker{Codec: sender.Codec, Builds: sender.Builds}
+	return model.Config{
+		Senders: speakers(c), Stream: c.Stream, OneHost: c.OneHost, Values: settingsOf(c).valueFaults(),
 	}
-	return t
 }

@@ -128,7 +128,9 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		},
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {
-			return tracker.New(trackerConfig(c), c.Facts)
+			t := trackerConfig(c)
+			t.Narrow = newNarrower(&t.Senders)
+			return tracker.New(t, c.Facts)
 		},
 	}
 }

@@ -17,6 +17,16 @@ type Config struct {
 	// Values returns the faults that the values of a message show. b is the captured part of the
 	// message. Values is nil without a schema.
 	Values func(from machine.Side, m *wire.Message, b []byte) ValueFaults
+	// Narrow narrows down the builds of Senders as the flow goes on. It is nil where nothing can.
+	Narrow Narrower
+}
+
+// Narrower finds out which builds the ends of a flow can be. It takes the messages of the flow in order.
+type Narrower interface {
+	Observe(d *machine.Datagram)
+	// Builds returns the builds that each side can be by what it has sent so far.
+	Builds() [2]wire.BuildSet
+	Clone() Narrower
 }
 
 // Speaker is what one end speaks.

@@ -196,7 +196,7 @@ func (t *follower) name(p *step, e *life, id int64) {
 	if !e.answers.named && e.copies.count == 1 {
 		peer.figures.roundTrip(p.at.Sub(e.copies.first))
 	}
-	unsure := s.behaviour.Port || peer.behaviour.OneSequence
+	unsure := s.behaviour.Port || s.maybePort || peer.behaviour.OneSequence
 	for ; e != nil; e = peer.out.lives.older(e) {
 		if !e.answers.named {
 			e.answers.named = true

@@ -56,7 +56,7 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 			unreliable: lives{anonymous: true},
 		}
 		s.repairable = repairable(speaker)
-		s.maybePort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
+		s.maybePort = maybePort(b, speaker.Builds)
 		s.in.receiver, s.out.sender = riptide.NewReceiver(b), riptide.NewSender(b)
 		s.notifyIn.receiver = riptide.NewNotifyReceiver(b)
 		s.tap.near, s.tap.stream = v.Near(s.side), c.Stream
@@ -67,6 +67,22 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 		}
 	}
 	return t
+}
+
+// maybePort reports whether a side that counts as the library may be Pytide.
+func maybePort(b *riptide.Behaviour, builds wire.BuildSet) bool {
+	return !b.Port && !builds.All(func(b *wire.Build) bool { return !b.PingStays })
+}
+
+// narrowed takes the builds that the sides can be by what has passed.
+func (t *follower) narrowed(builds [2]wire.BuildSet) {
+	for i := range t.sides {
+		if s := &t.sides[i]; builds[i] != t.config.Senders[i].Builds {
+			t.config.Senders[i].Builds = builds[i]
+			s.maybePort = maybePort(s.behaviour, builds[i])
+			s.repairable = repairable(&t.config.Senders[i])
+		}
+	}
 }
 
 // observe processes the next message.
@@ -178,6 +194,7 @@ type proofs struct {
 	shown [2]bool  // the tap is shown to be at the side
 	// repair is repairNone or repairSettled where the windows of a side showed its version.
 	repair [2]repair
+	builds [2]wire.BuildSet // what each side can be; empty where nothing was learned
 }
 
 // learned returns the facts that another run over the flow can start with.

@@ -376,7 +376,8 @@ func (s *side) gradeAcked(e *life) {
 	case e.sender.acked == machine.Unanswered:
 		e.sender.acked = machine.No
 	}
-	if e.sender.disputed && s.repair == repairOpen {
+	// Every version counts a message as acked when an Ack answers it. On bits, Pytide and the library differ.
+	if e.sender.disputed && s.repair == repairOpen || s.maybePort && !e.sender.byCause {
 		e.certainty = min(e.certainty, machine.Likely)
 	}
 }

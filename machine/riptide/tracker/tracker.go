@@ -5,6 +5,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // Tracker rebuilds from a capture what both ends of a connection knew, and the lives of their
@@ -25,11 +26,18 @@ import (
 type Tracker struct {
 	opening *opening  // while the vantage is open; then nil
 	f       *follower // from then on
+	narrow  riptide.Narrower
 }
 
 // New returns the tracker of a flow. facts are those that an earlier run over the same flow
 // learned, or the zero value.
 func New(c riptide.Config, facts machine.Facts) *Tracker {
+	t := newTracker(c, facts)
+	t.narrow = c.Narrow
+	return t
+}
+
+func newTracker(c riptide.Config, facts machine.Facts) *Tracker {
 	switch {
 	case facts.Vantage != machine.VantageUnknown:
 		return &Tracker{f: follow(c, facts, facts.Vantage, facts.VantageReason)}
@@ -43,6 +51,9 @@ func New(c riptide.Config, facts machine.Facts) *Tracker {
 
 // Observe processes the next message of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
+	if t.narrow != nil {
+		t.narrow.Observe(d)
+	}
 	p := sighting{
 		at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
 		behind: d.Behind,
@@ -57,6 +68,9 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 			return
 		}
 		t.open(out)
+	}
+	if t.narrow != nil {
+		t.f.narrowed(t.narrow.Builds())
 	}
 	t.f.observe(&p, out)
 }
@@ -97,7 +111,19 @@ func (t *Tracker) Learned() machine.Facts {
 	if t.opening != nil {
 		return t.opening.facts
 	}
-	return t.f.learned()
+	facts := t.f.learned()
+	if p, ok := facts.Settings.(proofs); ok && t.narrow != nil {
+		p.builds = t.narrow.Builds()
+		facts.Settings = p
+	}
+	return facts
+}
+
+// Builds returns the builds that each side can be, as an earlier run over the flow learned it. The set of a
+// side of which it learned nothing is empty.
+func Builds(facts *machine.Facts) [2]wire.BuildSet {
+	p, _ := facts.Settings.(proofs)
+	return p.builds
 }
 
 // Size returns about how many bytes a clone takes.
@@ -111,7 +137,14 @@ func (t *Tracker) Size() int {
 // Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	if t.opening != nil {
-		return &Tracker{opening: t.opening.clone()}
+		return &Tracker{opening: t.opening.clone(), narrow: t.narrowClone()}
 	}
-	return &Tracker{f: t.f.clone()}
+	return &Tracker{f: t.f.clone(), narrow: t.narrowClone()}
+}
+
+func (t *Tracker) narrowClone() riptide.Narrower {
+	if t.narrow == nil {
+		return nil
+	}
+	return t.narrow.Clone()
 }

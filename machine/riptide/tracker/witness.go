@@ -284,7 +284,7 @@ func (t *follower) deliver(p *step, s *side, a *arrival) {
 
 // sure grades what the window of s did with an id. It is likely where an earlier copy may be
 // missing: from before the capture, or lost by it. It is also likely where the versions that the side can
-// be disagree, and for Pytide away from the tap, which can ack what it loses.
+// be disagree. Away from the tap, it is likely for what may be Pytide, which can ack what it loses.
 func (s *side) sure(id int64) machine.Certainty {
 	if !s.knows(id) || s.rivals.disputed {
 		return machine.Likely
@@ -292,7 +292,9 @@ func (s *side) sure(id int64) machine.Certainty {
 	return s.tap.grade()
 }
 
-func (s *side) knows(id int64) bool { return id > s.in.unsure && (s.tap.near || !s.behaviour.Port) }
+func (s *side) knows(id int64) bool {
+	return id > s.in.unsure && (s.tap.near || !s.behaviour.Port && !s.maybePort)
+}
 
 // refuse records that a message was refused as already received.
 func (t *follower) refuse(p *step, a *arrival) {
