@@ -246,8 +246,8 @@ func (t *follower) acked(p *step) {
 				continue // pending under another id
 			}
 			if e.sender.acked == machine.Unanswered && !e.sender.forgot {
-				t.clear(p, s, e)
 				e.sender.byCause = id == m.Cause
+				t.clear(p, s, e)
 			}
 			return
 		}
@@ -259,7 +259,7 @@ func (t *follower) acked(p *step) {
 		return
 	}
 	threw := s.out.sender.Threw
-	s.decides(m, decide)
+	s.decides(p.at, m, decide)
 	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.activity.last > s.end.threw) {
 		s.end.threw = p.at
 	}
@@ -278,8 +278,8 @@ func (t *follower) clear(p *step, s *side, e *life) {
 	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
 	t.countOutcome(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
 	sure := max(s.reads(p.at, p.ref), machine.Likely)
-	if e.sender.disputed && s.repair == repairOpen {
-		sure = machine.Likely
+	if e.sender.disputed && s.repair == repairOpen || (b.Port || s.maybePort) && !e.sender.byCause {
+		sure = machine.Likely // the order in which Pytide reads decides what bits ack
 	}
 	t.messageEvent(p, e, fact{
 		kind: machine.EventAcked, of: s.side, sure: sure,

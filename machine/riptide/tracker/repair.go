@@ -143,7 +143,11 @@ func (s *side) divides(gap int) {
 
 // decides processes an Ack in a side's sending window. From a jump on that divides the versions, it marks
 // the messages that only one of them takes for acked.
-func (s *side) decides(m *wire.Message, decide func(id uint16, v riptide.Verdict)) {
+func (s *side) decides(at machine.Instant, m *wire.Message, decide func(id uint16, v riptide.Verdict)) {
+	if s.behaviour.Send == riptide.SendReceived {
+		s.decidesPolled(at, m, decide)
+		return
+	}
 	own, r := &s.out.sender, s.rivals.sender
 	if r == nil && s.repair == repairOpen && s.repairable && s.behaviour.Send == riptide.SendBits &&
 		riptide.GapOf(m.Last, own.Last) >= riptide.JumpList {

@@ -22,6 +22,7 @@ type side struct {
 	repair     repair // whether its windows are those of main
 	repairable bool   // they can be
 	rivals     rivals
+	poll       poll // of Pytide
 
 	tap      tapEvidence
 	activity activity
@@ -255,7 +256,7 @@ func (s *side) roundTrip() time.Duration {
 func (s *side) clone() side {
 	c := *s
 	c.reported = slices.Clone(s.reported)
-	c.rivals = s.rivals.clone()
+	c.rivals, c.poll = s.rivals.clone(), s.poll.clone()
 	c.in, c.out = s.in.clone(), s.out.clone()
 	c.notifyIn.receiver, c.notifyOut.lives = s.notifyIn.receiver.Clone(), s.notifyOut.lives.clone()
 	c.unreliable = s.unreliable.clone()
