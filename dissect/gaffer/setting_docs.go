@@ -29,9 +29,9 @@ var settingDocs = map[string]string{
 	"slices":              "most slices of a large block; 0: there are none",
 	"slice_size":          "data bytes of every slice but the last",
 	"handshake":           "whether the packets are those of the connect sample",
-	"sent_buffer":         "entries of the sender's buffer of sent packets; 0: not known",
+	"sent_buffer":         "entries of the sender's buffer of sent packets; 0: not known, so its loss is not either",
 	"receive_window":      "entries of the receiver's buffer: a packet older than that is stale; 0: not known",
-	"reassembly_buffer":   "packets that can be in reassembly at a time",
+	"reassembly_buffer":   "packets that can be in reassembly at a time; 0: not known, 64 are assumed",
 	"duplicates": "what the receiver does with a packet that it has already: refused, delivered, or unknown where " +
 		"the version is not known",
 	"stale":           "what the receiver does with a packet older than its window: refused or delivered",
@@ -41,8 +41,8 @@ var settingDocs = map[string]string{
 		"simple (message ack, count, start id; type and body of each)",
 	"messages.types":          "how many message types there are",
 	"messages.max_per_packet": "most messages of a packet",
-	"messages.send_queue":     "messages that the sender can hold",
-	"messages.receive_queue":  "messages that the receiver can hold ahead of the next one",
+	"messages.send_queue":     "messages that the sender can hold; 0: not known",
+	"messages.receive_queue":  "messages that the receiver can hold ahead of the next one; 0: not known",
 	"messages.resend": "when a message that is not acked goes out again: a time such as 50ms, 1.5rtt, or " +
 		"backoff(100ms, x2, 1s); not set: inferred from the packets",
 	"ports":       "a flow of one of these UDP ports is read so, with no evidence asked",

@@ -48,7 +48,8 @@ func TestFamily(t *testing.T) {
 			run := "family/" + c.library + "." + tap
 			log := unzip(t, testenv.Capture(t, run+".log.gz"))
 			capture := testenv.Capture(t, run+".pcap.gz")
-			named := testenv.Output(t, testenv.Ackscope(t), "events", "--json", "-d", "udp.port==40000,gaffer:"+c.profile, capture)
+			decode := "udp.port==40000,gaffer:" + c.profile
+			named := testenv.Output(t, testenv.Ackscope(t), "events", "--json", "-d", decode, capture)
 			for _, event := range []string{"received", "acked"} {
 				want := familyFacts(t, log, func(f *familyFact) bool { return f.Event == event })
 				got := familyFacts(t, named, func(f *familyFact) bool {

@@ -1,6 +1,7 @@
 package gaffer
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -12,14 +13,26 @@ import (
 // Source: measured, TestMarginsGaffer
 const TapJitter = time.Millisecond
 
+// assumedBuffer is how many entries a buffer of unknown size is assumed to have. What
+// rests on its size is likely at most.
+// Source: definition, the buffers of the article "Reliable Ordered Messages"
+const assumedBuffer = 1024
+
+// assumedPartial is how many packets can be in reassembly where the profile does not say.
+// Source: library, reliable 1.4.0: fragment_reassembly_buffer_size
+const assumedPartial = 64
+
 // RulesOf returns the rules that a profile states.
 func RulesOf(p *wire.Profile) *Rules {
+	assumed := min(assumedBuffer, 1<<(p.Space()-1))
 	r := &Rules{
 		SequenceBits:      p.Space(),
 		AckBits:           p.AckBitsWidth(),
 		AckBelow:          p.AckBase == wire.AckMinusNMinusOne,
-		Sent:              max(p.SentBuffer, 1),
-		Received:          max(p.ReceiveWindow, 2),
+		Sent:              cmp.Or(p.SentBuffer, assumed),
+		SentUnknown:       p.SentBuffer == 0,
+		Received:          cmp.Or(p.ReceiveWindow, assumed),
+		ReceivedUnknown:   p.ReceiveWindow == 0,
 		DeliverDuplicates: p.Duplicates == wire.Delivered,
 		DuplicatesUnknown: p.Duplicates == wire.RuleUnknown,
 		DeliverStale:      p.Stale == wire.Delivered,
@@ -27,7 +40,7 @@ func RulesOf(p *wire.Profile) *Rules {
 		FragmentsWait:     p.FragmentsWait,
 	}
 	if p.Fragments == wire.FragmentsReliable {
-		r.Partial = max(p.ReassemblyBuffer, 1)
+		r.Partial = cmp.Or(p.ReassemblyBuffer, assumedPartial)
 	}
 	return r
 }

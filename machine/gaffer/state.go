@@ -31,8 +31,11 @@ type Rules struct {
 	AckBits      int       // width of ack_bits: 8 to 64
 	AckBelow     bool      // bit n of ack_bits means ack-n-1; otherwise ack-n, as in the article
 	Sent         int       // entries of the sent buffer
-	Received     int       // entries of the received buffer, which is also the receive window; at least 2
-	Partial      int       // packets that can be in reassembly at a time; 0: the dialect has no fragments
+	// SentUnknown and ReceivedUnknown: the profile does not say how many entries Sent and
+	// Received are, so they are assumed.
+	SentUnknown, ReceivedUnknown bool
+	Received                     int // entries of the received buffer, which is also the receive window; at least 2
+	Partial                      int // packets that can be in reassembly at a time; 0: the dialect has no fragments
 
 	DeliverDuplicates bool // deliver a duplicate again, and read its acks again
 	DuplicatesUnknown bool // whether it does so is not known: the state drops duplicates

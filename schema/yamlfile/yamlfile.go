@@ -19,8 +19,10 @@ package yamlfile
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/ackscope/ackscope/dissect"
@@ -121,12 +123,12 @@ func profile(body ast.Node, registry *dissect.Registry) (*Profile, error) {
 	}
 	if d.Settings != nil {
 		if err := decode(d.Settings, settings); err != nil {
-			return nil, err
+			return nil, ofSetting(d.Settings, err, func() (any, error) { return proto.NewProfile(d.Base) })
 		}
 	}
 	config, err := proto.DoneProfile(settings)
 	if err != nil {
-		return nil, err
+		return nil, namedLine(body, err)
 	}
 	config.Dialect = d.Name
 	return &Profile{d.Protocol, dissect.Profile{Name: d.Name, Doc: d.Doc, Config: config}}, nil
@@ -143,4 +145,49 @@ func lineError(body ast.Node, setting string, err error) error {
 		}
 	}
 	return fmt.Errorf("line %d: %s: %w", line, setting, err)
+}
+
+// namedLine adds the line of the setting that an error of a whole profile names first, as
+// in "sent_buffer: expected 1 to 32768, found -1". A setting that is not in the file has
+// the line of the nearest one above it.
+func namedLine(body ast.Node, err error) error {
+	var ofSchema *schema.Error
+	name, _, found := strings.Cut(err.Error(), ": ")
+	if !found || errors.As(err, &ofSchema) || !settingPath.MatchString(name) {
+		return err
+	}
+	for at := "$.settings." + name; ; {
+		if path, pathErr := yaml.PathString(at); pathErr == nil {
+			if node, findErr := path.FilterNode(body); findErr == nil && node != nil {
+				return fmt.Errorf("line %d: %w", node.GetToken().Position.Line, err)
+			}
+		}
+		i := strings.LastIndexByte(at, '.')
+		if i <= 0 {
+			return err
+		}
+		at = at[:i]
+	}
+}
+
+// settingPath matches the path of a setting: messages.send_queue.
+var settingPath = regexp.MustCompile(`^[a-z_0-9]+(\.[a-z_0-9]+)*$`)
+
+// ofSetting adds the line of the first setting that cannot be decoded by itself to an error
+// that has none. Each is decoded into fresh settings.
+func ofSetting(settings ast.Node, err error, fresh func() (any, error)) error {
+	m, ok := settings.(*ast.MappingNode)
+	if !ok || where(err) != "" {
+		return err
+	}
+	for _, v := range m.Values {
+		to, freshErr := fresh()
+		if freshErr != nil {
+			return err
+		}
+		if decode(v, to) != nil {
+			return lineError(settings, v.Key.GetToken().Value, err)
+		}
+	}
+	return err
 }

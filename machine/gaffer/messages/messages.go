@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -112,7 +113,7 @@ func NewQueues(o *Options, p *wire.Profile) (*Queues, error) {
 		return nil, err
 	}
 	m.types = types
-	m.send = NewSender(&m.options, p.SentBuffer)
+	m.send = NewSender(&m.options, gaffer.RulesOf(p).Sent)
 	m.receive = NewReceiver(&m.options)
 	return m, nil
 }

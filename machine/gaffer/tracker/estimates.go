@@ -205,7 +205,7 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 // settled. That is the unacked share of the older half of its sent buffer.
 func (t *Tracker) loss(x machine.Side) (float64, machine.Certainty) {
 	s := &t.Sides[x]
-	if !s.Met {
+	if !s.Met || s.Rules.SentUnknown {
 		return -1, machine.Unknown
 	}
 	size := s.Rules.Sent

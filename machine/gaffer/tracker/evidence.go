@@ -179,7 +179,7 @@ func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machi
 		s.acks.read(a)
 		number := s.unwrap(a.Sequence)
 		sure := machine.Certain
-		if f.own-number > int64(r.Sent) {
+		if f.own-number > int64(r.Sent) || r.SentUnknown && f.own-number > int64(r.AckBits) {
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}

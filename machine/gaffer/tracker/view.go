@@ -45,6 +45,9 @@ func (s *side) known() machine.Certainty {
 func (t *Tracker) sentWindow(s, peer *side) machine.Window {
 	size := s.Rules.Sent
 	w := machine.Window{Name: "sent", Next: s.sent.top64 + 1, Size: size, Grade: s.known()}
+	if s.Rules.SentUnknown {
+		w.Size = 0
+	}
 	w.First = max(s.sent.first64, w.Next-int64(size))
 	w.Cells, w.Slots = make([]machine.Cell, 0, max(w.Next-w.First, 0)), make([]machine.Slot, 0, max(w.Next-w.First, 0))
 	for number := w.First; number < w.Next; number++ {
@@ -106,6 +109,9 @@ func (s *side) unwrapHeard(peer *side) int64 {
 func (t *Tracker) receivedWindow(s, peer *side) machine.Window {
 	size := s.Rules.Received
 	w := machine.Window{Name: "received", Next: -1, Size: size, Grade: s.known()}
+	if s.Rules.ReceivedUnknown {
+		w.Size = 0
+	}
 	if !s.headers.opened {
 		w.Grade = machine.Unknown
 		w.First = peer.sent.first64
@@ -203,8 +209,10 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 		add("received", float64(m.Received), "packets", s.known())
 	}
 	if s.Near {
-		add("duplicates", float64(m.Duplicates), "packets", seen)
-		add("stale", float64(m.Stale), "packets", seen)
+		r := s.Rules
+		agree := !r.DuplicatesUnknown || m.Duplicates == 0
+		add("duplicates", float64(m.Duplicates), "packets", machine.AmongOpen(seen, agree))
+		add("stale", float64(m.Stale), "packets", machine.AmongOpen(seen, !r.ReceivedUnknown))
 		add("refused", float64(s.reads.refused), "packets", seen)
 	}
 	if s.headers.closest > 0 {

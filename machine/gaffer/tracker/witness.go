@@ -230,6 +230,8 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		sure = machine.Likely
 	}
 	fate, named := s.Classify(c.sequence), false
+	// A received buffer holds at least as many as ack_bits can name.
+	held := !t.rules.ReceivedUnknown || t.rules.Distance(s.NewestReceived(), c.sequence) <= t.rules.AckBits
 	doubted := !s.application.takesAll()
 	if fate == gaffer.Accepted {
 		fate, named = t.decideFresh(s, c, by, out)
@@ -252,6 +254,9 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 			sure = machine.Likely // this copy may have been refused, and the next one accepted
 		}
 	}
+	if !named {
+		sure = machine.AmongOpen(sure, held)
+	}
 	switch fate {
 	case gaffer.Duplicate:
 		switch {
@@ -261,9 +266,7 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		case doubted && s.unproved(peer, c):
 			sure = min(sure, machine.Likely)
 		}
-		if t.rules.DuplicatesUnknown {
-			sure = machine.AmongOpen(sure, false)
-		}
+		sure = machine.AmongOpen(sure, !t.rules.DuplicatesUnknown)
 		s.reads.duplicates++
 		t.arrival(machine.EventDuplicate, x, c, sure, out)
 	case gaffer.Stale:
@@ -418,6 +421,11 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 			continue
 		}
 		s.acks.read(e)
+		sure := sure
+		if t.rules.SentUnknown {
+			// A buffer of sent packets holds at least as many as ack_bits can name.
+			sure = machine.AmongOpen(sure, t.rules.Distance(s.SentNext, e.Sequence) <= t.rules.AckBits)
+		}
 		if sure != machine.Certain {
 			e.Flags |= gaffer.SentDoubtful
 		}
