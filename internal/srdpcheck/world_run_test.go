@@ -14,23 +14,9 @@ import (
 var once = []uint64{27, 83, 142, 198, 281, 647, 753, 785, 848, 899, 984}
 
 // TestSimulated runs both endpoints against each other in virtual time, and
-// compares what Ackscope says with the log of the second one. With
-// ACKSCOPE_SRDPCHECK=N (make srdpcheck) it makes N runs, from the seed
-// ACKSCOPE_SRDPCHECK_SEED on.
+// compares what Ackscope says with the log of the second one.
 func TestSimulated(t *testing.T) {
-	seeds := append([]uint64(nil), once...)
-	first, runs := uint64(1), uint64(24)
-	if n, err := strconv.ParseUint(os.Getenv("ACKSCOPE_SRDPCHECK_SEED"), 10, 64); err == nil {
-		first = n
-	}
-	if n, err := strconv.ParseUint(os.Getenv("ACKSCOPE_SRDPCHECK"), 10, 32); err == nil && n > 0 {
-		runs = n
-	} else if testenv.Whole() {
-		runs = 240
-	}
-	for n := range runs {
-		seeds = append(seeds, first+n)
-	}
+	seeds := append(append([]uint64(nil), once...), seeds(24, 240)...)
 	var sum tally
 	for _, seed := range seeds {
 		s := draw(seed)
@@ -51,4 +37,23 @@ func TestSimulated(t *testing.T) {
 	case sum.placed*10 < sum.near*9:
 		t.Errorf("the tap is placed at %d of %d endpoints, expected nine of ten", sum.placed, sum.near)
 	}
+}
+
+// seeds returns the seeds of the runs. ACKSCOPE_SRDPCHECK=N (make srdpcheck)
+// asks for N of them, from ACKSCOPE_SRDPCHECK_SEED on. Otherwise there are few,
+// or whole for the long tests.
+func seeds(few, whole uint64) (list []uint64) {
+	first, runs := uint64(1), few
+	if n, err := strconv.ParseUint(os.Getenv("ACKSCOPE_SRDPCHECK_SEED"), 10, 64); err == nil {
+		first = n
+	}
+	if n, err := strconv.ParseUint(os.Getenv("ACKSCOPE_SRDPCHECK"), 10, 32); err == nil && n > 0 {
+		runs = n
+	} else if testenv.Whole() {
+		runs = whole
+	}
+	for n := range runs {
+		list = append(list, first+n)
+	}
+	return list
 }

@@ -148,7 +148,7 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 		return
 	}
 	m.Acked, m.AckedAt, m.AckedBy = machine.Yes, e.ack.at, e.ack.ref
-	m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(max(1, e.tally.arrived)), e.firsts()
+	m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(max(1, e.tally.arrived)), e.handed()
 	m.DeliveredAt, m.DeliveredBy = e.ack.at, e.newest()
 	if r.near || e.tally.copies == 1 {
 		m.DeliveredBy = e.frame

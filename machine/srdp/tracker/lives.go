@@ -50,6 +50,8 @@ type life struct {
 	gaveUp   bool // its sender seems to have given it up
 	ignored  bool // a copy of it came long after its acknowledgement
 	recalled bool // it may be a further copy of a packet whose life is no longer in memory
+	behind   bool // a newer id had passed before it
+	earlier  bool // a copy of it may have been sent before the capture began
 	unsure   bool // the delay from the tap to its sender is unknown, so crossed or lost is a guess
 }
 
@@ -117,10 +119,19 @@ func (l *lives) walk(n int64, id uint16) *life {
 
 // firsts grades the claim that the first copy of a life is the packet's first.
 func (e *life) firsts() machine.Certainty {
-	if e.recalled {
+	if e.recalled || e.earlier {
 		return machine.Likely
 	}
 	return machine.Certain
+}
+
+// handed grades the claim that the first acknowledgement of a life shows a copy
+// that was handed over. A packet with a flag may have been handed over before.
+func (e *life) handed() machine.Certainty {
+	if e.flags == 0 && !e.recalled {
+		return machine.Certain
+	}
+	return e.firsts()
 }
 
 // open reports whether a life has not ended.

@@ -64,8 +64,9 @@ type sentData struct {
 	answers  uint64 // acknowledgements of its copies
 	settled  uint64 // lives that ended; unacked counts those that no side acknowledged
 	unacked  uint64
-	jump     int64 // the largest step between ids of acknowledged packets
-	reported bool  // its unknown flags were reported
+	earlier  uint64 // ids of which a copy may have been sent before the capture
+	jump     int64  // the largest step between ids of acknowledged packets
+	reported bool   // its unknown flags were reported
 }
 
 // arrivals counts what a party did with the peer's copies that it received.
@@ -81,6 +82,7 @@ type delays struct {
 	sum       time.Duration
 	count     uint64
 	ambiguous uint64 // packets that were sent more than once: Karn's rule leaves them out
+	earlier   bool   // a measured packet may have had a copy before the capture
 }
 
 // take adds an unambiguous time.
@@ -106,13 +108,19 @@ type lane struct {
 	firstID  int64
 	lastID   uint16 // of the newest packet's
 	met      bool
-	sure     bool            // a packet of it was acknowledged
-	begun    bool            // its receiver has acknowledged something
-	ordered  int64           // number of the newest ordered life, plus one; 0 if there is none
-	arrived  int64           // newest ordered id that its receiver has, unwrapped
-	answered int64           // number of the newest life whose only copy was acknowledged
-	due      machine.Instant // before this time no packet is given up and no life ends
-	inOrder  bool            // arrived is known
+	sure     bool  // a packet of it was acknowledged
+	begun    bool  // its receiver has acknowledged something
+	ordered  int64 // number of the newest ordered life, plus one; 0 if there is none
+	// orderedID is the highest id of an ordered packet, while ordered is not 0.
+	orderedID             int64
+	anew                  newest            // from this id on, all are newer than the capture
+	repeated, repeatedFar newest            // what copies show of that: at a tap at the sender, and elsewhere
+	strangers             [strangers]uint16 // ids that were acknowledged and not known, each plus one
+	strange               uint              // how many there were
+	arrived               int64             // newest ordered id that its receiver has, unwrapped
+	answered              int64             // number of the newest life whose only copy was acknowledged
+	due                   machine.Instant   // before this time no packet is given up and no life ends
+	inOrder               bool              // arrived is known
 }
 
 // mostLanes is how many pairs of addresses one direction of a flow has at most.

@@ -26,23 +26,19 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return sum
 }
 
-// rtt returns the RTT that a side's library keeps, and its certainty.
+// rtt returns the RTT that a side's library keeps, and its certainty. It is
+// likely at most: the library may have seen a longer delay before the capture.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.parties[x]
 	if s.delays.count == 0 {
 		return -1, machine.Unknown
 	}
-	near, sure := s.near, s.sure
+	near := s.near
 	if !t.given && !t.config.Stream {
-		place := placeTap(&t.parties)
-		near = place.vantage.Near(x)
-		sure = near && place.proven
+		near = placeTap(&t.parties).vantage.Near(x)
 	}
-	switch {
-	case !near:
+	if !near {
 		return -1, machine.Unknown
-	case sure:
-		return s.delays.longest, machine.Certain
 	}
 	return s.delays.longest, machine.Likely
 }

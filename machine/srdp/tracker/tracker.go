@@ -32,6 +32,7 @@ type Tracker struct {
 	given   bool    // New was given the vantage
 	proven  bool    // the evidence for the vantage is better than a guess
 	parties [2]party
+	began   machine.Instant // when the first datagram passed
 	last    machine.Instant
 	lastRef machine.Ref
 	pk      wire.Packet
@@ -48,6 +49,9 @@ type learned struct {
 	jump    [2]int64           // largest step between ids of acknowledged packets
 	timeout [2]time.Duration
 	least   [2]time.Duration // the shortest time between two copies
+	most    [2]time.Duration // the longest
+	slowest [2]time.Duration // the longest time from data to the side's acknowledgement
+	anew    [2]newest        // of each side's first lane
 }
 
 // sighting is one packet as it passed the tap.
@@ -101,6 +105,9 @@ func (s *party) reads(at machine.Instant) machine.Certainty {
 // Observe takes the next datagram of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	p := sighting{d.At, d.Ref, max(d.Length, len(d.Bytes)), d.Place}
+	if t.lastRef == 0 {
+		t.began = d.At
+	}
 	t.last, t.lastRef = max(t.last, d.At), d.Ref
 	s, peer := &t.parties[d.From], &t.parties[d.From.Other()]
 	t.settle(s, out)
@@ -176,7 +183,11 @@ func (t *Tracker) Learned() machine.Facts {
 		}
 		k.timeout[i], _ = s.timing.timeout()
 		if s.timing != nil {
-			k.least[i] = s.timing.least
+			k.least[i], k.most[i] = s.timing.least, s.timing.most
+		}
+		k.slowest[i] = s.reach.slowest
+		if len(s.lanes.list) > 0 {
+			k.anew[i] = s.lanes.list[0].proved(k.proven && f.Vantage.Near(machine.Side(i)))
 		}
 		f.Supposed[i] = f.Vantage.Near(machine.Side(i)) && !k.proven
 	}

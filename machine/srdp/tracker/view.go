@@ -83,7 +83,7 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 		w.Cells = append(w.Cells, cell)
 		w.Slots = append(w.Slots, machine.Slot{
 			Index: int(e.id), Sequence: uint32(e.id), Sequence64: id, Cell: cell, SentAt: e.at, AckedAt: e.ack.at,
-			Ref: e.frame, SettledBy: e.ack.ref, Grade: min(grade, s.reads(max(e.ack.at, e.at))),
+			Ref: e.frame, SettledBy: e.ack.ref, Grade: min(grade, e.firsts(), s.reads(max(e.ack.at, e.at))),
 		})
 	}
 	return w
@@ -122,6 +122,9 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 	if s.ackedAt != 0 && t.last.Sub(s.ackedAt) < unread {
 		sure = min(sure, machine.Likely) // it may still lie in the socket
 	}
+	if !t.watched(s, t.last) && !t.config.Stream {
+		sure = min(sure, machine.Likely) // a packet from before the capture may still wait
+	}
 	for _, l := range s.lanes.list {
 		waiting += l.queue.Len()
 		l.queue.InOrder(func(q *srdp.Sent) bool {
@@ -131,11 +134,15 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 	}
 	if s.data.ids > 0 {
 		add("in the sent queue", float64(waiting), "packets", sure)
-		add("copies sent again", float64(s.data.resends), "copies", grade)
+		add("copies sent again", float64(s.data.resends), "copies", s.data.since(grade))
 	}
 	if s.delays.count > 0 {
-		add("packet to acknowledgement, mean", float64(s.delays.sum)/float64(s.delays.count)/1e6, "ms", machine.Certain)
-		add("packet to acknowledgement, longest", machine.Milliseconds(s.delays.longest), "ms", machine.Certain)
+		sure := machine.Certain
+		if s.delays.earlier {
+			sure = machine.Likely // an acknowledgement may answer a copy from before the capture
+		}
+		add("packet to acknowledgement, mean", float64(s.delays.sum)/float64(s.delays.count)/1e6, "ms", sure)
+		add("packet to acknowledgement, longest", machine.Milliseconds(s.delays.longest), "ms", sure)
 	}
 	if s.delays.ambiguous > 0 {
 		add("ambiguous samples left out", float64(s.delays.ambiguous), "packets", machine.Certain)
@@ -155,12 +162,21 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 			machine.Certain)
 	}
 	if s.arrivals.handed+s.arrivals.dropped > 0 {
-		add("copies received", float64(s.arrivals.handed), "copies", grade)
+		add("copies received", float64(s.arrivals.handed), "copies", t.parties[s.side.Other()].data.since(grade))
 		add("duplicates dropped", float64(s.arrivals.dropped), "copies", machine.Likely)
 	}
 	if s.seen.foreign > 0 {
 		add("foreign datagrams", float64(s.seen.foreign), "datagrams", machine.Certain)
 	}
+}
+
+// since grades a count of a sender's copies, if a first copy may be from before
+// the capture.
+func (d *sentData) since(grade machine.Certainty) machine.Certainty {
+	if d.earlier > 0 {
+		return min(grade, machine.Likely)
+	}
+	return grade
 }
 
 // waitsStill grades the claim that a packet is in its sender's queue. grade is
@@ -185,6 +201,9 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 	for _, l := range s.lanes.list {
 		l.queue.InOrder(func(q *srdp.Sent) bool {
 			sure := t.waitsStill(s, q, grade)
+			if e := l.lives.find(q.ID); e != nil && e.id64 == q.ID64 {
+				sure = min(sure, e.firsts())
+			}
 			table.Rows = append(table.Rows, []string{
 				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))),
 				number(machine.Milliseconds(t.last.Sub(q.LastAt))),
