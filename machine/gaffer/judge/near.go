@@ -229,6 +229,11 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	}
 	if c.Named&1 == 0 && c.Newest != n.base.NewestReceived() {
 		i := n.begun(c.Newest)
+		if peer.passage(r, c.Newest) == passedWhole {
+			want := c
+			want.Named |= 1
+			return n.diverge2(d, c, want, AckWithoutBit, machine.RestsOnPeer, withoutBit(c.Newest), gaffer.Refs(n.last))
+		}
 		if i == 0 && !n.mayPrecede(peer, c.Newest) {
 			v := n.diverge(d, c, n.nearest(c), AckNeverArrived, machine.RestsOnBoth,
 				fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)

@@ -44,8 +44,7 @@ func (u *unsent) judge() *machine.Divergence {
 	switch how := peer.passage(r, c.Newest); {
 	case how == passedWhole:
 		want.Named |= 1
-		return u.diverge(want, AckWithoutBit, machine.RestsOnPeer,
-			fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
+		return u.diverge(want, AckWithoutBit, machine.RestsOnPeer, withoutBit(c.Newest))
 	case how == passedNone && r.Partial == 0 && !peer.mayHavePassed(c.Newest):
 		want = gaffer.Claims{Newest: peer.Sent.top, Width: c.Width}
 		if c.Named != 0 {
@@ -112,4 +111,9 @@ func (u *unsent) lacks(q uint32) bool { return u.peer.mayHavePassed(q) || u.ofEa
 func (u *unsent) ofEarlier(q uint32) bool {
 	e := &u.peer.before.earlier
 	return e.Has(q) && (u.before == nil || u.before.Newest == q || e.UnderWay(u.at))
+}
+
+// withoutBit is the reason of AckWithoutBit.
+func withoutBit(q uint32) string {
+	return fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", q)
 }
