@@ -2,6 +2,7 @@ package vantage
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
@@ -25,6 +26,8 @@ type contradictions struct {
 	asked    idRun     // heartbeats on their way to it, if it is the server
 	copies   int       // reliable copies that passed towards it
 	acks     int       // Acks that it sent
+	owed     owed      // copies that passed towards it and that it left without an Ack
+	skips    int       // jumps of its own reliable ids, whatever the reason
 	last     uint16    // newest id of its last Ack
 	jumped   bool      // that id has jumped as far as a fault of the window needs
 	open     [256]bool // ids of heartbeats that passed towards it and have no answer yet
@@ -34,6 +37,30 @@ type contradictions struct {
 
 // count returns the number of contradictions.
 func (c *contradictions) count() int { return c.missed + c.extra + c.gaps }
+
+// owed is how many copies a side has left without an Ack, as its last Acks show it.
+type owed struct {
+	answers int             // Acks that the side sent
+	after   [owedSpan]int32 // copies without an Ack, after each of its last Acks
+}
+
+// owedSpan is over how many Acks copies must stay unanswered. A side answers all that it finds in its socket
+// in one go, so after one of these Acks it has answered all.
+// Source: bound, the Acks that are looked back at
+const owedSpan = 8
+
+func (o *owed) answer(copies int) {
+	o.answers++
+	o.after[o.answers%owedSpan] = int32(copies - o.answers)
+}
+
+// least returns how many copies stayed unanswered over the last Acks. It is 0 while these are few.
+func (o *owed) least() int {
+	if o.answers < owedSpan {
+		return 0
+	}
+	return int(slices.Min(o.after[:]))
+}
 
 // passing holds the newest ids of a sequence that passed the tap, and their order.
 type passing struct {
@@ -99,6 +126,7 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 		e.begun = e.begun || own.acks+peer.acks+own.copies+peer.copies == 0
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		own.acks++
+		own.owed.answer(own.copies)
 		if e.begun && own.acks > own.copies && !b.OneSequence {
 			own.extra++
 			own.acks--
@@ -111,7 +139,11 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 	case m.Type.Reliable():
 		peer.copies++
 		peer.arrived.pass(m.Sequence)
-		if over := own.sent.pass(m.Sequence); over > 0 && !b.OneSequence && !b.MergedSequences {
+		over := own.sent.pass(m.Sequence)
+		if over > 0 {
+			own.skips++
+		}
+		if over > 0 && !b.OneSequence && !b.MergedSequences {
 			own.gaps++
 		}
 	case m.Type == wire.Notify && !m.Bare:

@@ -187,3 +187,45 @@ func TestPortBeats(t *testing.T) {
 		t.Errorf("a sixth answer to 5 heartbeats: %d contradictions, expected one", n)
 	}
 }
+
+// TestUnanswered: one side's reliable messages and the other's Acks are all that a capture holds, and the
+// times do not decide. Ids without a gap and copies without an Ack place the tap at their sender. Gaps, or an
+// Ack for every copy, do not.
+func TestUnanswered(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		gaps, unread bool
+		vantage      machine.Vantage
+	}{
+		{"no loss", false, false, machine.VantageUnknown},
+		{"lost behind the tap", false, true, machine.VantageA},
+		{"lost before the tap", true, false, machine.VantageUnknown},
+		{"lost on both sides of it", true, true, machine.VantageUnknown},
+	} {
+		talk := newTalk(t, false)
+		for id := uint16(1); id < 120; {
+			if c.gaps {
+				id++
+			}
+			for range 12 { // several in one tick
+				talk.say(0, machine.A, wire.Message{Type: wire.Reliable, Sequence: id})
+				id++
+			}
+			for k := uint16(12); k > 0; k-- {
+				if c.unread && k == 5 {
+					continue
+				}
+				after := time.Duration(0)
+				if k == 12 {
+					after = 1700 * time.Microsecond // too long for a side at the tap, too short for one away
+				}
+				talk.say(after, machine.B, wire.Message{Type: wire.Ack, Last: id - k, AckBits: 0xffff, Cause: id - k})
+			}
+			talk.say(40*time.Millisecond, machine.A, wire.Message{Type: wire.Unreliable})
+		}
+		v := talk.e.Verdict()
+		if v.Vantage != c.vantage || v.Sure {
+			t.Errorf("%s: %v (%s), sure %t; expected %v", c.name, v.Vantage, v.Reason, v.Sure, c.vantage)
+		}
+	}
+}

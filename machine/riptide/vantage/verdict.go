@@ -69,9 +69,9 @@ func (e *Evidence) times() Verdict {
 	}
 	switch {
 	case b.Count() == 0:
-		return oneAnswers(a, machine.A)
+		return e.byUnanswered(oneAnswers(a, machine.A), machine.A)
 	case a.Count() == 0:
-		return oneAnswers(b, machine.B)
+		return e.byUnanswered(oneAnswers(b, machine.B), machine.B)
 	}
 	return e.byAnswers()
 }
@@ -118,6 +118,19 @@ func oneAnswers(w *waits, side machine.Side) Verdict {
 		}
 	}
 	return Verdict{machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, least), false}
+}
+
+// byUnanswered places the tap by what was lost, where only one side answers and its times do not decide. A
+// receiver acks every copy. So copies that stay without an Ack were lost behind the tap, or their Acks were.
+// If the other side's ids pass without one gap too, the tap stands at the other side.
+func (e *Evidence) byUnanswered(v Verdict, answers machine.Side) Verdict {
+	own, peer := &e.of[answers].against, &e.of[answers.Other()].against
+	if n := own.owed.least(); v.Vantage == machine.VantageUnknown && n >= Overruled && peer.skips == 0 {
+		v.Vantage = at(answers.Other())
+		v.Reason = fmt.Sprintf("at %v: its ids pass without a gap, and %v leaves %d copies without an Ack", answers.Other(),
+			answers, n)
+	}
+	return v
 }
 
 // byAnswers decides by how soon each side answers the other.
