@@ -89,7 +89,7 @@ func (j *fragmentJudge) Observe(d *machine.Datagram) {
 	s := &j.sides[d.From]
 	if p.Kind > wire.KindFragment || err != nil &&
 		(!errors.Is(err, base.ErrSnapped) || p.Kind == wire.KindFragment && p.FragmentCount == 0) {
-		s.PassesOver(d)
+		s.PassesOver(d, err)
 		return
 	}
 	if p.Sequence == 0 && s.met && s.newest&0xffff < 0xff00 && d.At.Sub(s.last) >= restartSilence {

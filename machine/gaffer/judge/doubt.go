@@ -38,6 +38,7 @@ const DoubtsMost = 64
 // refuse records that the application may have refused a packet. The doubt holds the
 // divergence for the case that a later header names it.
 func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket) {
+	n.refusals.add(&p)
 	if len(n.doubts) == DoubtsMost {
 		n.refused++ // the oldest doubt is dropped: that packet was refused
 	}

@@ -135,6 +135,9 @@ type Judged struct {
 	current  bool // it has named a packet that passed the tap, so one of this session
 	ahead    aheadClaim
 	frag     ownFragments
+	gaps     numberGaps       // of a near side
+	said     gaffer.Claims    // of its header before; Width 0: it has sent none
+	partSize int              // bytes of its first fragment that was not the last of its packet; 0: none came
 	Unread   []UnreadDatagram // of a near side: since its last number
 	// misnumbers is set once a near side was shown to number its packets wrongly. From
 	// then on, which packet it sent under which number is open.
@@ -167,7 +170,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	err := j.profile.Parse(d.Bytes, d.Length, p)
 	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
 	if p.Kind > wire.KindFragment || err != nil && (p.Kind != wire.KindFragment || p.FragmentCount == 0) {
-		s.PassesOver(d)
+		s.PassesOver(d, err)
 		return // a reference ignores it, or the snap length cut off its header
 	}
 	j.begin(d)
@@ -181,10 +184,12 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	if !s.Sent.met {
 		s.before.begin(s.Rules, p)
 	}
+	late := s.Sent.met && s.Rules.Distance(p.Sequence, s.Sent.top) < 0 && s.Sent.passage(s.Rules, p.Sequence) == passedNone
 	if stray := s.Sent.met && s.before.earlier.Stray(p.Sequence, s.Sent.top, d.At); !stray {
 		if s.Opinion.Divergence == nil {
 			s.send(peer, d, p, header, err == nil)
 		}
+		s.gaps.count(s.Rules, &s.Sent, p.Sequence)
 		peer.weighAhead(s, p.Sequence, s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment))
 	}
 	if v := typeDiverges(&j.profile.Messages, d, p, err); v != nil {
@@ -194,8 +199,11 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		return // the reference drops it before it can be acked
 	}
 	if peer.Near != nil && peer.Opinion.Divergence == nil && err == nil {
-		a := pendingPacket{ref: d.Ref, sequence: p.Sequence}
+		a := pendingPacket{ref: d.Ref, sequence: p.Sequence, late: late}
 		if p.Kind == wire.KindFragment {
+			if s.odd(p) {
+				peer.Near.malformed.enter(p.Sequence)
+			}
 			a.id, a.count = uint16(p.FragmentID), uint16(p.FragmentCount)
 			if size := j.profile.FragmentSize; size > 0 &&
 				(p.FragmentID < p.FragmentCount-1 && p.PayloadLen != size || p.PayloadLen > size) {
@@ -224,7 +232,11 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 		return
 	}
 	if s.Near != nil {
+		newest := s.Sent.top
 		v := s.Number(s.Rules, d, p)
+		if v != nil {
+			s.explainNumber(newest, (newest+1)&s.Rules.Mask(), p.Sequence, v)
+		}
 		if s.Unread = s.Unread[:0]; v != nil {
 			s.Opinion.Divergence, s.misnumbers = v, true
 			return
@@ -251,7 +263,23 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 		v = nil
 	}
 	s.Opinion.Divergence = v
-	s.claimsAhead(peer, s.claims(p.Header))
+	c := s.claims(p.Header)
+	if v != nil {
+		s.explainAck(peer, c, v)
+	} else {
+		s.said = c
+	}
+	s.claimsAhead(peer, c)
+}
+
+// odd reports whether a receiver may drop a fragment of the side: it is not of the size that
+// the first one showed.
+func (s *Judged) odd(p *wire.Packet) bool {
+	last := p.FragmentID == p.FragmentCount-1
+	if s.partSize == 0 && !last {
+		s.partSize = p.PayloadLen
+	}
+	return s.partSize > 0 && (!last && p.PayloadLen != s.partSize || p.PayloadLen > s.partSize)
 }
 
 // claims reads the acks of a header of the side. An endpoint that has received nothing may
@@ -275,6 +303,7 @@ func (j *Judge) Finish() {
 		s := &j.sides[i]
 		if s.Near != nil {
 			s.Near.finish(s)
+			s.gaps.explain(s.Opinion.Divergence)
 			s.Opinion.Inferred.Refused = s.Near.refused + uint64(len(s.Near.doubts))
 			if s.Opinion.Undecided > 0 {
 				s.Opinion.Why = s.Near.why()

@@ -153,7 +153,7 @@ func NewYojimbo(l yojimbo.Layers, o yojimbo.Opener, facts machine.Facts, behavio
 func (y *yojimboJudge) Observe(d *machine.Datagram) {
 	pk := &y.packet
 	if y.netcode.Parse(d.Bytes, d.Length, pk) != nil {
-		y.inner.sides[d.From].PassesOver(d)
+		y.inner.sides[d.From].PassesOver(d, nil)
 		return
 	}
 	if pk.NetcodeType == wire.NetcodeRequestType {
@@ -162,7 +162,7 @@ func (y *yojimboJudge) Observe(d *machine.Datagram) {
 	}
 	plain, err := y.opener.Open(d, pk)
 	if err != nil {
-		y.inner.sides[d.From].PassesOver(d)
+		y.inner.sides[d.From].PassesOver(d, nil)
 	}
 	if err != nil || pk.NetcodeType != wire.NetcodePayload || y.isCopy(d.From, pk.NetcodeSequence) {
 		return

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
@@ -30,6 +31,8 @@ type NearSide struct {
 
 	arrived    []arrivedPacket // by sequence modulo 64: the last packets that were read
 	refused    uint64
+	refusals   refusals
+	malformed  malformedRing
 	unread     int    // packets that no header shows to have been read, at the end
 	before     uint64 // headers that name packets from before the capture
 	overflowed bool
@@ -181,6 +184,7 @@ func (n *NearSide) match(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) 
 func (n *NearSide) commit(i int) {
 	for k := range i {
 		p := n.queue.at(k)
+		n.refusals.reads(p)
 		n.read(&n.base, p, false)
 		n.note(p)
 		n.know(p.sequence)
@@ -271,6 +275,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	}
 	for k := range until {
 		p := n.queue.at(k)
+		n.refusals.reads(p)
 		n.note(p)
 		n.know(p.sequence)
 	}
@@ -293,8 +298,12 @@ func (n *NearSide) retrace(attempt *gaffer.State, c gaffer.Claims, until int) (r
 			refused = append(refused, *p)
 		}
 		if refuse && p.count > 0 {
-			if part := attempt.PartialOf(p.sequence); part != nil && part.Missing == 1 && part.Have[p.id/64]>>(p.id%64)&1 == 0 ||
-				p.count == 1 {
+			part := attempt.PartialOf(p.sequence)
+			whole := part != nil && part.Missing == 1 && part.Have[p.id/64]>>(p.id%64)&1 == 0 || p.count == 1
+			switch {
+			case whole && n.malformed.has(p.sequence):
+				n.refusals.malformed++ // no application saw it
+			case whole:
 				refused = append(refused, *p)
 			}
 		}
@@ -322,14 +331,20 @@ func (n *NearSide) finish(s *Judged) {
 
 // why says what the undecided headers left open.
 func (n *NearSide) why() string {
-	switch {
-	case n.unread > unreadMost || n.overflowed:
+	const refused = "packets that arrived and were not taken: refused by the application, or dropped by its host"
+	var parts []string
+	if n.unread > unreadMost || n.overflowed {
 		return fmt.Sprintf("%d packets arrived and no later header shows that they were read", n.unread)
-	case n.before > 0 && (n.refused > 0 || len(n.doubts) > 0):
-		return "packets from before the capture; packets that arrived and were not taken: refused by the application, or " +
-			"dropped by its host"
-	case n.before > 0:
-		return "packets from before the capture"
 	}
-	return "packets that arrived and were not taken: refused by the application, or dropped by its host"
+	if n.before > 0 {
+		parts = append(parts, "packets from before the capture")
+	}
+	if dropped := n.refusals.malformed; dropped > 0 {
+		parts = append(parts,
+			fmt.Sprintf("%d packets dropped as malformed: fragments of them are not of the usual size", dropped))
+	}
+	if n.refused > 0 || len(n.doubts) > 0 || len(parts) == 0 {
+		parts = append(parts, refused+n.refusals.why())
+	}
+	return strings.Join(parts, "; ")
 }

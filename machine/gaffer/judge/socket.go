@@ -10,7 +10,8 @@ type pendingPacket struct {
 	ref       machine.Ref
 	sequence  uint32
 	id, count uint16
-	headers   int // headers of the side that had passed when it came
+	headers   int  // headers of the side that had passed when it came
+	late      bool // a newer packet had passed before it
 }
 
 // pendingQueue is a ring of datagrams, in order.

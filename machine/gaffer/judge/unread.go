@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	base "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -12,23 +14,28 @@ import (
 // protocol may share the socket, so it is no fault by itself. It was meant as a packet if a
 // number is missing in its place.
 type UnreadDatagram struct {
-	Ref machine.Ref
-	At  machine.Instant
-	Cut bool // the snap length cut it, so it may have been a whole packet
-	B   []byte
+	Ref    machine.Ref
+	At     machine.Instant
+	Length int   // in bytes
+	Err    error // what cannot be read in it
+	Cut    bool  // the snap length cut it, so it may have been a whole packet
+	B      []byte
 }
 
 // UnreadSome is how many unread datagrams the judge keeps since a side's last packet.
 // Source: bound, the unread datagrams of a side that are kept
 const UnreadSome = 4
 
-// PassesOver keeps a datagram that a reference ignores.
-func (s *Judged) PassesOver(d *machine.Datagram) {
+// PassesOver keeps a datagram that a reference ignores. err says what cannot be read in it.
+func (s *Judged) PassesOver(d *machine.Datagram, err error) {
 	if s.Near == nil || s.Opinion.Divergence != nil || len(s.Unread) >= UnreadSome {
 		return
 	}
 	s.Unread = append(s.Unread,
-		UnreadDatagram{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+		UnreadDatagram{
+			d.Ref, d.At, d.Length, err, d.Length > len(d.Bytes),
+			append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...),
+		})
 }
 
 // skips returns how many packets, or fragments, are missing before a packet.
@@ -66,10 +73,19 @@ func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machi
 	if s.frag.next > 0 {
 		what = fmt.Sprintf("fragment %d of packet %d", s.frag.next, s.Sent.top)
 	}
+	mismatch := machine.Differ("gaffer.sequence", what, fmt.Sprintf("no packet: % x", u.B))
+	because := fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what)
+	var parse *base.ParseError
+	if errors.As(u.Err, &parse) && parse.Expected != "" {
+		found := parse.Found
+		if found == "" {
+			found = fmt.Sprintf("%d bytes: % x", u.Length, u.B)
+		}
+		mismatch = machine.Differ("gaffer."+parse.Field, parse.Expected, found)
+	}
 	return &machine.Divergence{
 		Ref: u.Ref, At: u.At, Rule: Unreadable, RestsOn: machine.RestsOnAbsence,
-		Mismatch:  machine.Differ("gaffer.sequence", what, fmt.Sprintf("no packet: % x", u.B)),
-		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what),
+		Mismatch: mismatch, Because: because,
 		Frames:    gaffer.Refs(s.frag.ref, d.Ref),
 		Reference: what + " is next", Captured: fmt.Sprintf("no packet: % x", u.B),
 	}
