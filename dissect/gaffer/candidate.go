@@ -40,6 +40,7 @@ type candidate struct {
 	matches uint8  // checksums that confirmed id
 	read    uint8  // datagrams that the dialect can read
 	bad     uint8  // datagrams that it cannot read
+	cut     bool   // the snap length cut off the header of a datagram
 	dead    bool
 }
 
@@ -77,7 +78,9 @@ func (c *candidate) feed(d *machine.Datagram) {
 		return
 	}
 	if err := c.profile.Parse(d.Bytes, d.Length, &pk); err != nil {
-		if !errors.Is(err, common.ErrSnapped) {
+		if errors.Is(err, common.ErrSnapped) {
+			c.cut = true
+		} else {
 			c.fail()
 		}
 		return

@@ -257,9 +257,31 @@ func (c *classifier) convincing(f contender) bool {
 	case f.c.profile.HasCRC() && f.c.matches > 0:
 		return true
 	case f.c.profile.HasAcks():
-		return f.c.ack >= 8 && f.c.step > 0 && !f.c.unnamed()
+		return f.c.ack >= 8 && f.c.step > 0 && !f.c.unnamed() && (f.c.clean() || !c.hides())
 	}
 	return false
+}
+
+// hides reports whether the snap length cut off the header of some profile in every datagram
+// that it fits. For example, article-be has 12 bytes, and the capture has 10 of each datagram.
+// Then part of these bytes can read as a shorter header of another profile.
+func (c *classifier) hides() bool {
+	for i := range c.plain {
+		if k := &c.plain[i]; k.cut && k.read == 0 && k.bad == 0 && !k.dead {
+			return true
+		}
+	}
+	return false
+}
+
+// clean reports whether the headers that a candidate reads have its library's form, and one
+// in eight of their acks at most names a packet that did not pass.
+func (c *candidate) clean() bool {
+	acks, named := 0, 0
+	for i := range c.sides {
+		acks, named = acks+int(c.sides[i].acks), named+int(c.sides[i].named)
+	}
+	return c.form >= 0 && 8*(acks-named) <= acks
 }
 
 // say formats a profile's evidence.
