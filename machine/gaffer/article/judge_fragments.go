@@ -111,6 +111,9 @@ func (j *fragmentJudge) Observe(d *machine.Datagram) {
 			v = s.Number(j.rules, d, p)
 			s.Unread = s.Unread[:0]
 		}
+		if v == nil {
+			v = s.Uneven(d, p)
+		}
 		s.Opinion.Divergence = v
 	}
 	s.Sent.Pass(j.rules, p.Sequence, p.Kind == wire.KindFragment)

@@ -17,9 +17,6 @@ type farSide struct {
 	count int
 	met   bool
 	top   uint32
-
-	size    int // bytes of its fragments but the last of a packet; 0 until one came
-	sizeRef machine.Ref
 }
 
 // farHeader is one header of the side.
@@ -134,35 +131,6 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	}
 	f.enter(farHeader{d.Ref, c, sumOf(d.Bytes), h.Sequence, true})
 	return nil
-}
-
-// uneven compares the size of a fragment with the sizes before. All fragments of an endpoint
-// have one size, but for the last one of each packet.
-func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergence {
-	if p.Kind != wire.KindFragment {
-		return nil
-	}
-	was, ref := f.size, f.sizeRef
-	because := "all fragments but the last of a packet are of one size: it says where in the packet each belongs"
-	if p.FragmentID == p.FragmentCount-1 {
-		if was == 0 || p.PayloadLen <= was {
-			return nil
-		}
-		because = "all fragments of a packet but the last are of one size, and the last is no larger"
-	} else {
-		f.size, f.sizeRef = p.PayloadLen, d.Ref
-		if was == 0 || was == p.PayloadLen {
-			return nil
-		}
-	}
-	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: Fragments, RestsOn: machine.RestsOnOwn,
-		Mismatch:  machine.Differ("gaffer.payload.length", was, p.PayloadLen),
-		Because:   because,
-		Frames:    gaffer.Refs(ref),
-		Reference: fmt.Sprintf("fragments of %d bytes", was),
-		Captured:  fmt.Sprintf("fragment %d of %d has %d bytes", p.FragmentID, p.FragmentCount, p.PayloadLen),
-	}
 }
 
 // sumOf returns a checksum that tells datagrams apart.

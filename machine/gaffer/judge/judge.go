@@ -1,13 +1,14 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
-
+	common "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -137,7 +138,7 @@ type Judged struct {
 	frag     ownFragments
 	gaps     numberGaps       // of a near side
 	said     gaffer.Claims    // of its header before; Width 0: it has sent none
-	partSize int              // bytes of its first fragment that was not the last of its packet; 0: none came
+	parts    fragmentSize     // of its packets of fragments
 	Unread   []UnreadDatagram // of a near side: since its last number
 	// misnumbers is set once a near side was shown to number its packets wrongly. From
 	// then on, which packet it sent under which number is open.
@@ -198,14 +199,15 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		}
 		return // the reference drops it before it can be acked
 	}
-	if peer.Near != nil && peer.Opinion.Divergence == nil && err == nil {
+	whole := err == nil // or the snap length cut off the header inside fragment 0
+	if peer.Near != nil && peer.Opinion.Divergence == nil && (whole || errors.Is(err, common.ErrSnapped)) {
 		a := pendingPacket{ref: d.Ref, sequence: p.Sequence, late: late}
 		if p.Kind == wire.KindFragment {
-			if s.odd(p) {
+			if whole && s.parts.odd(d, p) {
 				peer.Near.malformed.enter(p.Sequence)
 			}
 			a.id, a.count = uint16(p.FragmentID), uint16(p.FragmentCount)
-			if size := j.profile.FragmentSize; size > 0 &&
+			if size := j.profile.FragmentSize; whole && size > 0 &&
 				(p.FragmentID < p.FragmentCount-1 && p.PayloadLen != size || p.PayloadLen > size) {
 				return // the reference drops it
 			}
@@ -243,7 +245,7 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 		}
 	}
 	if whole {
-		if s.Opinion.Divergence = s.far.uneven(d, p); s.Opinion.Divergence != nil {
+		if s.Opinion.Divergence = s.Uneven(d, p); s.Opinion.Divergence != nil {
 			return
 		}
 	}
@@ -270,16 +272,6 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 		s.said = c
 	}
 	s.claimsAhead(peer, c)
-}
-
-// odd reports whether a receiver may drop a fragment of the side: it is not of the size that
-// the first one showed.
-func (s *Judged) odd(p *wire.Packet) bool {
-	last := p.FragmentID == p.FragmentCount-1
-	if s.partSize == 0 && !last {
-		s.partSize = p.PayloadLen
-	}
-	return s.partSize > 0 && (!last && p.PayloadLen != s.partSize || p.PayloadLen > s.partSize)
 }
 
 // claims reads the acks of a header of the side. An endpoint that has received nothing may
@@ -321,103 +313,6 @@ func (j *Judge) Finish() {
 
 // Opinion returns what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].Opinion }
-
-// ownFragments is the packet that a near side is sending in fragments.
-type ownFragments struct {
-	next  int // the fragment that is due; 0 for none
-	count int
-	size  int
-	ref   machine.Ref
-}
-
-// Number checks the sequence number and the fragments of a near side's datagram. The next
-// packet has the next number, and fragments leave together and in order.
-func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
-	f := &s.frag
-	due := (s.Sent.top + 1) & r.Mask()
-	diverge := func(
-		rule *machine.Rule, rests machine.RestsOn, field string, expected, got any, because string,
-	) *machine.Divergence {
-		return &machine.Divergence{
-			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests,
-			Mismatch: machine.Differ(field, expected, got), Because: because, Frames: gaffer.Refs(f.ref),
-			Reference: fmt.Sprintf("next sequence %d", due), Captured: fmt.Sprintf("sequence %d", p.Sequence),
-		}
-	}
-	defer func() { f.ref = d.Ref }()
-	if v := s.leftOut(d, p, due); v != nil {
-		return v
-	}
-	if s.cutOut(p, due) {
-		if f.next = 0; p.Kind == wire.KindFragment && p.FragmentID+1 < p.FragmentCount {
-			f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
-		}
-		return nil
-	}
-	if f.next > 0 {
-		switch {
-		case p.Kind != wire.KindFragment || p.Sequence != s.Sent.top:
-			return diverge(Fragments, stepsTo(r.Distance(p.Sequence, s.Sent.top)), "gaffer.sequence", s.Sent.top, p.Sequence,
-				fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next,
-					f.count, s.Sent.top))
-		case p.FragmentCount != f.count:
-			return diverge(Fragments, machine.RestsOnOwn, "gaffer.fragment.count", f.count, p.FragmentCount,
-				"all fragments of a packet name the same count")
-		case p.FragmentID != f.next:
-			return diverge(Fragments, stepsTo(p.FragmentID-f.next), "gaffer.fragment.id", f.next, p.FragmentID,
-				"fragments leave in their order")
-		case f.next < f.count-1 && p.PayloadLen != f.size || p.PayloadLen > f.size:
-			return diverge(Fragments, machine.RestsOnOwn, "gaffer.payload.length", f.size, p.PayloadLen,
-				"all fragments of a packet but the last are of one size, and the last is no larger")
-		}
-		f.next++
-		if f.next == f.count {
-			f.next = 0
-		}
-		return nil
-	}
-	if s.Sent.met && p.Sequence != due {
-		return diverge(Sequence, stepsTo(r.Distance(p.Sequence, due)), "gaffer.sequence", due, p.Sequence,
-			"the sequence number steps by one from packet to packet")
-	}
-	if p.Kind != wire.KindFragment {
-		return nil
-	}
-	if p.FragmentID != 0 && s.Sent.met {
-		return diverge(Fragments, machine.RestsOnAbsence, "gaffer.fragment.id", 0, p.FragmentID,
-			"a packet begins with its fragment 0")
-	}
-	f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
-	if f.next >= f.count {
-		f.next = 0
-	}
-	return nil
-}
-
-// emptyLast returns the divergence of a last fragment without a byte. A packet of size bytes has
-// as many fragments as it takes to hold them: ⌈size / bytes of a fragment⌉.
-func emptyLast(d *machine.Datagram, p *wire.Packet, whole bool) *machine.Divergence {
-	if p.Kind != wire.KindFragment || !whole || p.FragmentID != p.FragmentCount-1 || p.PayloadLen > 0 {
-		return nil
-	}
-	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: Fragments, RestsOn: machine.RestsOnOwn,
-		Mismatch:  machine.Differ("gaffer.payload.length", "1 or more", p.PayloadLen),
-		Because:   "the last fragment of a packet holds what the others leave over, which is at least one byte",
-		Reference: fmt.Sprintf("%d fragments", p.FragmentCount-1),
-		Captured:  fmt.Sprintf("fragment %d of %d has no byte", p.FragmentID, p.FragmentCount),
-	}
-}
-
-// stepsTo returns what the divergence of a number rests on, by how far it lies ahead of the
-// one that is due. If 9 comes where 7 is due, the capture may lack 7 and 8. If 5 comes where
-// 7 is due, no missing packet explains it.
-func stepsTo(ahead int) machine.RestsOn {
-	if ahead > 0 {
-		return machine.RestsOnAbsence
-	}
-	return machine.RestsOnOwn
-}
 
 // mismatchOf returns the first field in which the acks of two headers differ.
 func mismatchOf(r *gaffer.Rules, want, got gaffer.Claims) machine.Mismatch {
