@@ -39,7 +39,14 @@ type judgedConnection struct {
 	beats  [2]int // how many heartbeats tell of each side that it is the client
 	client machine.Side
 	ended  machine.Instant // when a Disconnect passed; 0 for none
-	first  machine.Instant // when the first message passed
+
+	answered bool // an Ack has passed
+	// welcome is a Welcome that nothing passed before. It is the server's if the other side answers it.
+	welcome struct {
+		known bool
+		from  machine.Side
+	}
+	first machine.Instant // when the first message passed
 }
 
 // judged is one side of a connection.
@@ -201,12 +208,18 @@ func (j *Judge) begins(from machine.Side, p *observed) {
 		}
 		l.begun, l.asked = fresh, fresh
 	case wire.Welcome:
-		if first := p.m.Sequence == 1 || p.m.Sequence == 2; first && fresh && !l.begun {
-			l.begun = true
-			if !l.roles {
-				l.roles, l.client = true, from.Other()
-			}
+		switch first := p.m.Sequence == 1 || p.m.Sequence == 2; {
+		case !first || l.begun:
+		case fresh && j.config.Senders[from].Codec.Dialect.WelcomeOneWay:
+			j.welcomed(from)
+		case fresh:
+			// It can be the client's: then the server's passed before the capture.
+			l.welcome.known, l.welcome.from = !l.answered, from
+		case l.welcome.known && from != l.welcome.from:
+			j.welcomed(l.welcome.from)
 		}
+	case wire.Ack, wire.AckExtra:
+		l.answered = true
 	case wire.Heartbeat:
 		client := from
 		switch {
@@ -219,6 +232,15 @@ func (j *Judge) begins(from machine.Side, p *observed) {
 			l.client, l.sure = client, l.roles
 			l.roles = true
 		}
+	}
+}
+
+// welcomed records that the capture has the beginning of the connection, by the server's Welcome.
+func (j *Judge) welcomed(server machine.Side) {
+	l := &j.connection
+	l.begun = true
+	if !l.roles {
+		l.roles, l.client = true, server.Other()
 	}
 }
 

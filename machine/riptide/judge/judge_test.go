@@ -224,3 +224,48 @@ func TestWindowOverrun(t *testing.T) {
 		}
 	}
 }
+
+// TestMetInHandshake: a capture that begins behind the server's Welcome has the client's alone. That does not
+// begin the connection: the message that the first Ack answers passed before.
+func TestMetInHandshake(t *testing.T) {
+	for _, v := range []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBoth} {
+		for _, ack := range []bool{true, false} {
+			c := newTalk(t, v, "riptide@2.1.1-2.2.1")
+			r := riptide.NewReceiver(riptide.LookupBehaviour("riptide@2.1.1-2.2.1"))
+			r.Take(1)
+			answer := func(from machine.Side, id uint16) {
+				r.Take(id)
+				last, bits := r.Ack()
+				c.say(time.Millisecond, from, wire.Message{Type: wire.Ack, Last: last, AckBits: bits, Cause: id})
+			}
+			if ack {
+				answer(machine.A, 1)
+			}
+			c.say(0, machine.A, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 1})
+			c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Ack, Last: 1, AckBits: 1, Cause: 1})
+			for id := uint16(2); id < 5; id++ {
+				c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 1})
+				answer(machine.A, id)
+			}
+			for _, s := range []machine.Side{machine.A, machine.B} {
+				if d := c.found(s); d != nil {
+					t.Errorf("vantage %s, Ack %t: %s diverges in frame %d: %s: %s", v, ack, s, d.Ref.Frame(), d.Rule.ID, d.Because)
+				}
+			}
+		}
+	}
+}
+
+// TestMergedAtFirst: a server of 2.1.0 is met at a message to several clients, whose ids are OR-ed. Its own
+// message with that id comes later, with other content.
+func TestMergedAtFirst(t *testing.T) {
+	c := newTalk(t, machine.VantageB, "riptide@2.1.0")
+	c.say(0, machine.A, wire.Message{Type: wire.Heartbeat, Ping: 7, RTT: 20, HasRTT: true})
+	c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Heartbeat, Ping: 7})
+	for i, id := range []uint16{47, 45, 46, 47, 48} {
+		c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: uint16(i)})
+	}
+	if d := c.found(machine.B); d != nil {
+		t.Errorf("frame %d: %s: %s", d.Ref.Frame(), d.Rule.ID, d.Because)
+	}
+}

@@ -157,6 +157,15 @@ func (s *judged) sendsReliable(j *Judge, p *observed) *machine.Divergence {
 			n.note(n.enter(m.Sequence, p.at), p, hash, b)
 			return nil
 		}
+		if e := n.at(m.Sequence); s.joined && e != nil && m.Sequence == n.first && b.MergedSequences && !s.client(j) {
+			// The first message in the capture had the OR-ed ids of several clients.
+			s.opinion.Undecided++
+			n.merged = machine.KeepNewest(n.merged, *e, mergedMost)
+			*e = pending{id: m.Sequence, live: true}
+			n.next, n.ref = m.Sequence+1, p.ref
+			n.note(e, p, hash, b)
+			return nil
+		}
 		merged = b.MergedSequences && m.Sequence&due == due && m.Type != wire.Welcome && !s.client(j)
 		if e := n.at(m.Sequence); s.near && e != nil && !merged && m.Sequence == due-1 && e.attempts == 1 {
 			if x := n.like(e); x != nil {
