@@ -94,6 +94,8 @@ func (s *judged) answers(j *Judge, peer *judged, p *observed) *machine.Divergenc
 	switch {
 	case peer.near && len(peer.sends.merged) > 0:
 		// Which ids the peer sent is open: some are hidden under OR-ed ones.
+	case j.settling(p.at):
+		// The first ids that pass can be those of old messages that are sent again.
 	case !m.Unnamed && peer.near && a.met && riptide.GapOf(m.Cause, a.newest) > 0 &&
 		riptide.GapOf(m.Cause, a.newest) < farAhead:
 		return s.diverge(p, difference{

@@ -256,6 +256,44 @@ func TestMetInHandshake(t *testing.T) {
 	}
 }
 
+// TestAckOfBefore: a message from before the capture is sent again. An Ack of a newer one from before it
+// comes then. That one was sent too.
+func TestAckOfBefore(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		c := newTalk(t, machine.VantageA, "riptide@2.1.1-2.2.1")
+		c.say(0, machine.A, wire.Message{Type: wire.Reliable, Sequence: 11, MessageID: 1})
+		if late {
+			c.say(3*time.Second, machine.A, wire.Message{Type: wire.Unreliable, MessageID: 1})
+		}
+		c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Ack, Last: 12, AckBits: 0xfffe, Cause: 12})
+		if d := c.found(machine.B); (d != nil) != late {
+			t.Errorf("late %t: %+v", late, d)
+		}
+	}
+}
+
+// TestJumpOfBefore: messages from before the capture are sent again first. The ids between them and the first
+// new one were acked before the capture. Later, a jump is a divergence.
+func TestJumpOfBefore(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		c := newTalk(t, machine.VantageA, "riptide@2.1.1-2.2.1")
+		c.say(0, machine.A, wire.Message{Type: wire.Heartbeat, Ping: 7, RTT: 20, HasRTT: true})
+		c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Heartbeat, Ping: 7})
+		for _, id := range []uint16{11, 15, 14, 20, 21} {
+			c.say(10*time.Millisecond, machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: id})
+		}
+		last := uint16(22)
+		if late {
+			c.say(11*time.Second, machine.A, wire.Message{Type: wire.Unreliable, MessageID: 1})
+			last = 24
+		}
+		c.say(time.Millisecond, machine.A, wire.Message{Type: wire.Reliable, Sequence: last, MessageID: 1})
+		if d := c.found(machine.A); (d != nil) != late || d != nil && d.Ref.Frame() != c.frame {
+			t.Errorf("late %t: %+v", late, d)
+		}
+	}
+}
+
 // TestMergedAtFirst: a server of 2.1.0 is met at a message to several clients, whose ids are OR-ed. Its own
 // message with that id comes later, with other content.
 func TestMergedAtFirst(t *testing.T) {

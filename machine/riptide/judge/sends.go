@@ -157,6 +157,14 @@ func (s *judged) sendsReliable(j *Judge, p *observed) *machine.Divergence {
 			n.note(n.enter(m.Sequence, p.at), p, hash, b)
 			return nil
 		}
+		if ahead := riptide.GapOf(m.Sequence, due); s.joined && ahead > 0 && ahead < joinedSpan &&
+			p.at.Sub(j.connection.first) < n.waited() {
+			// What passed first was from before the capture, and so were those between: they were acked.
+			s.opinion.Undecided++
+			n.first, n.next, n.ref = m.Sequence, m.Sequence+1, p.ref
+			n.note(n.enter(m.Sequence, p.at), p, hash, b)
+			return nil
+		}
 		if e := n.at(m.Sequence); s.joined && e != nil && m.Sequence == n.first && b.MergedSequences && !s.client(j) {
 			// The first message in the capture had the OR-ed ids of several clients.
 			s.opinion.Undecided++
