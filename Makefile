@@ -110,6 +110,9 @@ srdpcheck: ## SRDPCHECK runs (1000) of a second SRDP endpoint against the refere
 .PHONY: realbuilds
 realbuilds: ## real builds, right and wrong, with their logs; 6,000 captures made from them, cut, thinned and snapped with a new seed; simulated runs
 	ACKSCOPE_REALBUILDS=1 go test -count 1 -timeout 30m -v ./internal/realbuilds
+.PHONY: cuts
+cuts: ## TCP streams that begin at thousands of random places: compare their messages with those of the whole streams
+	ACKSCOPE_CUTS=1 go test -count 1 -timeout 20m -v ./internal/framing
 
 .PHONY: same
 same: ## after a change that must not change output: compare every command over every capture with committed hashes

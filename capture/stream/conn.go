@@ -142,6 +142,7 @@ func (c *Conn) finish(out *Output) {
 			h.skipHole()
 		}
 	}
+	c.agree()
 	c.scan(out, true)
 	c.release(0, true, out)
 }
@@ -149,6 +150,9 @@ func (c *Conn) finish(out *Output) {
 // scan cuts both directions into messages. A format found on one side also
 // applies to the other.
 func (c *Conn) scan(out *Output, final bool) {
+	if !final {
+		c.forgetFormat()
+	}
 	for i := range c.halves {
 		f, other := &c.halves[i].framer, &c.halves[1-i].framer
 		c.scanHalf(machine.Side(i), out, final)
@@ -158,6 +162,17 @@ func (c *Conn) scan(out *Output, final bool) {
 	}
 	if c.halves[1].framer.proven && !c.halves[0].framer.synced {
 		c.scanHalf(machine.A, out, final)
+	}
+}
+
+// forgetFormat forgets a format that one side had from the other, once the
+// other has lost it.
+func (c *Conn) forgetFormat() {
+	if c.halves[0].framer.proven || c.halves[1].framer.proven {
+		return
+	}
+	for i := range c.halves {
+		c.halves[i].framer.format = -1
 	}
 }
 

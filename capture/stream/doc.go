@@ -18,10 +18,20 @@
 //
 // Bytes that the receiver acked and the tap never saw are a gap of the capture.
 // A gap within a message whose prefix was seen costs that message only.
-// Otherwise the framing is searched for again. The search wants a place from
-// which several prefixes in a row lead to prefixes. The messages between them
-// must be readable by the protocol. The evidence is measured in bits against
-// chance.
+// Otherwise the framing is searched for again. For example, a capture begins in
+// the middle of a message of 1,000 bytes. The numbers in its body look like
+// prefixes, and some lead to other numbers that do. So a search follows each
+// chain of messages to the end of the bytes, and compares what is left:
+//
+//   - One link of a chain is worth as many bits as such places are rare in these
+//     bytes. Bytes full of zeros have many.
+//   - A segment that begins with a message is worth bits as well.
+//   - A chain must be longer than a usual message, or begin each of several
+//     segments. Otherwise it may lie within a larger message.
+//   - It needs more evidence than any chain that leads elsewhere.
+//
+// Less is enough for a format that the other direction has shown. A framing that
+// fails soon after it was found is given up, and the search begins anew.
 //
 // The package knows no protocol; a Format weighs its messages. It does not use
 // gopacket/reassembly, which is its oracle in tests, for three reasons.

@@ -45,8 +45,7 @@ func (f *Format) length(b []byte) (n int, ok bool) {
 const (
 	startBits  = 20 // at the start of a stream, where only the format is unknown
 	leadBits   = 8  // more than any other format
-	searchBits = 44 // in the middle, where any byte may begin a message (16 Ki places cost 14)
-	enoughBits = 64 // the search stops here
+	enoughBits = 64 // enough at the start, whatever the other formats have
 	gapBits    = 10 // for a message that ends where a gap does
 
 	// unreadableBits is the evidence against the format from a message that the
@@ -73,7 +72,9 @@ type framer struct {
 	first      bool // the next message is the first since the framing was found
 	skip       int  // bytes still to come of a message that a gap has damaged
 	unreadable int
-	searched   int // length of the bytes of the last search
+	searched   int    // length of the bytes of the last search
+	probation  int    // messages until a framing that was found in the middle is trusted
+	lockedAt   uint64 // where it was found
 }
 
 // sink receives a message: its bytes are buf[from:to].
@@ -119,7 +120,7 @@ func (h *half) cut(formats []Format, lim *Limits, end int, final bool, emit sink
 			continue
 		}
 		if n > format.Max || f.unreadable >= maxUnreadable {
-			f.synced, f.unreadable, f.searched = false, 0, 0
+			h.lose()
 			h.unframed(1)
 			continue
 		}
@@ -145,6 +146,9 @@ func (h *half) emit(format *Format, from, to, length int, emit sink) {
 	if f.first {
 		f.first = false
 		grade = min(grade, machine.Likely)
+	}
+	if f.probation > 0 {
+		f.probation--
 	}
 	h.counts.Messages++
 	emit(from, to, length, grade)
@@ -189,66 +193,6 @@ func (h *half) cross(formats []Format, at int, emit sink) {
 func (h *half) unframed(n int) {
 	h.counts.Unframed += uint64(n)
 	h.done += n
-}
-
-// find searches for the framing in b, the bytes that are not cut yet. It skips
-// the bytes before it, and those that cannot belong to it.
-func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
-	f := &h.framer
-	missing := uint64(0)
-	if len(h.breaks) > 0 {
-		missing = h.breaks[0].missing
-	}
-	if h.fresh && !f.proven {
-		return f.choose(b, formats, lim, missing, final)
-	}
-	if !final && len(b) > everyByte && len(b) < f.searched*5/4 {
-		return false
-	}
-	need := float64(searchBits)
-	if final {
-		need = startBits
-	}
-	first, last := 0, len(formats) // the formats that are still possible
-	if f.format >= 0 {
-		first, last = int(f.format), int(f.format)+1
-	}
-	viable := -1
-	for at := range b {
-		best, bestBits, open := int8(-1), 0.0, false
-		for i := first; i < last; i++ {
-			format := &formats[i]
-			if n, whole := format.length(b[at:]); whole && (n == 0 || n > format.Usual) {
-				continue // a quick test for what chain would find for most bytes
-			}
-			bits, messages, ok := chain(b[at:], format, format.Usual, 0, missing)
-			open = open || ok
-			if ok && messages > 0 && bits > bestBits {
-				best, bestBits = int8(i), bits
-			}
-		}
-		if bestBits >= need {
-			f.format, f.synced, f.proven, f.first = best, true, true, true
-			h.unframed(at)
-			return true
-		}
-		if open && viable < 0 {
-			viable = at
-		}
-	}
-	if viable < 0 {
-		viable = len(b)
-	}
-	if over := len(b) - lim.Search; over > viable {
-		viable = over
-		f.foreign = !f.proven
-	}
-	h.unframed(viable)
-	f.searched = len(b) - viable
-	if !f.proven && h.counts.Unframed > uint64(lim.Search) {
-		f.foreign = true
-	}
-	return false
 }
 
 // choose selects a format at the known start of a stream.

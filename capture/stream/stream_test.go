@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/ackscope/ackscope/capture"
@@ -159,6 +160,35 @@ func TestBothSidesInOrder(t *testing.T) {
 	if n < 190 {
 		t.Errorf("%d messages of 200", n)
 	}
+}
+
+// TestReleased begins with segments that look like messages of another format,
+// as a body with messages of its own does. The framing is given up where they
+// end, and the true one is found.
+func TestReleased(t *testing.T) {
+	inner, outer := newSource(1, 6, 40, &toyFormats[0]), newSource(2, 200, 40, &toyFormats[1])
+	s := newSource(3, 0, 1, &toyFormats[0])
+	s.stream = slices.Concat(inner.stream, []byte{255, 255, 255, 255, 255}, outer.stream)
+	var packets []*capture.Packet
+	from := 0
+	for _, to := range append(slices.Clone(inner.ends), len(inner.stream)+5) {
+		packets = append(packets, s.packet(from, to, 0))
+		from = to
+	}
+	for _, end := range outer.ends {
+		packets = append(packets, s.packet(from, len(inner.stream)+5+end, 0))
+		from = len(inner.stream) + 5 + end
+	}
+	c := New(toyFormats, Limits{})
+	all := s.run(t, c, packets)
+	if c.Format() != &toyFormats[1] {
+		t.Fatalf("the framing is %+v, expected that of 2 bytes", c.Format())
+	}
+	if len(all) < len(outer.messages) {
+		t.Fatalf("%d messages, expected those of the true framing: %d", len(all), len(outer.messages))
+	}
+	all = all[len(all)-len(outer.messages)+1:]
+	compare(t, outer.messages[1:], all)
 }
 
 // TestClone feeds the rest of a stream to a copy and to the original.
