@@ -85,6 +85,10 @@ func (c *candidate) feed(d *machine.Datagram) {
 		}
 		return
 	}
+	if pk.Kind == wire.KindFragment && pk.PayloadLen == 0 {
+		c.fail() // a fragment has at least a byte: this is another protocol, or a mistake
+		return
+	}
 	if b, ok := c.profile.PacketBodies.(*bodies); ok && pk.Kind == wire.KindRegular && !b.fill(&pk, d.Bytes) {
 		c.fail()
 		return
