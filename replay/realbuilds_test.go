@@ -27,8 +27,7 @@ func TestHonestBuilds(t *testing.T) {
 		"resetclient.server",   //
 		"clean5.client.drop14", // 1 % of its frames are missing
 	} {
-		f := replayed(t, realBuild(name), replay.Options{})
-		holdHonest(t, name, f)
+		holdHonest(t, name, framesOf(t, realBuild(name)), nil)
 	}
 }
 
@@ -76,7 +75,7 @@ func TestCutCaptures(t *testing.T) {
 		all := framesOf(t, path)
 		for range cuts {
 			from := rng.IntN(len(all) - 100)
-			holdCut(t, fmt.Sprintf("%s from frame %d", filepath.Base(path), from+1), all[from:])
+			holdHonest(t, fmt.Sprintf("%s from frame %d", filepath.Base(path), from+1), all[from:], nil)
 		}
 	}
 }
@@ -96,18 +95,8 @@ func TestCutAfterOvertaking(t *testing.T) {
 		{filepath.Join(pcaps, "reliable-sparse-acks.server.pcap.gz"), 22},
 	} {
 		all := framesOf(t, x.path)
-		holdCut(t, fmt.Sprintf("%s from frame %d", filepath.Base(x.path), x.from), all[x.from-1:])
+		holdHonest(t, fmt.Sprintf("%s from frame %d", filepath.Base(x.path), x.from), all[x.from-1:], nil)
 	}
-}
-
-func holdCut(t *testing.T, name string, frames []capture.Frame) {
-	t.Helper()
-	o := replay.Options{Analysis: analyze.Options{Registry: registry()}}
-	f, err := replay.Run(name, &altered{frames: slices.Clone(frames)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	holdHonest(t, name, f)
 }
 
 // TestUndecidedCounts: of the packets of a side, no more are undecided than were compared. Here the

@@ -22,9 +22,18 @@ var FalseAck = &machine.Rule{
 
 ackscope compares the times at which the header and the packet passed the tap. It ignores differences up to 1 ms, by which frames of two directions may be recorded in the wrong order. The finding is certain.
 
+It also reports a single header that the next one contradicts. For example, the headers of a side have ack 82, 339 and 84, and packet 339 has not passed. Or one header names packet 70, which did not pass, and the next one does not. That one header was damaged, or built while the buffer changed.
+
 Check how the receive side builds ack_bits. An entry may count only if the sequence stored in it equals the sequence asked for. The bits start at ack itself (bit n is ack-n), not at ack-1. A profile with the wrong meaning of the bits causes this finding too: check --decode-as.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d acks of packets that were not sent yet, the worst %.1f ms ahead of its packet", n, worst[0])
+		switch {
+		case worst[0] > 0:
+			return fmt.Sprintf("%d acks of packets that were not sent yet, the worst %.1f ms ahead of its packet", n, worst[0])
+		case worst[1] > 0:
+			return fmt.Sprintf("%d headers with acks that the next one takes back, up to %.0f ahead of the peer's newest "+
+				"packet", n, worst[1])
+		}
+		return fmt.Sprintf("%d acks of packets that did not pass, taken back by the next header", n)
 	},
 }
 

@@ -21,16 +21,10 @@ type before struct {
 	earlier tracker.Earlier // the session before
 }
 
-// overtakenLeast is how far a packet is taken to overtake others at least, where the tap is away
-// from its sender. The only packet that overtook another may be the one at which the capture
-// begins.
-// Source: unmeasured, a divergence that it decides is likely at most
-const overtakenLeast = 4
-
 func newBefore(facts *machine.Facts, x machine.Side) before {
 	b := before{depth: min(facts.Overtaken[x], passedSpan)}
 	if !facts.Vantage.Near(x) {
-		b.depth = max(b.depth, overtakenLeast)
+		b.depth = max(b.depth, tracker.OvertakenLeast)
 	}
 	return b
 }
@@ -68,7 +62,7 @@ func (s *Judged) goesOn(number uint32, c gaffer.Claims) {
 	}
 }
 
-// assumes reports whether overtakenLeast decides that a packet of the side cannot have passed
+// assumes reports whether OvertakenLeast decides that a packet of the side cannot have passed
 // before the capture. That holds near the first packet of the capture.
 func (s *Judged) assumes(sequence uint32) bool {
 	ahead := s.Rules.Distance(sequence, s.Sent.began)

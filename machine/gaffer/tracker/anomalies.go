@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -35,11 +36,18 @@ type earlyClaim struct {
 	ref    machine.Ref
 }
 
+// claimedMost is how many such claims of a side are kept.
+// Source: bound, the early claims that are kept
+const claimedMost = 8
+
 func (t *Tracker) ackWentBack(p *sighting, back int, out *machine.Effects) {
 	out.At(p.at, p.ref).Report(gaffer.AckGoingBack, p.from, machine.Certain, 0, float64(back))
 }
 
 func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *machine.Effects) {
+	if t.takenBack(p, q, out) {
+		return
+	}
 	about := machine.Ref(0)
 	if e := t.Sides[p.from.Other()].Sent(q); e != nil {
 		about = e.Ref
@@ -71,17 +79,16 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 	case number > peer.sent.top64 && peer.earlier.Has(q):
 		// A packet of the session before, which the side received before its peer restarted.
 	case number > peer.sent.top64:
-		if len(s.headers.claimed) < 8 {
-			s.headers.claimed = append(s.headers.claimed, earlyClaim{number, p.at, p.ref})
+		if claimed := &s.headers.claimed; len(*claimed) < claimedMost &&
+			!slices.ContainsFunc(*claimed, func(c earlyClaim) bool { return c.number == number && c.ref == p.ref }) {
+			*claimed = append(*claimed, earlyClaim{number, p.at, p.ref})
 		}
 	case peer.Sent(q) != nil:
 		t.restore(p, q, out)
 	case !s.Near:
-		peer.losses.unseenHere()
-		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, peer.side, t.restOnBase(machine.Certain), 0, 1)
+		t.claimsLost(s, peer, unseenClaim{sequence: q, at: p.at, ref: p.ref, certainty: t.restOnBase(machine.Certain)}, out)
 	case !t.looksStale(s, peer, c, n, number):
-		peer.losses.unseenHere()
-		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, 0, 1)
+		t.claimsLost(s, peer, unseenClaim{sequence: q, at: p.at, ref: p.ref, certainty: machine.Likely}, out)
 	case !s.sent.complete():
 		// The capture lacks packets of the side itself, so it may lack this one too. But if
 		// the claim is a lie, the peer's claims of this kind prove nothing either.
@@ -201,14 +208,25 @@ func (t *Tracker) checkClaims(s, peer *side, p *sighting, by int, out *machine.E
 		switch {
 		case c.number > now:
 			kept = append(kept, c)
-		case c.number == now && p.at.Sub(c.at) > gaffer.TapJitter:
+		case c.number == now && p.at.Sub(c.at) > gaffer.TapJitter && !t.mayBeCopy(s, now):
+			peer.headers.dropAhead(c.ref)
 			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), t.restOnBase(machine.Certain), p.ref,
 				machine.Milliseconds(p.at.Sub(c.at)))
-		case c.number < now:
+		case c.number < now && !peer.headers.keepsBack(c.ref):
 			out.At(c.at, c.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, 1)
 		}
 	}
 	peer.headers.claimed = kept
+}
+
+// mayBeCopy reports whether a packet may have passed the tap before a capture that begins in the
+// middle. It had overtaken others, and this is a copy of it.
+func (t *Tracker) mayBeCopy(s *side, number int64) bool {
+	depth := max(t.facts.Overtaken[s.side], s.sent.overtaken)
+	if !s.Near {
+		depth = max(depth, OvertakenLeast)
+	}
+	return !s.headers.fresh && number <= s.sent.began64+int64(depth)
 }
 
 // reportTotals reports the rules that need the whole flow.

@@ -54,6 +54,8 @@ func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 		s.estimate.transit = slices.Clone(from.estimate.transit)
 		s.estimate.early = slices.Clone(from.estimate.early)
 		s.headers.claimed = slices.Clone(from.headers.claimed)
+		s.headers.unseen = slices.Clone(from.headers.unseen)
+		s.headers.ahead = slices.Clone(from.headers.ahead)
 	}
 	for i := range t.Sides {
 		s := &t.Sides[i]

@@ -37,6 +37,7 @@ type sentPackets struct {
 	distinct  uint64          // sequences that passed the tap
 	bytes     uint64
 	first64   int64 // oldest sequence, unwrapped
+	began64   int64 // the sequence that passed first, unwrapped
 	overtaken int   // how far behind the newest a packet came, at most
 }
 
@@ -62,6 +63,8 @@ type headers struct {
 	last      gaffer.Claims // of its newest header
 	number    int64         // of the packet that carried that
 	claimed   []earlyClaim
+	unseen    []unseenClaim // until the next header of the side
+	ahead     []aheadHeader
 	closest   int32 // fewest packets left in the ack window when one was first named, plus one; 0 unknown
 	opened    bool  // a header of it passed the tap: State's receive window is set
 	fresh     bool  // known from its first packet on, so its buffers are complete
@@ -174,6 +177,7 @@ func (t *Tracker) meet(s *side, p *sighting) {
 	s.sent = sentPackets{
 		starts: true, top: (p.sequence - 1) & s.Rules.Mask(),
 		top64: int64(p.sequence) - 1, topAt: p.at, first64: int64(p.sequence),
+		began64: int64(p.sequence),
 	}
 }
 

@@ -140,6 +140,8 @@ func (t *Tracker) Clone() machine.Tracker {
 		c.Sides[i].estimate.transit = append([]float32(nil), t.Sides[i].estimate.transit...)
 		c.Sides[i].estimate.early = append([]farSample(nil), t.Sides[i].estimate.early...)
 		c.Sides[i].headers.claimed = append([]earlyClaim(nil), t.Sides[i].headers.claimed...)
+		c.Sides[i].headers.unseen = append([]unseenClaim(nil), t.Sides[i].headers.unseen...)
+		c.Sides[i].headers.ahead = append([]aheadHeader(nil), t.Sides[i].headers.ahead...)
 	}
 	return &c
 }

@@ -127,6 +127,7 @@ func (t *Tracker) Finish(out *machine.Effects) {
 
 func (t *Tracker) drainAll(out *machine.Effects) {
 	for i := range t.Sides {
+		t.settleHeaders(&t.Sides[i], &t.Sides[1-i], out)
 		if t.Sides[i].Near {
 			t.drain(machine.Side(i), out)
 		}
@@ -163,11 +164,7 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		if ahead > 0 {
 			t.weighReadings(s, peer, p, c)
 		}
-		if s.Near {
-			t.takeNearHeader(s, peer, p, c, out)
-		} else {
-			t.takeFarHeader(s, peer, p, c, s.sent.top64+int64(ahead), out)
-		}
+		t.takeHeader(s, peer, p, c, s.sent.top64+int64(ahead), out)
 		if ahead > 0 {
 			t.checkStanding(s, peer, p, c, out)
 		}
