@@ -27,6 +27,7 @@ type Flow struct {
 	LastRef   machine.Ref
 	Packets   [2]uint64 // datagrams (TCP: segments) per side
 	Bytes     [2]uint64 // payload bytes on the wire per side
+	marks     [2]marks
 	findings  findingList
 
 	ID      int // from 1, by first appearance

@@ -241,6 +241,7 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.out.Reset()
 		s.emit(f, d, p)
 	}
+	f.marks[d.From].note(p)
 	f.Packets[d.From]++
 	f.Bytes[d.From] += uint64(d.Length)
 	f.Last, f.LastRef = d.At, d.Ref

@@ -51,7 +51,12 @@ func (s *Session) Survey() *Survey {
 		if k := &v.flows[i]; s.misread {
 			if better, _ := s.reviewed(f, &k.facts); better != nil {
 				k.verdict.Config, k.facts = better, machine.Facts{}
+				k.facts.End = s.last
+				continue
 			}
+		}
+		if m, ok := f.marked(); ok && s.options.Vantage == nil && f.Protocol != nil && f.A.Addr() != f.B.Addr() {
+			m.weigh(&v.flows[i].facts)
 		}
 		v.flows[i].facts.End = s.last
 	}
@@ -87,6 +92,9 @@ func (v *Survey) onlySession(f *Flow) bool {
 func (v *Survey) shareVantage() {
 	near := map[netip.Addr]machine.Facts{}
 	for _, f := range v.flows {
+		if f.facts.Marked && (f.facts.Supposed[machine.A] || f.facts.Supposed[machine.B]) {
+			continue // each flow has marks of its own
+		}
 		switch f.facts.Vantage {
 		case machine.VantageA:
 			near[f.a.Addr()] = f.facts

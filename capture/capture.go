@@ -79,6 +79,7 @@ type Packet struct {
 	Spans     []Span // where the payload's bytes are, in order
 
 	Direction Direction // as the capturing host saw it, if the capture says so
+	Checksum  uint16    // of UDP, as captured: see Unfilled
 
 	// Overlap is set on a reassembled datagram whose fragments disagreed about
 	// some bytes. Payload holds the bytes that arrived first; the receiver may

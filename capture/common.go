@@ -49,6 +49,7 @@ func (d *Decoder) decodeCommon(f *Frame, p *Packet) bool {
 	p.Dst = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[16:20])), uint16(ports))
 	p.Payload, p.Length = b[payload:udp+length], length-udpHeader
 	p.TTL, p.IPID, p.Fragments, p.Joined = b[8], uint32(id), 0, nil
+	p.Checksum = binary.BigEndian.Uint16(b[udp+6:])
 	p.Spans = append(p.Spans[:0], Span{Ref: f.Ref, Offset: ip + payload, Length: length - udpHeader})
 	p.Layers = p.Layers[:0]
 	if ip > 0 {

@@ -106,7 +106,7 @@ func (d *Decoder) decodeAny(f *Frame, p *Packet) {
 	p.Transport = NoTransport
 	p.Src, p.Dst = netip.AddrPort{}, netip.AddrPort{}
 	p.Payload, p.Length = nil, 0
-	p.TTL, p.IPID, p.Fragments, p.Joined = 0, 0, 0, nil
+	p.TTL, p.IPID, p.Fragments, p.Joined, p.Checksum = 0, 0, 0, nil, 0
 	p.Spans, p.Layers = p.Spans[:0], p.Layers[:0]
 	p.Duplicate, p.Overlap, p.BadChecksum = false, false, false
 	p.TCPSeq, p.TCPAck, p.TCPFlags = 0, 0, 0

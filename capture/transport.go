@@ -53,7 +53,7 @@ func (d *Decoder) udp(c *cursor, b []byte, length int) {
 	b = b[:min(length, len(b))]
 	p.Transport = UDP
 	p.Length = length - 8
-	p.Payload = b[8:]
+	p.Payload, p.Checksum = b[8:], binary.BigEndian.Uint16(b[6:])
 	if d.verify && len(b) == length && !udpChecksumHolds(c, b) {
 		p.BadChecksum = true
 	}
@@ -165,4 +165,12 @@ func udpChecksumHolds(c *cursor, b []byte) bool {
 		return c.src.Is4()
 	}
 	return onesComplement(pseudoHeader(c.src, c.dst, protocolUDP, len(b)), b) == 0xffff
+}
+
+// Unfilled reports whether the checksum of a UDP datagram is not computed yet: the field
+// holds the sum of the pseudo-header alone. The network card, or a virtual one's host, is to
+// do the rest. So the capturing machine sent the datagram, or another machine inside it.
+func (p *Packet) Unfilled() bool {
+	return p.Transport == UDP && p.Fragments <= 1 && p.Checksum != 0 &&
+		onesComplement(pseudoHeader(p.Src.Addr(), p.Dst.Addr(), protocolUDP, p.Length+8), nil) == p.Checksum
 }

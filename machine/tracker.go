@@ -81,6 +81,9 @@ type Facts struct {
 	Vantage       Vantage
 	VantageReason string
 	Supposed      [2]bool          // the tap stands at the side by comparison alone: a way off it would look the same
+	Prompt        [2]bool          // the side has answered so soon that the tap can stand at it
+	Scrambled     [2]bool          // what the side sent passed the tap out of order or twice, so the tap is not at it
+	Marked        bool             // marks of the capture place the tap: see package analyze
 	Liar          [2]bool          // the side's headers name packets that never came: its peer's likely do so too
 	Suspect       [2]bool          // its headers name packets that are missing, perhaps from the capture only
 	Refuses       [2]bool          // the side's application refuses packets that arrived

@@ -253,7 +253,10 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 		return nil
 	}
 	if d == nil {
-		return p.undecided(x)
+		if err := p.undecided(x); err != nil {
+			return err
+		}
+		return p.hint(x)
 	}
 	text := show.Wrap(printable.String(d.Because), "    ", p.width) + "\n"
 	text += "    reference: " + printable.String(d.Reference) + "\n    captured:  " + printable.String(d.Captured) + "\n"
@@ -270,8 +273,10 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	case d.Assumed:
 		text += "    likely: it rests on a limit that no test measures, see docs/thresholds.md\n"
 	}
-	_, err := fmt.Fprint(w, text)
-	return err
+	if _, err := fmt.Fprint(w, text); err != nil {
+		return err
+	}
+	return p.hint(x)
 }
 
 // undecided prints why packets of a side could not be decided.
@@ -280,6 +285,18 @@ func (p *replayPrinter) undecided(x *replay.Result) error {
 		return nil
 	}
 	_, err := fmt.Fprintln(p.app.Writer(), show.Wrap("undecided: "+printable.String(x.Why), "    ", p.width))
+	return err
+}
+
+// hint prints how to judge a side strictly that says too much against a tap at it, though it
+// can stand there.
+func (p *replayPrinter) hint(x *replay.Result) error {
+	f := x.Flow.Facts()
+	if f.Vantage != machine.VantageBetween || !f.Prompt[x.Side] || f.Scrambled[x.Side] {
+		return nil
+	}
+	side := x.Side.String()
+	_, err := fmt.Fprintf(p.app.Writer(), "    if you captured at %s: --vantage %s\n", strings.ToUpper(side), side)
 	return err
 }
 

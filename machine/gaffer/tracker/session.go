@@ -103,8 +103,8 @@ func (t *Tracker) ReadAll(x machine.Side, out *machine.Effects) {
 // proved to have read by then: it discards its socket's queue.
 func (t *Tracker) Disconnect(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _, supposed := placeTap(t.rules, t.Held)
-		t.release(v, reason, supposed, out)
+		place := placeTap(t.rules, t.Held)
+		t.release(&place, out)
 	}
 	for i := range t.Sides {
 		t.Sides[i].queue = queue{}

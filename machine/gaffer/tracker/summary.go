@@ -25,7 +25,8 @@ func (t *Tracker) Learned() machine.Facts {
 			f.Newest[i] = machine.Number{Known: true, Value: s.sent.top}
 			f.Earlier[i] = s.earlier.newest
 		}
-		if n := s.reads.restored; n > 8 && n > s.reads.count/50 {
+		f.Scrambled[i] = f.Scrambled[i] || s.scrambled(&t.Sides[1-i])
+		if n := s.reads.restored; !f.Marked && n > 8 && n > s.reads.count/50 {
 			// They looked refused and were named later: these packets were still on their way.
 			f.Vantage, f.Supposed[i] = machine.VantageBetween, false
 			if t.Sides[1-i].Near && t.Sides[1-i].reads.restored == 0 {
@@ -36,6 +37,15 @@ func (t *Tracker) Learned() machine.Facts {
 		}
 	}
 	return f
+}
+
+// scrambled reports whether a network must lie between the tap and the side. Its packets came out
+// of order, or again. Or packets were lost both on the way to it and on the way from it. A side
+// that is wrong shows one of the two.
+func (s *side) scrambled(peer *side) bool {
+	untaken := peer.losses.beyond.Lost + s.reads.refused
+	return s.sent.late > 1+s.sent.distinct/100 ||
+		s.Met && s.sent.missing() > 1 && untaken > 1
 }
 
 // Summary returns the figures of a side.

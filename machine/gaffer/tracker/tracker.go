@@ -89,18 +89,19 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 	}
 	t.Held = append(t.Held, *p)
 	if n := len(t.Held); n >= holdLeast && n&(n-1) == 0 {
-		v, reason, sure, supposed := placeTap(t.rules, t.Held)
-		if sure || n >= holdMost {
-			t.release(v, reason, supposed, out)
+		place := placeTap(t.rules, t.Held)
+		if place.sure || n >= holdMost {
+			t.release(&place, out)
 		}
 	}
 }
 
 // release decides the vantage and processes the datagrams that were held back.
-func (t *Tracker) release(v machine.Vantage, reason string, supposed bool, out *machine.Effects) {
-	t.setVantage(v, reason)
+func (t *Tracker) release(place *placement, out *machine.Effects) {
+	t.setVantage(place.vantage, place.reason)
+	t.facts.Prompt = place.prompt
 	for i := range t.facts.Supposed {
-		t.facts.Supposed[i] = supposed && v.Near(machine.Side(i))
+		t.facts.Supposed[i] = place.supposed && place.vantage.Near(machine.Side(i))
 	}
 	held := t.Held
 	t.Held = nil
@@ -110,7 +111,7 @@ func (t *Tracker) release(v machine.Vantage, reason string, supposed bool, out *
 			// sides restart.
 			out.NewSession = false
 			t.drainAll(out)
-			t.setVantage(v, reason)
+			t.setVantage(place.vantage, place.reason)
 			t.step(&held[i], out)
 		}
 	}
@@ -119,8 +120,8 @@ func (t *Tracker) release(v machine.Vantage, reason string, supposed bool, out *
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _, supposed := placeTap(t.rules, t.Held)
-		t.release(v, reason, supposed, out)
+		place := placeTap(t.rules, t.Held)
+		t.release(&place, out)
 	}
 	t.drainAll(out)
 }
@@ -214,6 +215,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		s.sent.first64 = min(s.sent.first64, number)
 		s.estimate.clock.sent(number, p.at)
 		s.losses.before.Found()
+		s.sent.late++
 		out.At(p.at, p.ref).Report(gaffer.OutOfOrder, p.from, machine.Certain, 0, float64(-ahead))
 		e = s.EnterSent(p.sequence)
 	}

@@ -209,14 +209,28 @@ func (m *reach) reason(x machine.Side, why string) string {
 // unknownReason is shared by the many flows that end early.
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
-// placeTap returns where the held datagrams place the tap, and why. The result sure
-// reports whether more datagrams would hardly change that. The result supposed reports
-// whether the named side may as well stand some way off.
-func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure, supposed bool) {
+// placement is where the held datagrams place the tap, and why.
+type placement struct {
+	vantage  machine.Vantage
+	reason   string
+	sure     bool    // more datagrams would hardly change that
+	supposed bool    // the named side may as well stand some way off
+	prompt   [2]bool // the side has answered so soon that it can stand at the tap
+}
+
+// placeTap returns where the held datagrams place the tap.
+func placeTap(r *gaffer.Rules, held []sighting) (p placement) {
 	if len(held) < PlaceLeast {
-		return machine.VantageUnknown, unknownReason, false, false
+		return placement{vantage: machine.VantageUnknown, reason: unknownReason}
 	}
 	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
+	p.vantage, p.reason, p.sure, p.supposed = compareReach(&m)
+	p.prompt = [2]bool{m[machine.A].shows(), m[machine.B].shows()}
+	return p
+}
+
+// compareReach returns the fields of a placement, but for prompt.
+func compareReach(m *[2]reach) (v machine.Vantage, reason string, sure, supposed bool) {
 	// A side that is at the tap shows all that it sends, once and in order.
 	var far [2]string
 	for i := range m {

@@ -213,7 +213,12 @@ func (t *follower) learned() machine.Facts {
 		if p.repair[i] = s.repair; s.repair == repairShown {
 			p.repair[i] = repairSettled
 		}
-		f.Supposed[i] = f.Vantage.Near(s.side) && !s.tap.shown
+		if !f.Marked {
+			f.Supposed[i] = f.Vantage.Near(s.side) && !s.tap.shown
+		}
+		if t.weighing {
+			f.Prompt[i], f.Scrambled[i] = t.place.Shows(s.side), t.place.Scrambled(s.side)
+		}
 	}
 	f.Settings = p
 	return f

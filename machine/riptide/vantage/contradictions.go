@@ -18,6 +18,7 @@ type contradictions struct {
 	missed int // messages that passed towards the side and had not reached it when it went on
 	extra  int // answers beyond the number of copies that passed towards the side
 	gaps   int // messages that the side sent and that had not passed when a later one did
+	late   int // messages that it sends once, and that passed after a later one or again
 
 	arrived  passing   // reliable messages on their way to the side
 	sent     passing   // its own reliable messages
@@ -147,6 +148,9 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 			own.gaps++
 		}
 	case m.Type == wire.Notify && !m.Bare:
+		if own.notified.met && riptide.GapOf(m.Sequence, own.notified.newest) <= 0 {
+			own.late++
+		}
 		if own.notified.pass(m.Sequence) > 0 {
 			own.gaps++
 		}
@@ -156,8 +160,12 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 	case is == riptide.BeatPing:
 		peer.beats++
 		peer.open[m.Ping] = true
-		if first := !own.pings.met; own.pings.step(m.Ping) > 0 || first && e.begun && m.Ping != 0 {
+		first := !own.pings.met
+		switch over := own.pings.step(m.Ping); {
+		case over > 0 || first && e.begun && m.Ping != 0:
 			own.gaps++
+		case over < 0:
+			own.late++
 		}
 	case is == riptide.BeatAnswer && !b.Port:
 		for k := own.asked.step(m.Ping); k >= 0; k-- {

@@ -54,6 +54,14 @@ func (e *Evidence) Weigh(at machine.Instant, from machine.Side, speaker *riptide
 // that is away could.
 func (e *Evidence) Shows(x machine.Side) bool { return e.of[x].shows() }
 
+// Scrambled reports whether a network must lie between the tap and a side. Messages of the side
+// came out of order, or twice though they are sent once. Or messages were lost both on the way
+// to it and on the way from it. A side that is wrong shows one of the two.
+func (e *Evidence) Scrambled(x machine.Side) bool {
+	c := &e.of[x].against
+	return c.late >= Overruled || min(c.gaps, c.missed) > 1
+}
+
 // relayLeast is the least answer time that shows a relay. A network path takes so long, and a tick
 // does not. It applies to a side that has the other side's address.
 // Source: measured, TestMarginsRiptide

@@ -117,6 +117,7 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	if r := &t.parties[s.side.Other()]; e.tally.acks > e.tally.copies ||
 		e.tally.acks < e.tally.attempts() && r.seen.at.Sub(e.lastAt) > missingAfter {
 		r.reach.amiss++
+		r.reach.unmatched++
 	}
 	t.endFindings(s, e, out)
 	if !out.NoEvents {

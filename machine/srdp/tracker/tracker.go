@@ -189,7 +189,13 @@ func (t *Tracker) Learned() machine.Facts {
 		if len(s.lanes.list) > 0 {
 			k.anew[i] = s.lanes.list[0].proved(k.proven && f.Vantage.Near(machine.Side(i)))
 		}
-		f.Supposed[i] = f.Vantage.Near(machine.Side(i)) && !k.proven
+		if !f.Marked {
+			f.Supposed[i] = f.Vantage.Near(machine.Side(i)) && !k.proven
+		}
+		if r := &s.reach; !t.given {
+			f.Prompt[i] = r.answers.Count() > 0 && r.answers.Least() <= machine.NearProof
+			f.Scrambled[i] = r.scrambled(s)
+		}
 	}
 	f.Settings = k
 	return f

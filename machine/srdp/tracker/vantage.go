@@ -31,6 +31,9 @@ type reach struct {
 	//
 	// A network between lost or doubled something then, or the side is wrong.
 	amiss int
+	// unmatched counts, of these, packets that the side acknowledged more or less
+	// often than copies passed towards it.
+	unmatched int
 	// slowest is the longest time from data to the side's acknowledgement. At the
 	// tap, it is how long a datagram lies in the side's socket.
 	slowest time.Duration
@@ -44,6 +47,19 @@ type reach struct {
 // be the reason.
 func (r *reach) answersLate() bool {
 	return r.answers.Count() > 0 && r.answers.Least() > max(frame, r.tick+r.tick/8)
+}
+
+// scrambled reports whether a network must lie between the tap and a side. Its data came in
+// disorder. Or what it sent speaks against the tap in two ways: a side that is wrong in one thing
+// shows one of them.
+func (r *reach) scrambled(p *party) bool {
+	ways := 0
+	for _, n := range [3]int{r.lateCopies, r.misordered, r.unmatched} {
+		if n > 0 {
+			ways++
+		}
+	}
+	return ways > 1 || r.disordered > 1 && uint64(r.disordered)*100 >= p.data.copies
 }
 
 // Times by which the tap is placed.
