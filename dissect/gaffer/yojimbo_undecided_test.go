@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -48,6 +49,44 @@ func TestUndecidedTypes(t *testing.T) {
 			t.Errorf("%s: types undecided; %d of %d messages typed, %d certain, %d deliveries certain", name, typed, messages,
 				certain, delivered)
 		}
+	}
+}
+
+// TestContradictedInference: once a packet contradicts an inferred configuration, neither that
+// packet nor any message of its sender is certain.
+func TestContradictedInference(t *testing.T) {
+	r := readYojimboRun(t, "yojimbo-single-channel-type")
+	y := r.configuration(t)
+	wrong := &wire.Yojimbo{Channels: y.Channels, MessageTypes: 1, Bodies: madeBodies{17}}
+	if err := wrong.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	facts := openRun(t, r, "client", y)[0].tracker.Learned()
+	facts.Settings = &yojimbo.Inference{Config: wrong}
+	var since [2]machine.Instant
+	malformed := 0
+	f := runOnce(t, r, "client", nil, []machine.Facts{facts})[0]
+	for _, a := range f.effects.Anomalies {
+		if a.Rule != messages.MalformedConnection {
+			continue
+		}
+		if malformed++; a.Certainty != machine.Likely {
+			t.Fatalf("frame %d is malformed: %v", a.Ref.Frame(), a.Certainty)
+		}
+		if since[a.Side] == 0 {
+			since[a.Side] = a.At
+		}
+	}
+	certain := 0
+	for _, e := range f.effects.Events {
+		if from := e.Side.Other(); e.Kind == machine.EventDelivered && e.Certainty == machine.Certain {
+			if certain++; since[from] != 0 && e.At > since[from] {
+				t.Fatalf("message %d is delivered for certain, after a packet that contradicts the configuration", e.Sequence64)
+			}
+		}
+	}
+	if malformed < 100 {
+		t.Errorf("%d packets are malformed, %d deliveries certain", malformed, certain)
 	}
 }
 

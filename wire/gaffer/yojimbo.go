@@ -68,6 +68,9 @@ type YojimboChannel struct {
 	PacketBudget    int     `yaml:"packet_budget"`
 	ResendTime      float64 `yaml:"message_resend_time"`        // seconds; 0.1
 	BlockResendTime float64 `yaml:"block_fragment_resend_time"` // seconds; 0.25
+	// Doubtful says that the packets do not prove how the channel's entries are written. Then
+	// what is read of them is at most likely.
+	Doubtful bool `yaml:"-"`
 }
 
 // The library's limits. Hostile configurations beyond them are refused.

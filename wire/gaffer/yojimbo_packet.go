@@ -15,6 +15,7 @@ type ConnectionPacket struct {
 	Entries  []ChannelEntry
 	Messages []ConnectionMessage // of all entries, in order
 	End      int                 // bit after the last field that was read
+	Unread   int                 // entries behind the last one that was read
 
 	r bits.Reader // kept here, so that passing it to Bodies does not allocate
 }
@@ -71,7 +72,7 @@ type connectionReader struct {
 // Parse reads a connection packet, which is all of b. The error is ErrOpaque or a
 // *wire.ParseError. Fields that were read before the error are in out.
 func (y *Yojimbo) Parse(b []byte, out *ConnectionPacket) error {
-	out.Entries, out.Messages, out.End = out.Entries[:0], out.Messages[:0], 0
+	out.Entries, out.Messages, out.End, out.Unread = out.Entries[:0], out.Messages[:0], 0, 0
 	if !y.plan.ready {
 		return errYojimboUnready
 	}
@@ -87,8 +88,9 @@ func (c *connectionReader) packet() error {
 	if err != nil {
 		return err
 	}
-	for range n {
+	for i := range n {
 		if err := c.entry(); err != nil {
+			c.out.Unread = n - 1 - i
 			return err
 		}
 	}

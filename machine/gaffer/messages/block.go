@@ -97,8 +97,8 @@ func (b *transfer) stalled(c *Lane, l *life, out *machine.Effects) {
 		longest = max(longest, b.last.Sub(b.progress))
 	}
 	if longest >= blockStall {
-		out.At(b.last, b.lastRef).Report(BlockStalled, c.From, machine.Certain, l.sends.frames[0], longest.Seconds(),
-			float64(b.arrived), float64(len(b.parts)))
+		out.At(b.last, b.lastRef).Report(BlockStalled, c.From, c.atMost(machine.Certain), l.sends.frames[0],
+			longest.Seconds(), float64(b.arrived), float64(len(b.parts)))
 	}
 }
 

@@ -19,6 +19,8 @@ type Direction struct {
 	Contents  []Contents // by sequence mod len
 	Lanes     []Lane     // by channel; for unreliable channels only the channel is used
 
+	doubtful bool // an earlier packet of the side contradicts the configuration
+
 	split      uint64 // packets with a block fragment that travelled as several datagrams
 	fragmented uint64
 }
@@ -79,6 +81,7 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		for i := range s.Lanes {
 			s.Lanes[i] = Lane{
 				Channel: i, From: s.From, Config: &config.Channels[i], Fresh: s.Fresh, Copies: copiesWithin,
+				Doubtful: s.doubtful || config.Channels[i].Doubtful,
 			}
 		}
 	}
@@ -91,7 +94,8 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		Sequence: k.Sequence, Live: true,
 		Reliable: contents.Reliable[:0], unreliable: contents.unreliable[:0],
 	}
-	blocks := false
+	s.doubtUnread(config, p)
+	blocks, sure := false, machine.Certain
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if config.Channels[e.Channel].Type != wire.ReliableOrdered {
@@ -100,7 +104,7 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		}
 		c := &s.Lanes[e.Channel]
 		if e.Block {
-			blocks = true
+			blocks, sure = true, c.atMost(sure)
 			c.fragment(config, contents, &e.Fragment, k, out)
 			continue
 		}
@@ -126,7 +130,29 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		s.fragmented++
 		if k.Datagrams > 1 {
 			s.split++
-			out.At(k.At, k.Ref).Report(BlockSplit, s.From, machine.Certain, 0, float64(k.Datagrams), float64(len(k.Payload)))
+			out.At(k.At, k.Ref).Report(BlockSplit, s.From, sure, 0, float64(k.Datagrams), float64(len(k.Payload)))
+		}
+	}
+}
+
+// Doubt records that the packets contradict the configuration. From now on, what is found of
+// the side's messages is at most likely.
+func (s *Direction) Doubt() {
+	s.doubtful = true
+	for i := range s.Lanes {
+		s.Lanes[i].Doubtful = true
+	}
+}
+
+// doubtUnread doubts the reliable channels that may have an entry behind the last one that was
+// read. A packet has its entries in the order of their channels.
+func (s *Direction) doubtUnread(config *wire.Yojimbo, p *wire.ConnectionPacket) {
+	if p.Unread == 0 {
+		return
+	}
+	for i := p.Entries[len(p.Entries)-1].Channel + 1; i < len(s.Lanes); i++ {
+		if config.Channels[i].Type == wire.ReliableOrdered {
+			s.Lanes[i].Doubtful = true
 		}
 	}
 }
@@ -162,7 +188,8 @@ func (c *Lane) fragment(config *wire.Yojimbo, contents *Contents, f *wire.BlockF
 		l.block = &transfer{parts: make([]part, f.Count)}
 	}
 	if len(l.block.parts) != f.Count {
-		out.At(k.At, k.Ref).Report(MalformedConnection, c.From, machine.Certain, l.sends.frames[0], float64(len(k.Payload)))
+		out.At(k.At, k.Ref).Report(MalformedConnection, c.From, c.atMost(machine.Certain), l.sends.frames[0],
+			float64(len(k.Payload)))
 		return
 	}
 	l.block.carry(f.Index, k.Payload[f.Offset:f.Offset+f.Size], k)
@@ -230,9 +257,10 @@ func (s *Direction) Received(e *machine.Event, now machine.Instant, out *machine
 		if m.Delivered == machine.Yes {
 			continue
 		}
-		m.Delivered, m.Deliveries, m.DeliveredAt, m.DeliveredBy, m.Certainty = machine.Yes, 1, e.At, e.About, e.Certainty
+		sure := s.Lanes[m.Channel].atMost(e.Certainty)
+		m.Delivered, m.Deliveries, m.DeliveredAt, m.DeliveredBy, m.Certainty = machine.Yes, 1, e.At, e.About, sure
 		out.Events = append(out.Events, machine.Event{
-			Kind: machine.EventDelivered, Side: e.Side, Certainty: e.Certainty, Sequence: e.Sequence, Sequence64: e.Sequence64,
+			Kind: machine.EventDelivered, Side: e.Side, Certainty: sure, Sequence: e.Sequence, Sequence64: e.Sequence64,
 			At: e.At, Ref: e.Ref, About: e.About, RTT: -1,
 		})
 	}
@@ -271,7 +299,7 @@ func (s *Direction) Lost(e *machine.Event, receiverNear bool) {
 		if m.Delivered == machine.Unanswered {
 			m.Delivered, m.Certainty = machine.No, machine.Likely
 			if receiverNear {
-				m.Certainty = machine.Certain
+				m.Certainty = s.Lanes[m.Channel].atMost(machine.Certain)
 			}
 		}
 	}

@@ -109,6 +109,9 @@ type Lane struct {
 	Resend   ResendRule
 	Evidence *ResendEvidence
 	Copies   time.Duration // how long copies may follow the header that names a message's ack
+	// Doubtful says that packets may carry other messages of the lane than were read. Then what
+	// is found of it is at most likely.
+	Doubtful bool
 
 	Started bool
 	Fresh   bool // known from its first message on
@@ -144,6 +147,14 @@ func (c *Lane) Unwrap(w uint16) int64 {
 		return int64(w)
 	}
 	return c.Top + int64(int16(w-uint16(c.Top)))
+}
+
+// atMost returns the certainty of what the lane's messages show.
+func (c *Lane) atMost(sure machine.Certainty) machine.Certainty {
+	if c.Doubtful {
+		return min(sure, machine.Likely)
+	}
+	return sure
 }
 
 // begin sets the window at the first id that passes the tap.
@@ -215,7 +226,7 @@ func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 	c.stuckTold = true
 	sure := machine.Likely
 	if whole {
-		sure = machine.Certain
+		sure = c.atMost(machine.Certain)
 	}
 	out.At(k.At, k.Ref).Report(MessageStuck, c.From, sure, 0, float64(c.oldestUnsent), float64(c.Channel),
 		float64(c.Top-c.oldestUnsent))
@@ -235,7 +246,7 @@ func (c *Lane) arrive(id int64, e *machine.Event) {
 			return
 		}
 	}
-	l.arrival.shown, l.arrival.at, l.arrival.by, l.sure = true, e.At, e.About, e.Certainty
+	l.arrival.shown, l.arrival.at, l.arrival.by, l.sure = true, e.At, e.About, c.atMost(e.Certainty)
 	for i := range min(l.sends.count, machine.MessageFrames) {
 		if l.sends.packets[i] == uint16(e.Sequence) {
 			l.sends.came = i + 1
@@ -259,7 +270,7 @@ func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 			return
 		}
 		l.delivery.shown, l.delivery.at, l.delivery.by = true, e.At, e.About
-		l.sure = min(l.sure, c.nextKnown, e.Certainty)
+		l.sure = c.atMost(min(l.sure, c.nextKnown, e.Certainty))
 		c.delivered++
 		c.next++
 		out.Events = append(out.Events, machine.Event{
@@ -294,6 +305,7 @@ func (c *Lane) report(l *life, out *machine.Effects) {
 	if l.sends.count == 0 {
 		return
 	}
+	l.sure = c.atMost(l.sure) // the lane may have become doubtful since
 	m := machine.Message{
 		From: c.From, Mode: machine.ModeReliable, Channel: c.Channel, ID: l.id, IDBits: reliableIDs,
 		Type: l.content.kind, Untyped: !l.content.typed, Bits: l.content.bits,

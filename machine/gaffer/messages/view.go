@@ -23,7 +23,7 @@ func (c *Lane) name() string {
 // SendWindow draws the sender's messages from its oldest unacked one on.
 func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 	w := machine.Window{
-		Name: c.name() + "messages sent", Next: c.Top + 1, Size: c.Config.SendQueue, Grade: grade,
+		Name: c.name() + "messages sent", Next: c.Top + 1, Size: c.Config.SendQueue, Grade: c.atMost(grade),
 		Acked: c.acked, AckedKnown: c.ackedAny,
 	}
 	w.First = max(c.open(), w.Next-viewIDs, c.first)
@@ -48,7 +48,7 @@ func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 func (c *Lane) ReceiveWindow() machine.Window {
 	w := machine.Window{
 		Name: c.name() + "messages received", First: max(c.open(), c.first), Next: c.next, Size: c.Config.ReceiveQueue,
-		Grade: c.nextKnown,
+		Grade: c.atMost(c.nextKnown),
 	}
 	if c.nextKnown == machine.Unknown {
 		w.Next = -1

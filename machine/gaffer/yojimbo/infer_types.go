@@ -167,6 +167,9 @@ func (t *trial) opaque() *Inference {
 		return nil
 	}
 	y.TypesUnknown = true
+	for c := range y.Channels {
+		y.Channels[c].Doubtful = true
+	}
 	i := &Inference{}
 	t.score(y, i, math.MinInt)
 	return i

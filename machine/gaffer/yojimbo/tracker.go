@@ -173,37 +173,21 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	}
 	err := y.layers.Connection.Parse(payload, &y.entry)
 	if err != nil && !errors.Is(err, wire.ErrOpaque) {
-		out.At(d.At, d.Ref).Report(messages.MalformedConnection, d.From, machine.Certain, 0, float64(len(payload)))
+		y.malformed(d, len(payload), out)
 		return
 	}
-	before := foundIn(out)
 	s.Carry(y.layers.Connection, &k, &y.entry, y.flow.Sides[d.From].Missing() == 0, out)
-	y.doubt(out, before)
 }
 
-// found counts what was found so far.
-type found struct{ events, anomalies, messages int }
-
-func foundIn(out *machine.Effects) found {
-	return found{len(out.Events), len(out.Anomalies), len(out.Messages)}
-}
-
-// doubt lowers what was found about messages since then to likely, if the packets do not
-// show how many message types there are. Then the bodies were not read. So no packet that
-// reads to its last bit proves the ids, the counts and the channels before them.
-func (y *Yojimbo) doubt(out *machine.Effects, since found) {
-	if y.layers.Connection == nil || !y.layers.Connection.TypesUnknown {
-		return
+// malformed processes a connection packet that the configuration does not read. If that was
+// inferred, it may be the one that is wrong.
+func (y *Yojimbo) malformed(d *machine.Datagram, length int, out *machine.Effects) {
+	sure := machine.Certain
+	if y.inferred != nil {
+		sure = machine.Likely
+		y.sides[d.From].Doubt()
 	}
-	for i := since.events; i < len(out.Events); i++ {
-		out.Events[i].Certainty = min(out.Events[i].Certainty, machine.Likely)
-	}
-	for i := since.anomalies; i < len(out.Anomalies); i++ {
-		out.Anomalies[i].Certainty = min(out.Anomalies[i].Certainty, machine.Likely)
-	}
-	for i := since.messages; i < len(out.Messages); i++ {
-		out.Messages[i].Certainty = min(out.Messages[i].Certainty, machine.Likely)
-	}
+	out.At(d.At, d.Ref).Report(messages.MalformedConnection, d.From, sure, 0, float64(length))
 }
 
 // pass passes on what the packet tracker knows by now, and applies it to the messages.
@@ -213,15 +197,11 @@ func (y *Yojimbo) pass(now machine.Instant, out *machine.Effects) {
 		if !out.NoEvents {
 			out.Events = append(out.Events, y.out.Events[i])
 		}
-		before := foundIn(out)
 		y.settle(&y.out.Events[i], now, out)
-		y.doubt(out, before)
 	}
-	before := foundIn(out)
 	for i := range y.sides {
 		y.sides[i].Settle(now, out)
 	}
-	y.doubt(out, before)
 }
 
 // settle applies an event of the packet tracker to the messages.
@@ -252,11 +232,9 @@ func (y *Yojimbo) Finish(out *machine.Effects) {
 	}
 	y.inner.Finish(&y.out)
 	y.pass(y.flow.Last, out)
-	before := foundIn(out)
 	for i := range y.sides {
 		y.sides[i].Finish(out)
 	}
-	y.doubt(out, before)
 	y.flow.Finish(out)
 }
 

@@ -13,7 +13,6 @@ import (
 func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
 	y.inner.Inspect(x, v)
 	sender, receiver := &y.sides[x], &y.sides[x.Other()]
-	packets := len(v.Windows)
 	for i := range sender.Lanes {
 		if c := &sender.Lanes[i]; c.Started {
 			grade := machine.Likely
@@ -26,11 +25,6 @@ func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
 	for i := range receiver.Lanes {
 		if c := &receiver.Lanes[i]; c.Started {
 			v.Windows = append(v.Windows, c.ReceiveWindow())
-		}
-	}
-	if c := y.layers.Connection; c != nil && c.TypesUnknown {
-		for i := packets; i < len(v.Windows); i++ {
-			v.Windows[i].Grade = min(v.Windows[i].Grade, machine.Likely)
 		}
 	}
 	sender.Blocks(v)
