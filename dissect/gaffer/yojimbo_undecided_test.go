@@ -12,42 +12,54 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// TestUndecidedTypes: the test messages of yojimbo do not show how many types there are. Then
-// no message has a type, and nothing about a message is certain. Packets are as before.
+// TestUndecidedTypes: the test messages of yojimbo do not show how many types there are. Then no
+// message has a type, and no unreliable one is certain. The ids of the reliable channel are proved.
+// So each message of it has the life that it has with the run's own configuration.
 func TestUndecidedTypes(t *testing.T) {
 	for name, decided := range map[string]bool{
 		"yojimbo-single-channel-type": false, "yojimbo-testmsgs-loss10": false, "yojimbo-server-kick": true,
 	} {
 		r := readYojimboRun(t, name)
-		f := openRun(t, r, "client", nil)[0]
-		var typed, certain, messages int
-		for _, m := range f.effects.Messages {
-			messages++
+		inferred, given := openRun(t, r, "client", nil)[0], openRun(t, r, "client", r.configuration(t))[0]
+		type key struct {
+			from machine.Side
+			id   int64
+		}
+		truth := map[key]*machine.Message{}
+		for i := range given.effects.Messages {
+			if m := &given.effects.Messages[i]; m.Channel == 0 && m.Mode == machine.ModeReliable {
+				truth[key{m.From, m.ID}] = m
+			}
+		}
+		typed, certain, unreliable := 0, 0, 0
+		for i := range inferred.effects.Messages {
+			m := &inferred.effects.Messages[i]
 			if !m.Untyped {
 				typed++
 			}
-			if m.Certainty == machine.Certain {
-				certain++
+			if m.Certainty != machine.Certain {
+				continue
+			}
+			if m.Mode != machine.ModeReliable {
+				unreliable++
+				continue
+			}
+			certain++
+			is := truth[key{m.From, m.ID}]
+			if is == nil || m.Channel != 0 || m.Attempts != is.Attempts || m.Frames != is.Frames ||
+				m.Delivered != is.Delivered || m.DeliveredAt != is.DeliveredAt || m.Acked != is.Acked ||
+				m.AckedAt != is.AckedAt || is.Certainty != machine.Certain {
+				t.Errorf("%s: %+v\nexpected %+v", name, m, is)
 			}
 		}
-		var delivered, acked int
-		for _, e := range f.effects.Events {
-			switch {
-			case e.Certainty != machine.Certain:
-			case e.Kind == machine.EventDelivered:
-				delivered++
-			case e.Kind == machine.EventAcked:
-				acked++
-			}
+		if certain < len(truth)*9/10 || len(truth) < 60 {
+			t.Errorf("%s: %d of %d reliable messages are certain", name, certain, len(truth))
 		}
-		switch {
-		case messages < 100 || acked < 100:
-			t.Errorf("%s: %d messages, %d acks", name, messages, acked)
-		case decided && (typed != messages || certain == 0 || delivered == 0):
-			t.Errorf("%s: %d of %d messages typed, %d certain, %d deliveries certain", name, typed, messages, certain, delivered)
-		case !decided && typed+certain+delivered > 0:
-			t.Errorf("%s: types undecided; %d of %d messages typed, %d certain, %d deliveries certain", name, typed, messages,
-				certain, delivered)
+		if all := len(inferred.effects.Messages); decided && (typed != all || unreliable == 0) {
+			t.Errorf("%s: %d of %d messages typed, %d unreliable ones certain", name, typed, all, unreliable)
+		}
+		if !decided && typed+unreliable > 0 {
+			t.Errorf("%s: types undecided; %d messages typed, %d unreliable ones certain", name, typed, unreliable)
 		}
 	}
 }

@@ -128,10 +128,11 @@ func (s *Sample) InferLike(other *Inference) *Inference {
 func (s *Sample) search(known *wire.Yojimbo) *Inference {
 	packets := s.packets[:min(len(s.packets), inferMost)]
 	var found []*Inference
+	of := map[*Inference]*skeleton{}
 	for n := 1; n <= mostChannels; n++ {
 		if k := newSkeleton(packets, n); k.possible() {
 			if i := k.infer(known); i != nil {
-				found = append(found, i)
+				found, of[i] = append(found, i), k
 			}
 		}
 	}
@@ -142,6 +143,9 @@ func (s *Sample) search(known *wire.Yojimbo) *Inference {
 	best := found[0]
 	if best.Wrong*4 > best.Packets {
 		return nil
+	}
+	if best.Config.TypesUnknown {
+		of[best].prove(best.Config)
 	}
 	if len(found) > 1 {
 		best.Next, best.NextRead = len(found[1].Config.Channels), found[1].Read

@@ -168,7 +168,7 @@ func (t *trial) opaque() *Inference {
 	}
 	y.TypesUnknown = true
 	for c := range y.Channels {
-		y.Channels[c].Doubtful = true
+		y.Channels[c].Doubtful = true // prove asks whether their ids are proved
 	}
 	i := &Inference{}
 	t.score(y, i, math.MinInt)

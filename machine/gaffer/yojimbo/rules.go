@@ -19,7 +19,7 @@ var configurationInferred = &machine.Rule{
 	Summary: "how the game packs its messages was found from the packets, not given",
 	Explain: `No profile describes how the game packs its messages: its channels, their limits, its message types and their bodies. So ackscope searched for the configuration under which most connection packets read to their last bit. What it found is likely.
 
-"ackscope state" shows the configuration, the evidence for it, and what stays undecided. Where it shows a range, the packets cannot tell more. If the number of message types is undecided, messages have no type, and what ackscope says of them is at most likely.
+"ackscope state" shows the configuration, the evidence for it, and what stays undecided. Where it shows a range, the packets cannot tell more. If the number of message types is undecided, messages have no type. The ids of a reliable channel stand before its first type. So what ackscope says of such a channel is certain where the packets prove how its entries begin. What it says of all other messages is at most likely.
 
 Give the game's own configuration with --profiles (docs/keys.md has an example). Then ackscope shows messages by name, with their values.`,
 	Say: func(_ uint64, worst [3]float64) string {

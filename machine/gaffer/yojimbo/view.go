@@ -87,6 +87,13 @@ func (i *Inference) table() machine.Table {
 		}
 		row(name+" type", i.Config.Channels[n].Type.String(), fmt.Sprintf("%d entries of messages", c.Messages))
 		row(name+" messages per packet, at most", between(c.MessagesLeast, c.MessagesMost), "")
+		if i.Config.TypesUnknown && i.Config.Channels[n].Type == wire.ReliableOrdered {
+			ids := machine.Certain
+			if i.Config.Channels[n].Doubtful {
+				ids = machine.Likely
+			}
+			row(name+" ids of messages", ids.String(), "they stand before the types")
+		}
 		if c.Blocks > 0 {
 			size := "undecided"
 			if c.FragmentSize > 0 {
