@@ -41,12 +41,24 @@ type Occurrence struct {
 	Frame     uint64 // the first frame that shows it, in the smaller capture
 	Message   string // in words
 	mark      mark
+	figures   figures
 }
 
-// seen is what a capture shows of a rule, and all the rules that it shows.
+// claim is what a finding or a divergence says, without its figures and its
+// certainty.
+type claim struct {
+	diverges  bool
+	rule      string
+	protocol  string
+	side      machine.Side
+	own, peer netip.AddrPort
+}
+
+// seen is what a capture shows of a rule, and all that it shows.
 type seen struct {
 	occurrences []Occurrence
-	others      []string // sorted by name, without duplicates
+	others      []string // the names of all rules, sorted, without duplicates
+	claims      map[claim]machine.Certainty
 }
 
 // divergences adds what replay finds.
@@ -64,17 +76,18 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 		if d == nil || !x.Expected {
 			continue
 		}
-		to.other(d.Rule.ID)
-		if d.Rule.ID != r.ID {
-			continue
-		}
 		m := mark{
 			diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side),
 			peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field,
 		}
+		to.add(d.Rule.ID, &m, x.Certainty())
+		if d.Rule.ID != r.ID {
+			continue
+		}
 		to.occurrences = append(to.occurrences, Occurrence{
 			Diverges: true, Side: x.Side, Addr: m.own, Certainty: x.Certainty(), Frame: d.Ref.Frame(), mark: m,
 			Message: fmt.Sprintf("%s: %s expected %s, got %s", x.Behaviour, d.Field, d.Expected, d.Got),
+			figures: figures{words: d.Expected + ", " + d.Got},
 		})
 	}
 	return nil
@@ -91,15 +104,18 @@ func (r *Rule) findings(f *Frames, to *seen) error {
 	}
 	for _, flow := range s.Flows() {
 		for _, x := range flow.Findings() {
-			to.other(x.Rule.ID)
-			if x.Rule.ID != r.ID {
-				continue
-			}
 			m := mark{side: x.Side, own: flow.Addr(x.Side), peer: flow.Addr(x.Side.Other()), severity: x.Rule.Severity}
 			if flow.Protocol != nil {
 				m.protocol = flow.Protocol.Name
 			}
-			found := Occurrence{Side: x.Side, Addr: m.own, Certainty: x.Certainty, Message: x.Message(), mark: m}
+			to.add(x.Rule.ID, &m, x.Certainty)
+			if x.Rule.ID != r.ID {
+				continue
+			}
+			found := Occurrence{
+				Side: x.Side, Addr: m.own, Certainty: x.Certainty, Message: x.Message(), mark: m,
+				figures: figures{numbers: x.Figures},
+			}
 			if len(x.Refs) > 0 {
 				found.Frame = x.Refs[0].Frame()
 			}
@@ -109,10 +125,16 @@ func (r *Rule) findings(f *Frames, to *seen) error {
 	return nil
 }
 
-func (s *seen) other(id string) {
+// add notes that a capture shows a rule.
+func (s *seen) add(id string, m *mark, sure machine.Certainty) {
 	if i, found := slices.BinarySearch(s.others, id); !found {
 		s.others = slices.Insert(s.others, i, id)
 	}
+	if s.claims == nil {
+		s.claims = map[claim]machine.Certainty{}
+	}
+	c := claim{diverges: m.diverges, rule: id, protocol: m.protocol, side: m.side, own: m.own, peer: m.peer}
+	s.claims[c] = max(s.claims[c], sure)
 }
 
 // AbsentError says that a rule does not occur in a capture.

@@ -26,8 +26,9 @@ func ReduceCommand(a *app.App) *cobra.Command {
 		Long: `reduce leaves out of a capture what a finding, or a divergence that replay finds,
 does not need: other flows, what comes after, and frames in between. What it writes
 shows the same, of the same endpoint, to whoever runs findings or replay on it with the
-same flags; a finding that was certain may be likely in it. Comments, names and
-interfaces go along.
+same flags. Its figures differ by 10 % at most, and it shows no finding and no divergence
+that IN does not show. Frames stay where that needs them; reduce then says so. A finding
+that was certain may be likely. Comments, names and interfaces go along.
 
 A rule that both have is kept as a divergence. The exit status is 2 where the rule does
 not stand in the capture.`,
@@ -112,6 +113,13 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 			certainty += ", " + r.Was.String() + " in the whole"
 		}
 		fmt.Fprintf(a.Writer(), "%s (%s), %s %s: %s\n", keep, certainty, strings.ToUpper(x.Side.String()), x.Addr, x.Message)
+		if r.Changed {
+			fmt.Fprintln(a.Writer(), "frames stay because without them the figures differ by more than 10 %")
+		}
+		if len(r.New) > 0 {
+			fmt.Fprintf(a.Writer(), "frames stay because without them these show that the whole does not: %s\n",
+				strings.Join(r.New, ", "))
+		}
 	}
 	return nil
 }
