@@ -151,10 +151,10 @@ func (h *half) lose() {
 	f.synced, f.unreadable, f.searched, f.probation = false, 0, 0, 0
 }
 
-// search returns the best candidate in b. The result lead is how many bits more
-// it has than the best that ends elsewhere. only is the index of the format, or
-// negative if it is not known. viable is the first place from which a chain may
-// begin.
+// search returns the best candidate in b. Its lead is how many bits more it has
+// than the best that ends elsewhere. The parameter only is the index of the
+// format, or negative if it is not known. The result viable is the first place
+// from which a chain may begin.
 func (h *half) search(b []byte, formats []Format, only int) (best candidate, lead float64, viable int) {
 	s := searcher{b: b, missing: h.missing(), starts: h.starts(len(b)), viable: len(b)}
 	second := 0.0
