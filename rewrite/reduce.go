@@ -6,8 +6,8 @@
 //	           ──> without this chunk of them? without that? (delta debugging)
 //
 // It runs the whole analysis on each candidate. So the same command shows the
-// same problem in the result: the same rule, for the same endpoint, on the same
-// side, with the same figures. For example, a burst of 30 lost packets over 517
+// same problem in the result: the same rule, of the same endpoint and side, with
+// the same figures. For example, a burst of 30 lost packets over 517
 // ms stays one of 27 to 33 packets. The result shows no other finding and no
 // other divergence than the whole, and none with more certainty. If frames
 // cannot be left out for that reason, they stay.

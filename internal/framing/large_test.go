@@ -2,12 +2,14 @@ package framing
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
+	srdpwire "github.com/ackscope/ackscope/wire/srdp"
 )
 
 // bodies are what games put into large messages: numbers with many zeros, which
@@ -37,20 +39,52 @@ var bodies = map[string]func(rng *rand.Rand, b []byte){
 	"zeros": func(_ *rand.Rand, _ []byte) {},
 }
 
-// large returns one direction of a connection of Riptide 2.2.1: unreliable
-// messages of many bytes, and small ones between them.
-func large(rng *rand.Rand, longest int, fill func(rng *rand.Rand, b []byte)) *connection {
+// encode appends a message with its length to a stream.
+type encode func(rng *rand.Rand, dst []byte, size int, fill func(rng *rand.Rand, b []byte)) []byte
+
+// encodeRiptide writes an unreliable message of Riptide 2.2.1.
+func encodeRiptide(rng *rand.Rand, dst []byte, size int, fill func(rng *rand.Rand, b []byte)) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(size))
+	from := len(dst)
+	dst = append(dst, make([]byte, size)...)
+	fill(rng, dst[from:])
+	dst[from] &= 0xf0
+	dst[from+1] |= 1
+	return dst
+}
+
+// encodeSRDP writes a packet to or from an SRDP proxy: data, or in one of three
+// cases an acknowledgement.
+func encodeSRDP(rng *rand.Rand, dst []byte, size int, fill func(rng *rand.Rand, b []byte)) []byte {
+	p := srdpwire.Default().In(srdpwire.Proxied)
+	pk := srdpwire.Packet{Command: p.DataCommand, ID: uint16(rng.IntN(400)), Flags: p.Order}
+	data := make([]byte, size)
+	fill(rng, data)
+	if rng.IntN(3) == 0 {
+		pk.Command, pk.Ack, pk.Flags, data = p.AckCommand, true, 0, nil
+	}
+	b := p.Append(nil, &pk, data)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(b)))
+	return append(dst, b...)
+}
+
+// large returns one direction of a connection: large messages with small ones
+// between them, and where each lies.
+func large(rng *rand.Rand, longest int, write encode, fill func(rng *rand.Rand, b []byte)) (*connection, []message) {
 	c := &connection{name: "large"}
+	var whole []message
 	seq := uint32(1000)
 	for frame := uint64(1); frame < 120; {
 		size := 3 + rng.IntN(20)
 		if rng.IntN(3) == 0 {
 			size = longest/2 + rng.IntN(longest/2)
 		}
-		b := make([]byte, 4+size)
-		binary.LittleEndian.PutUint32(b, uint32(size))
-		fill(rng, b[4:])
-		b[4], b[5] = b[4]&0xf0, b[5]|1 // type 0: Unreliable
+		b := write(rng, nil, size, fill)
+		prefix := 4
+		if int(binary.BigEndian.Uint16(b))+2 == len(b) {
+			prefix = 2
+		}
+		whole = append(whole, message{place: place{machine.A, seq + uint32(prefix), len(b) - prefix}, prefix: prefix})
 		for len(b) > 0 {
 			n := min(len(b), 1448)
 			p := capture.Packet{
@@ -64,21 +98,7 @@ func large(rng *rand.Rand, longest int, fill func(rng *rand.Rand, b []byte)) *co
 			b = b[n:]
 		}
 	}
-	return c
-}
-
-// whole lists the messages of a connection that was made by large.
-func (c *connection) whole() (out []message) {
-	var stream []byte
-	for i := range c.segments {
-		stream = append(stream, c.segments[i].Payload...)
-	}
-	for at := 0; at+4 <= len(stream); {
-		n := int(binary.LittleEndian.Uint32(stream[at:]))
-		out = append(out, message{place: place{machine.A, c.segments[0].TCPSeq + uint32(at+4), n}, prefix: 4})
-		at += 4 + n
-	}
-	return out
+	return c, whole
 }
 
 // mustBeFound is the longest message of streams whose framing must be found. Of
@@ -92,36 +112,38 @@ func TestLargeMessages(t *testing.T) {
 	if testenv.Whole() {
 		rounds = 60
 	}
-	cuts, misled, late := 0, 0, 0
-	for name, fill := range bodies {
-		for _, longest := range []int{700, 1200, 4000, 9000} {
-			for seed := range rounds {
-				rng := rand.New(rand.NewPCG(seed, uint64(longest)))
-				c := large(rng, longest, fill)
-				whole := c.whole()
-				at := rng.IntN(len(c.segments) / 2)
-				skip := rng.IntN(len(c.segments[at].Payload))
-				o := hold(whole, c.cut(at, skip))
-				cuts++
-				if len(o.wrong) > 0 {
-					misled++
-				}
-				if len(o.wrong) > 2 || len(o.wrong) > 0 && o.wrong[0].grade > machine.Likely {
-					t.Errorf("%s up to %d, seed %d, from segment %d, byte %d: %d messages are none, the first %+v", name, longest,
-						seed, at, skip, len(o.wrong), o.wrong[0])
-				}
-				if len(o.missing) > 2 {
-					late++
-				}
-				if len(o.missing) > 2 && longest <= mustBeFound {
-					t.Errorf("%s up to %d, seed %d, from segment %d, byte %d: %d of %d are not read", name, longest, seed, at, skip,
-						len(o.missing), o.expected)
+	for protocol, write := range map[string]encode{"riptide": encodeRiptide, "srdp": encodeSRDP} {
+		t.Run(protocol, func(t *testing.T) {
+			cuts, misled, late := 0, 0, 0
+			for name, fill := range bodies {
+				for _, longest := range []int{700, 1200, 4000, 9000} {
+					for seed := range rounds {
+						rng := rand.New(rand.NewPCG(seed, uint64(longest)))
+						c, whole := large(rng, longest, write, fill)
+						at := rng.IntN(len(c.segments) / 2)
+						skip := rng.IntN(len(c.segments[at].Payload))
+						o := hold(whole, c.cut(at, skip))
+						where := fmt.Sprintf("%s up to %d, seed %d, from segment %d, byte %d", name, longest, seed, at, skip)
+						cuts++
+						if len(o.wrong) > 0 {
+							misled++
+						}
+						if len(o.wrong) > 2 || len(o.wrong) > 0 && o.wrong[0].grade > machine.Likely {
+							t.Errorf("%s: %d messages are none, the first %+v", where, len(o.wrong), o.wrong[0])
+						}
+						if len(o.missing) > 2 {
+							late++
+							if longest <= mustBeFound {
+								t.Errorf("%s: %d of %d are not read", where, len(o.missing), o.expected)
+							}
+						}
+					}
 				}
 			}
-		}
+			if misled*50 > cuts {
+				t.Errorf("%d of %d cuts give a wrong first message, expected at most one of 50", misled, cuts)
+			}
+			t.Logf("%d cuts, %d with a wrong first message, %d not found", cuts, misled, late)
+		})
 	}
-	if misled*50 > cuts {
-		t.Errorf("%d of %d cuts give a wrong first message, expected at most one of 50", misled, cuts)
-	}
-	t.Logf("%d cuts, %d with a wrong first message, %d not found at once", cuts, misled, late)
 }
