@@ -9,74 +9,39 @@ import (
 
 // The items of issue 21 that demand what is still wrong.
 const (
-	joined     = "honest builds 1: a judge that joins in the middle"
-	restarted  = "honest builds 2: a restart"
-	overtaking = "honest builds 3: overtaking where a cut begins"
-	counts     = "honest builds 5: counts that cannot be"
-	emptyLast  = "bugs that pass 1: an empty last fragment"
-	died       = "bugs that pass 4: a connection that died"
-	tooWeak    = "bugs that pass 6: likely where it is certain"
-	handedOver = "facts 2 and 4: reliable before 1.3 hands duplicates over"
-	port       = "facts 4: the port rely"
-	inMiddle   = "must show 1: cuts: Riptide joined in the middle"
-	orIDs      = "must show 1: cuts: ids OR-ed by Riptide 2.1.0"
-	misread    = "must show 1: cuts: Riptide taken for another protocol"
-	dropped    = "must show 1: drops: a certain accusation"
-	snapped    = "must show 1: snap lengths that cut headers or streams"
+	restarted = "honest builds 2: a restart"
+	port      = "facts 4: the port rely, joined in the middle"
+	vantage   = "bugs that pass 5: the vantage falls to between"
+	inMiddle  = "must show 1: cuts: Riptide joined in the middle"
+	wrapped   = "must show 1: cuts: at a wrap"
+	orIDs     = "must show 1: cuts: ids OR-ed by Riptide 2.1.0"
+	misread   = "must show 1: cuts: Riptide taken for another protocol"
+	dropped   = "must show 1: drops: a certain accusation"
+	snapped   = "must show 1: snap lengths that cut headers or streams"
 )
 
 // open names what is still wrong, by capture: the item that demands the right
 // answer. Such a capture must fail. Once it passes, its line is to be removed.
 var open = map[string]string{
-	"resetclient.client": restarted,
-	"fragcount14.client": emptyLast,
-	"fragcount14.server": emptyLast,
-	"wrap1b.client":      died,
-	"wrap1b.server":      died,
-	"rel12.client":       handedOver,
-	"rel12.server":       handedOver,
-	"rely.client":        port,
-	"rely.server":        port,
-	"delta7.client":      tooWeak,
-	"ripR1.client":       tooWeak,
+	"fragseq12.client to 133": vantage,
+	"simulated 8":             restarted,
 
-	"clean9.client.cut18":  joined,
-	"clean5.client.drop14": joined,
+	"rely.server cut 754-924":                    port,
+	"rely.client cut 592-932":                    port,
+	"rely.server cut 446-675":                    port,
+	"resetclient.client cut 636-1691":            restarted,
+	"reliable-dup10.server drop 846926":          dropped,
+	"plain-le-loss20-reorder.client drop 298818": dropped,
 
-	"simulated 1": restarted,
-	"simulated 8": restarted,
-
-	"resetclient.client cut 458-1691":         restarted,
-	"resetclient.client cut 425-1691":         restarted,
-	"resetclient.client drop 504222":          restarted,
-	"resetclient.server drop 688234":          restarted,
-	"resetclient.client snap 137":             restarted,
-	"resetclient.server cut 252-1694":         restarted,
 	"resetclient.server cut 543-1694":         restarted,
-	"clean3.client cut 1504-1661":             overtaking,
-	"clean3.server cut 693-1679":              overtaking,
-	"reliable-jitter80.server cut 2433-2446":  overtaking,
-	"reliable-sparse-acks.server cut 22-1177": overtaking,
-	"rel12.server cut 2-360":                  overtaking,
-	"221-gap.client cut 2908-5841":            counts,
-	"221-gap.client cut 3739-4323":            counts,
-	"221-gap.server cut 1142-1586":            counts,
-	"221-gap.client drop 861048":              counts,
-	"221-gap.server drop 941199":              counts,
-	"rel12.client cut 857-998":                handedOver,
-	"rel12.server cut 256-1006":               handedOver,
-	"rel12.client cut 789-998":                handedOver,
-	"rel12.client cut 499-998":                handedOver,
-	"rel12.server cut 714-1006":               handedOver,
-	"rel12.client drop 292026":                handedOver,
-	"rel12.server drop 24096":                 handedOver,
-	"rel12.server snap 61":                    handedOver,
 	"u221_clean.server cut 4-683":             inMiddle,
 	"u210_dup.client cut 60-159":              inMiddle,
 	"u221_lobby.client cut 26-377":            inMiddle,
 	"head-loss.server cut 8-318":              inMiddle,
 	"u210_falseack.client cut 507-1037":       inMiddle,
 	"221-gap.server cut 547-5773":             inMiddle,
+	"reliable-wrap-slow.client cut 1479-2890": wrapped,
+	"u210_falseack.client cut 1512-1872":      orIDs,
 	"u210_lobby.client cut 102-839":           orIDs,
 	"u210_lobby.server drop 118622":           orIDs,
 	"u21d_loss15.server cut 205-368":          misread,
@@ -88,6 +53,35 @@ var open = map[string]string{
 	"t221_clean.client snap 103":              snapped,
 }
 
+// mended names damaged captures that were wrong once. Every run of the tests has
+// them.
+var mended = []string{
+	"221-gap.client cut 2908-5841",
+	"221-gap.client cut 3739-4323",
+	"221-gap.client drop 861048",
+	"221-gap.server cut 1142-1586",
+	"221-gap.server drop 941199",
+	"clean3.client cut 1504-1661",
+	"clean3.server cut 693-1679",
+	"rel12.client cut 499-998",
+	"rel12.client cut 789-998",
+	"rel12.client cut 857-998",
+	"rel12.client drop 292026",
+	"rel12.server cut 2-360",
+	"rel12.server cut 256-1006",
+	"rel12.server cut 714-1006",
+	"rel12.server drop 24096",
+	"rel12.server snap 61",
+	"reliable-jitter80.server cut 2433-2446",
+	"reliable-sparse-acks.server cut 22-1177",
+	"resetclient.client cut 425-1691",
+	"resetclient.client cut 458-1691",
+	"resetclient.client drop 504222",
+	"resetclient.client snap 137",
+	"resetclient.server cut 252-1694",
+	"resetclient.server drop 688234",
+}
+
 // openCauses names what is still wrong with captures that are damaged at random.
 // The field words matches the capture's name and the sentence about it. The field
 // item demands the right answer. A case that matches none of these fails the test.
@@ -96,15 +90,13 @@ var openCauses = []struct {
 	item  string
 }{
 	{regexp.MustCompile("^resetclient|^simulated .*[12] restarts"), restarted},
-	{regexp.MustCompile("packets could not be decided"), counts},
-	{regexp.MustCompile("refused as a duplicate"), handedOver},
 	{regexp.MustCompile(" snap "), snapped},
-	{regexp.MustCompile(": ack-withdrawn"), joined},
-	{regexp.MustCompile("^u.*(ack-forgotten|ack-without-bit)"), misread},
-	{regexp.MustCompile(": sequence-reuse"), orIDs},
-	{regexp.MustCompile("cut .*: (ack-unsent|ack-never-arrived)"), overtaking},
-	{regexp.MustCompile("cut .*: (sequence|ack|ack-unasked|type|resend-late|rtt),"), inMiddle},
-	{regexp.MustCompile("drop .*: (resend-early|unreadable), certain"), dropped},
+	{regexp.MustCompile("^rely"), port},
+	{regexp.MustCompile("^u21d_loss15.* cut "), misread},
+	{regexp.MustCompile(": sequence-reuse|finding riptide-merged-sequences"), orIDs},
+	{regexp.MustCompile("^reliable-wrap.* cut .*: (ack-omitted|finding ack-going-back)"), wrapped},
+	{regexp.MustCompile("cut .*: (sequence|ack|ack-unasked|ack-unsent|type|resend-late|rtt),"), inMiddle},
+	{regexp.MustCompile("drop .*: (resend-early|unreadable), certain|drop .* false-ack, certain"), dropped},
 }
 
 // causeOf returns the item under which a sentence is open; "" for none.

@@ -2,8 +2,10 @@ package realbuilds
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -186,6 +188,9 @@ func (s *simulation) wrong(t *testing.T, p *tape, logs map[string]*endpointLog) 
 	list = append(list, denied(x, logs, tap, 0)...)
 	if why := x.impossibleCounts(); why != "" {
 		list = append(list, why)
+	}
+	for _, rule := range slices.Sorted(maps.Keys(x.errors)) {
+		list = append(list, fmt.Sprintf("finding %s, %s, about correct endpoints", rule, x.errors[rule]))
 	}
 	return list
 }

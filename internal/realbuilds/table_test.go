@@ -183,7 +183,16 @@ func count(t *testing.T) map[group]*shares {
 }
 
 // fewer says why a share may be lower than before, by group.
-var fewer = map[string]string{}
+var fewer = map[string]string{
+	"reliable client near":     "facts 2: 125 duplicates, as the version that refuses them is not told apart",
+	"reliable server near":     "facts 2: 139 duplicates, likewise",
+	"reliable-1.2 client near": "facts 2: 35 duplicates, which that version hands over",
+	"reliable-1.2 server near": "facts 2: 40 duplicates, likewise",
+	"pytide client near":       "facts 8: 13 acks whose order within a poll decides",
+	"pytide server near":       "facts 8: 17 acks, likewise",
+	"rely client far":          "before, the port was compared up to its first divergence only: 12 packets",
+	"rely server far":          "before, likewise: 9 packets",
+}
 
 // TestShares: ackscope does not come to be right by saying less. Of each library and
 // tap it decides no smaller share of the packets than before issue 21. It calls no

@@ -19,7 +19,8 @@ var protocols = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Prot
 // saying is what Ackscope says of a capture.
 type saying struct {
 	facts    []fact
-	findings map[string]bool
+	findings map[string]bool              // all rules
+	errors   map[string]machine.Certainty // rules of findings that say that an endpoint's code is wrong
 	replayed *replay.File
 }
 
@@ -35,7 +36,7 @@ func say(t testing.TB, name string, p *tape) *saying {
 	if err := p.Rewind(); err != nil {
 		t.Fatal(err)
 	}
-	x := &saying{findings: map[string]bool{}}
+	x := &saying{findings: map[string]bool{}, errors: map[string]machine.Certainty{}}
 	o := analyze.Options{Registry: protocols}
 	learned, err := analyze.Learn(p, o)
 	if err != nil {
@@ -57,6 +58,9 @@ func say(t testing.TB, name string, p *tape) *saying {
 	for _, f := range session.Flows() {
 		for _, found := range f.Findings() {
 			x.findings[found.Rule.ID] = true
+			if found.Rule.Severity == machine.Error && found.Certainty > machine.Possible {
+				x.errors[found.Rule.ID] = max(x.errors[found.Rule.ID], found.Certainty)
+			}
 		}
 	}
 	if err := p.Rewind(); err != nil {

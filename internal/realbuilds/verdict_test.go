@@ -3,6 +3,9 @@ package realbuilds
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +47,11 @@ func (r *run) wrongOf(x *saying, tap string) (wrong []string) {
 	}
 	if why := x.impossibleCounts(); why != "" {
 		wrong = append(wrong, why)
+	}
+	if r.honest() && !r.port {
+		for _, rule := range slices.Sorted(maps.Keys(x.errors)) {
+			wrong = append(wrong, fmt.Sprintf("finding %s, %s, about honest builds", rule, x.errors[rule]))
+		}
 	}
 	if r.finding != "" && !x.findings[r.finding] {
 		wrong = append(wrong, "no finding "+r.finding)
@@ -93,6 +101,36 @@ func TestOracleAgainstLog(t *testing.T) {
 		for _, d := range e.list {
 			if head := hex.EncodeToString(d.b[:min(14, len(d.b))]); d.frame == frame && !differs[head] {
 				t.Errorf("%s: the oracle names frame %d, and by the log that datagram does not differ", r.name, frame)
+			}
+		}
+	}
+}
+
+// TestBeginnings: of the beginning of a capture, replay names the frame that no
+// correct endpoint can have sent as soon as it has passed, and accuses no side
+// before.
+func TestBeginnings(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 16))
+	for i := range runs {
+		r := &runs[i]
+		for _, tap := range r.taps() {
+			first := r.breaks[tap]
+			if first == 0 {
+				continue
+			}
+			p := load(t, r.capture(tap))
+			for range 4 {
+				short, long := 1+rng.IntN(first-1), first+rng.IntN(len(p.frames)-first)
+				for _, n := range []int{short, first, long} {
+					name := fmt.Sprintf("%s.%s to %d", r.name, tap, n)
+					x := say(t, name, p.cut(0, n))
+					b := *r
+					b.likely = true // what passes later makes it certain
+					if n < first {
+						b.breaks = nil
+					}
+					check(t, name, b.wrongOf(x, tap))
+				}
 			}
 		}
 	}
