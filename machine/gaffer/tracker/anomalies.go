@@ -159,7 +159,7 @@ func (t *Tracker) repeated(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 		out.At(p.at, p.ref).Report(gaffer.SequenceReuse, p.from, machine.Certain, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
 		return
 	}
-	t.Sides[p.from].sent.late++
+	t.Sides[p.from].sent.disorder++
 	out.At(p.at, p.ref).Report(gaffer.DuplicatePacket, p.from, machine.Certain, e.Ref,
 		machine.Milliseconds(p.at.Sub(e.At)))
 }

@@ -35,7 +35,7 @@ type sentPackets struct {
 	topAt     machine.Instant // when top64 passed the tap
 	heardFrom uint64          // packets of the peer that had passed by then
 	distinct  uint64          // sequences that passed the tap
-	late      uint64          // packets that came after a newer one, or again
+	disorder  uint64          // packets that came after a newer one, or again
 	bytes     uint64
 	first64   int64 // oldest sequence, unwrapped
 	began64   int64 // the sequence that passed first, unwrapped

@@ -44,7 +44,7 @@ func (t *Tracker) Learned() machine.Facts {
 // that is wrong shows one of the two.
 func (s *side) scrambled(peer *side) bool {
 	untaken := peer.losses.beyond.Lost + s.reads.refused
-	return s.sent.late > 1+s.sent.distinct/100 ||
+	return s.sent.disorder > 1+s.sent.distinct/100 ||
 		s.Met && s.sent.missing() > 1 && untaken > 1
 }
 

@@ -215,7 +215,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		s.sent.first64 = min(s.sent.first64, number)
 		s.estimate.clock.sent(number, p.at)
 		s.losses.before.Found()
-		s.sent.late++
+		s.sent.disorder++
 		out.At(p.at, p.ref).Report(gaffer.OutOfOrder, p.from, machine.Certain, 0, float64(-ahead))
 		e = s.EnterSent(p.sequence)
 	}
