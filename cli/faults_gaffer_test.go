@@ -18,6 +18,10 @@ var gafferOracles = map[string]oracles{
 	"fragments-reversed":         {brokenFragments, explained}, // away: fragments overtake each other
 	"fragment-count":             {brokenFragments, unevenFragments},
 	"stale-entry-kept":           {differs, acksAway}, // near: the naive model has no window
+	"sequence-reset":             {differs, numberReused},
+	"fragment-numbers":           {differs, explained}, // away: the numbers between may be lost
+	"fragment-empty-last":        {emptyFragment, emptyFragment},
+	"wrap-forgets":               {differs, acksAway}, // near: the naive model begins at 0
 	"fragment-acked-early":       {acksNear, acksAway},
 	"message-window":             {brokenMessages, brokenMessages},
 	"message-resend-early":       {brokenMessages, brokenMessages},
@@ -116,6 +120,18 @@ func unevenFragments(t *testing.T, v *view) (frame uint64) {
 		}
 		size = k.PayloadLen
 		return false
+	})
+	return frame
+}
+
+// emptyFragment: the last fragment of a packet has what the others leave over, which is at
+// least one byte.
+func emptyFragment(t *testing.T, v *view) (frame uint64) {
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		if v.sightings[i].own && k.Kind == wire.KindFragment && k.PayloadLen == 0 {
+			frame = v.frames[i]
+		}
+		return frame > 0
 	})
 	return frame
 }

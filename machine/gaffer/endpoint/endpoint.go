@@ -45,9 +45,11 @@ type Endpoint struct {
 	parts    []reassembly
 	messages *messages.Queues
 
-	// For faults: the packet received last, and the header sent last.
-	last   uint32
-	before wire.Header
+	// For faults: the packet received last, the header sent last, and the fragments sent
+	// beyond the first of each packet.
+	last       uint32
+	before     wire.Header
+	extraParts uint32
 
 	packet  wire.Packet
 	payload []byte // of the packet that is being sent
@@ -171,6 +173,9 @@ func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) e
 	}
 	if len(out.Transmit) > 1 {
 		p.Flags |= gaffer.SentFragmented
+		if e.options.Fault.perPart {
+			e.extraParts += uint32(len(out.Transmit) - 1)
+		}
 	}
 	e.state.Send(p)
 	e.tell(now, machine.Event{Kind: machine.EventSent, Sequence: header.Sequence, Sequence64: e.next64, RTT: -1}, out)
@@ -193,11 +198,15 @@ func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects)
 	}
 	pk.Kind, pk.FragmentCount = wire.KindFragment, (len(payload)+o.FragmentSize-1)/o.FragmentSize
 	whole := payload
+	empty := o.Fault.emptyLast && len(payload)%o.FragmentSize == 0
+	if empty {
+		pk.FragmentCount++
+	}
 	if pk.FragmentCount > o.FragmentMost {
 		return fmt.Errorf("submit: %d bytes make %d fragments, expected at most %d", len(payload), pk.FragmentCount,
 			o.FragmentMost)
 	}
-	for ; len(payload) > 0; pk.FragmentID++ {
+	for count := pk.FragmentCount; pk.FragmentID < count; pk.FragmentID++ {
 		data := payload[:min(o.FragmentSize, len(payload))]
 		payload = payload[len(data):]
 		if o.Fault.fragment != nil {
@@ -280,7 +289,7 @@ func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, r
 		e.tell(now, event, out)
 		return
 	}
-	fate := e.state.Arrive(h.Sequence, refuse)
+	fate := e.enter(h.Sequence, event.Sequence64, refuse)
 	switch fate {
 	case gaffer.Accepted, gaffer.Redelivered:
 		event.Kind = machine.EventReceived
@@ -303,6 +312,30 @@ func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, r
 	if e.messages != nil {
 		e.messages.Deliver(now, e.options.Side, out)
 	}
+}
+
+// enter enters a whole packet into the received buffer, with the endpoint's fault.
+func (e *Endpoint) enter(sequence uint32, number int64, refuse bool) gaffer.Fate {
+	s, f := &e.state, e.options.Fault
+	newest := s.NewestReceived()
+	switch {
+	case f.forgets != nil && f.forgets(e, number):
+		for n := range uint32(64) {
+			s.Withdraw((newest - n) & s.Rules.Mask())
+		}
+	case f.overwrites && s.SlidPast(sequence):
+		slot := gaffer.Slot(sequence, len(s.ReceivedBuffer))
+		if q := s.ReceivedBuffer[slot]; gaffer.Slot(q, len(s.ReceivedBuffer)) == slot {
+			s.Withdraw(q)
+		}
+		s.ReceivedBuffer[slot] = sequence
+		return gaffer.Accepted
+	}
+	fate := s.Arrive(sequence, refuse)
+	if f.jumped != nil && fate == gaffer.Accepted && s.Rules.Distance(sequence, newest) > 1 {
+		f.jumped(e, newest)
+	}
+	return fate
 }
 
 // readAcks processes the ack fields of a delivered packet.

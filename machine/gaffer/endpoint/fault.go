@@ -21,12 +21,22 @@ type Fault struct {
 	// drops reports whether a packet is treated as stale.
 	drops func(e *Endpoint, sequence uint32) bool
 	// fragment changes the order and the headers of outgoing fragments.
-	fragment   func(pk *wire.Packet) (id int)
-	early      bool // a packet is received with its first fragment
-	ignoreAcks bool // acks settle no message
+	fragment func(pk *wire.Packet) (id int)
+	// forgets reports whether all that was received is forgotten before a packet is entered.
+	forgets    func(e *Endpoint, number int64) bool
+	jumped     func(e *Endpoint, newest uint32) // after a packet that is more than one ahead of newest
+	overwrites bool                             // a packet older than the window takes the slot of a newer one
+	emptyLast  bool                             // where the size of the data is a multiple, an empty fragment follows
+	perPart    bool                             // the sequence number steps with every fragment
+	early      bool                             // a packet is received with its first fragment
+	ignoreAcks bool                             // acks settle no message
 }
 
-const faultEvery = 50 // packets between two slips of faults that happen now and then
+const (
+	faultEvery = 50  // packets between two slips of faults that happen now and then
+	resetAfter = 30  // packets before sequence-reset begins anew
+	forgetAt   = 100 // the peer's packet at which received-reset forgets
+)
 
 // Faults lists all faults.
 var Faults = []*Fault{
@@ -47,6 +57,27 @@ var Faults = []*Fault{
 	{
 		Fault:  machine.Fault{Name: "ack-bits-cut", Doc: "only half of ack_bits is filled"},
 		header: func(e *Endpoint, h *wire.Header) { h.AckBits &= 1<<(e.state.Rules.AckBits/2) - 1 },
+	},
+	{
+		Fault: machine.Fault{Name: "ack-last-bit-missing", Doc: "the loop over ack_bits ends one bit early"},
+		header: func(e *Endpoint, h *wire.Header) {
+			h.AckBits &^= 1 << (e.state.Rules.AckBits - 1)
+		},
+	},
+	{
+		Fault:  machine.Fault{Name: "ack-bytes-swapped", Doc: "ack is written with its high byte first"},
+		header: func(_ *Endpoint, h *wire.Header) { h.Ack = uint32(bits.ReverseBytes16(uint16(h.Ack))) },
+	},
+	{
+		Fault: machine.Fault{
+			Name: "ack-low-byte", Doc: "ack is kept in one byte",
+			Scenario: []string{"--rate", "100"},
+		},
+		header: func(e *Endpoint, h *wire.Header) {
+			if h.Ack != e.state.Rules.Mask() {
+				h.Ack &= 0xff
+			}
+		},
 	},
 	{
 		Fault: machine.Fault{
@@ -94,6 +125,34 @@ var Faults = []*Fault{
 	},
 	{
 		Fault: machine.Fault{
+			Name: "stale-entry-overwrites", Doc: "a packet older than the window is entered, in the slot of a newer one",
+			Scenario: []string{"--rate", "2000", "--payload", "4-4", "--jitter", "0ms/200ms", "--duration", "3s"},
+		},
+		overwrites: true,
+	},
+	{
+		Fault: machine.Fault{
+			Name: "window-clears-one-more", Doc: "a jump of the window clears the newest packet before it as well",
+			Scenario: []string{"--loss", "10%"},
+		},
+		jumped: func(e *Endpoint, newest uint32) { e.state.Withdraw(newest) },
+	},
+	{
+		Fault:   machine.Fault{Name: "received-reset", Doc: "at packet 100 all that was received is forgotten"},
+		forgets: func(e *Endpoint, number int64) bool { return e.newest64 < forgetAt && number >= forgetAt },
+	},
+	{
+		Fault: machine.Fault{
+			Name: "wrap-forgets", Doc: "all that was received is forgotten when the peer's numbers wrap",
+			Scenario: []string{"--first", "65300"},
+		},
+		forgets: func(e *Endpoint, number int64) bool {
+			width := e.state.Rules.SequenceBits
+			return e.newest64 >= 0 && number>>width > e.newest64>>width
+		},
+	},
+	{
+		Fault: machine.Fault{
 			Name: "wrap-compare", Doc: "sequences are compared as plain numbers: behind the wrap all are stale",
 			Explained: "its application may have refused all of them",
 			Scenario:  []string{"--first", "32000", "--rate", "2000", "--payload", "4-4", "--duration", "20s"},
@@ -118,6 +177,33 @@ var Faults = []*Fault{
 				h.Sequence = (h.Sequence - 1) & e.state.Rules.Mask()
 			}
 		},
+	},
+	{
+		Fault: machine.Fault{
+			Name: "sequence-reset", Doc: "after 30 packets the numbers begin at 0 again, and nothing else does",
+		},
+		header: func(e *Endpoint, h *wire.Header) {
+			if e.next64 >= resetAfter {
+				h.Sequence = (h.Sequence - resetAfter) & e.state.Rules.Mask()
+			}
+		},
+	},
+	{
+		Fault: machine.Fault{
+			Name: "fragment-numbers", Doc: "the sequence number steps with every fragment, not with every packet",
+			Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "600-3000", "--rate", "30"},
+		},
+		perPart: true,
+		header: func(e *Endpoint, h *wire.Header) {
+			h.Sequence = (h.Sequence + e.extraParts) & e.state.Rules.Mask()
+		},
+	},
+	{
+		Fault: machine.Fault{
+			Name: "fragment-empty-last", Doc: "data that fills its last fragment is followed by an empty one",
+			Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "2048-2048", "--rate", "30"},
+		},
+		emptyLast: true,
 	},
 	{
 		Fault: machine.Fault{
