@@ -25,7 +25,7 @@ func (s *judged) arrives(a arrival) {
 }
 
 // acknowledges judges an acknowledgement that s sent.
-func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
+func (s *judged) acknowledges(j *Judge, peer *judged, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
 	id, of := pk.ID, srdp.Pair{}
 	if s.proxied {
 		of = srdp.Pair{Source: pk.Destination, Destination: pk.Source}
@@ -39,10 +39,12 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 				fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
 			switch {
 			case !peer.near:
-				return v
+				return s.joins(j, peer, d, v)
 			case s.odd == nil:
 				// The peer is at the tap, and may itself have sent a wrong id, once.
-				s.odd, s.oddID = v, id
+				if v = s.joins(j, peer, d, v); v != nil {
+					s.odd, s.oddID = v, id
+				}
 			case s.oddID != id:
 				return s.odd
 			}
@@ -51,7 +53,7 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	}
 	k := slices.IndexFunc(s.asked, func(a arrival) bool { return a.id == id && a.pair == of })
 	if k < 0 {
-		if s.before || s.last == 0 {
+		if s.before || s.last == 0 || d.At.Sub(j.began) < timerSlack {
 			s.opinion.Undecided++
 			return nil // of a packet from before the capture
 		}
@@ -63,11 +65,23 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 			if v := s.spoilt(a, d); v != nil {
 				return v
 			}
-			return machine.Diverge(d, AckMissing, machine.RestsOnBoth, machine.Differ("srdp.packet_id", a.id, id),
-				fmt.Sprintf("packet %d came before packet %d, and each copy is acknowledged", a.id, id), a.ref, s.asked[k].ref)
+			v := s.owes(j, a, d, machine.Diverge(d, AckMissing, machine.RestsOnBoth, machine.Differ("srdp.packet_id", a.id, id),
+				fmt.Sprintf("packet %d came before packet %d, and each copy is acknowledged", a.id, id), a.ref, s.asked[k].ref))
+			if v != nil {
+				return v
+			}
+			break
 		}
 	}
 	s.readTo = s.asked[k].place
+	if s.asked[k].may {
+		// It may answer a later copy.
+		for i := k + 1; i < len(s.asked); i++ {
+			if a := &s.asked[i]; a.id == id && a.pair == of {
+				a.may = true
+			}
+		}
+	}
 	s.asked = append(s.asked[:0], s.asked[k+1:]...)
 	return nil
 }
@@ -184,6 +198,9 @@ func (s *judged) acked(d *machine.Datagram, pk *wire.Packet) {
 	}
 	if e := l.sent[pk.ID]; e != nil {
 		if e.acks++; e.acks == 1 {
+			if e.copies == 1 {
+				s.answered = max(s.answered, d.At.Sub(e.lastAt))
+			}
 			e.ackedAt, e.ackRef, e.ackPlace = d.At, d.Ref, s.places
 		}
 	}

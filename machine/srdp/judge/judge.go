@@ -36,6 +36,8 @@ var Behaviours = []machine.Behaviour{
 type Judge struct {
 	config srdp.Config
 	sides  [2]judged
+	began  machine.Instant // when the first datagram passed
+	begun  bool
 	pk     wire.Packet
 }
 
@@ -61,6 +63,11 @@ type judged struct {
 	oddID  uint16
 	mangle mangled
 	before bool // something of its peer may have come before the capture
+	// owed is a missing acknowledgement. It counts unless the side began anew.
+	owed     *owed
+	joined   *joined
+	answered time.Duration // the longest time until an acknowledgement of a packet of one copy
+	longest  time.Duration // between two copies of a packet
 
 	lanes  []*judgedLane // what it sends, by the addresses in the packets
 	byPair map[srdp.Pair]*judgedLane
@@ -73,7 +80,8 @@ type arrival struct {
 	at    machine.Instant
 	ref   machine.Ref
 	place uint64
-	may   bool // it need not be acknowledged: it has unknown flags, or is too large
+	spoke machine.Instant // when the side had last sent something
+	may   bool            // it need not be acknowledged: it has unknown flags, or is too large
 }
 
 const (
@@ -115,6 +123,12 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	pk := &j.pk
 	length := max(d.Length, len(d.Bytes))
 	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
+	if !j.begun {
+		j.began, j.begun = d.At, true
+	}
+	if s.joined != nil && d.At.Sub(j.began) > joinSlack {
+		s.settleJoined(peer)
+	}
 	var v *machine.Divergence
 	switch {
 	case !j.config.Profile.Fits(d.Bytes, length, pk):
@@ -132,7 +146,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		}
 	case pk.Ack:
 		s.opinion.Compared++
-		v = s.acknowledges(peer, d, pk)
+		v = s.acknowledges(j, peer, d, pk)
 		peer.acked(d, pk)
 	default:
 		s.opinion.Compared++
@@ -140,9 +154,9 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		v = s.sends(j, d)
 		may := j.config.Profile.UnknownFlags(pk.Flags) != 0 || length-pk.PayloadOffset > j.config.MaxPayload &&
 			j.config.MaxPayload > 0
-		peer.arrives(arrival{peer.pairOf(pk), pk.ID, d.At, d.Ref, 0, may})
+		peer.arrives(arrival{peer.pairOf(pk), pk.ID, d.At, d.Ref, 0, peer.spoke, may})
 	}
-	if s.opinion.Divergence == nil {
+	if first := s.opinion.Divergence; first == nil || v != nil && v.Ref < first.Ref {
 		s.draw(j, d, v)
 		s.opinion.Divergence = v
 	}
@@ -206,6 +220,11 @@ func (s *judged) known(p srdp.Pair) *judgedLane {
 func (j *Judge) Finish() {
 	for i := range j.sides {
 		s := &j.sides[i]
+		s.settleJoined(&j.sides[1-i])
+		if v := s.alive(0); v != nil && s.opinion.Divergence == nil {
+			v.Assumed = true
+			s.opinion.Divergence = v
+		}
 		strict := s.near && !s.stream || s.client(&j.sides[1-i])
 		if !strict && s.opinion.Undecided == 0 {
 			s.opinion.Undecided = s.opinion.Compared

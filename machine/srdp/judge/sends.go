@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -23,6 +24,15 @@ type judgedLane struct {
 	// ordered is the last packet that was sent with SRDP_ORDER, once waits is set.
 	ordered uint16
 	waits   bool
+	// The side began with the id begin, as far as the capture shows. step is the
+	// furthest that it has gone on at once.
+	begin, step uint16
+	round       uint32     // how often the side began anew
+	suspect     *suspicion // nil while nothing is suspected
+	// anew is the oldest id that is known to be newer than the capture, once fresh
+	// is set.
+	anew  uint16
+	fresh bool
 }
 
 // outgoing is a data packet that a side sent.
@@ -36,6 +46,9 @@ type outgoing struct {
 	ackPlace uint64 // the place of the first acknowledgement among what passed the tap towards the side
 	acks     int
 	copies   int
+	at       machine.Instant // when the first copy passed
+	behind   bool            // a newer plain packet had passed before it
+	round    uint32          // judgedLane.round of its first copy
 	// Bounds of the time between two copies; most is 0 before there were two.
 	least, most time.Duration
 	ordered     bool
@@ -107,16 +120,35 @@ func (s *judged) ifClient(j *Judge, d *machine.Datagram, v *machine.Divergence) 
 func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) *machine.Divergence {
 	pk := &j.pk
 	hash := machine.Digest(0, d.Bytes)
-	if e := l.sent[pk.ID]; e != nil && d.At.Sub(e.lastAt) < reuseAfter {
-		if e.hash != hash {
-			return machine.Diverge(d, IDReuse, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "another id", pk.ID),
-				fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
+	e := l.sent[pk.ID]
+	if e != nil && d.At.Sub(e.lastAt) >= reuseAfter {
+		e = nil
+	}
+	if e != nil && e.hash == hash {
+		if e.round != l.round {
+			s.opinion.Undecided++ // it was sent before the side began anew
+			return nil
 		}
 		v := s.repeats(j, l, d, e, own)
+		if own && v == nil {
+			v = s.alive(e.at)
+		}
 		s.draw(j, d, v)
+		if e.copies == 1 && own && !e.ordered && !e.behind && e.at.Sub(j.began) > d.At.Sub(e.at)+patience {
+			l.isNew(pk.ID) // an earlier copy would have passed in the capture
+		}
 		e.lastAt, e.lastRef = d.At, d.Ref
 		e.copies++
 		return v
+	}
+	v := s.goesOn(l, pk.ID, d.At)
+	if e != nil && e.round == l.round {
+		reuse := machine.Diverge(d, IDReuse, machine.RestsOnOwn, machine.Differ("srdp.packet_id", "another id", pk.ID),
+			fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
+		if s.stream {
+			return reuse
+		}
+		s.suspects(j, l, d, reuse)
 	}
 	if !own && (s.near || s.stream) {
 		s.opinion.Undecided++
@@ -126,20 +158,28 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	// is older than the capture was first sent before it.
 	ordered := pk.Flags&j.config.Profile.Order != 0
 	behind := l.plain && !newer(pk.ID, l.top)
-	if behind && pk.ID < restarted && (l.top-pk.ID)&0x7fff > 4*restarted {
+	if behind && l.suspect == nil && pk.ID < restarted && (l.top-pk.ID)&0x7fff > 4*restarted {
 		l.met, l.plain, behind = false, false, false // it has begun anew
+		s.releases(d.At)
 	}
-	var v *machine.Divergence
-	if behind && own && !ordered && newer(pk.ID, l.first) {
-		v = machine.Diverge(d, Sequence, machine.RestsOnAbsence,
+	if behind && own && !ordered && e == nil && newer(pk.ID, l.first) {
+		back := machine.Diverge(d, Sequence, machine.RestsOnAbsence,
 			machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID),
 			"a sender numbers its packets upwards", s.last)
-		if s.stream {
-			v = s.ifClient(j, d, v)
+		switch {
+		case s.stream:
+			v = s.ifClient(j, d, back)
+		case l.fresh && newer(pk.ID, l.anew):
+			s.suspects(j, l, d, back)
+		default:
+			s.opinion.Undecided++ // it may be from before the capture
 		}
 	}
+	if !ordered && !behind && d.At.Sub(j.began) > max(joinSlack, s.longest+s.longest/4) {
+		l.isNew(pk.ID)
+	}
 	if !l.met {
-		l.met, l.first, l.high = true, pk.ID, pk.ID
+		l.met, l.first, l.high, l.begin = true, pk.ID, pk.ID, pk.ID
 	}
 	if newer(pk.ID, l.high) {
 		l.high = pk.ID
@@ -149,6 +189,9 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	} else if !behind {
 		l.plain, l.top = true, pk.ID
 	}
+	if l.sent[pk.ID] != nil {
+		l.old = slices.DeleteFunc(l.old, func(id uint16) bool { return id == pk.ID })
+	}
 	if len(l.old) >= keptMost {
 		if gone := l.old[0]; newer(gone, l.first) {
 			l.first = gone
@@ -157,7 +200,10 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 		l.old = l.old[1:]
 	}
 	l.old = append(l.old, pk.ID)
-	l.sent[pk.ID] = &outgoing{hash: hash, ref: d.Ref, lastRef: d.Ref, lastAt: d.At, copies: 1, ordered: ordered}
+	l.sent[pk.ID] = &outgoing{
+		hash: hash, ref: d.Ref, lastRef: d.Ref, at: d.At, lastAt: d.At, copies: 1, ordered: ordered, behind: behind,
+		round: l.round,
+	}
 	return v
 }
 
@@ -193,6 +239,7 @@ func (s *judged) repeats(j *Judge, l *judgedLane, d *machine.Datagram, e *outgoi
 // between shows that it did look.
 func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.Divergence {
 	gap := d.At.Sub(e.lastAt)
+	s.longest = max(s.longest, gap)
 	least, most := s.spoke.Sub(e.lastAt)-timerSlack, gap+copySlack
 	was := [2]time.Duration{e.least, e.most}
 	e.least = max(e.least, least)

@@ -1,0 +1,199 @@
+package judge
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// A capture can begin in the middle of a flow, and a side can begin anew on the
+// same port. Both are no fault, and both look like one at first:
+//
+//	ids of a side:  5 9 6           a packet from before the capture was sent again
+//	                300 301 1 2     the side began anew
+//	                300 301 1 302   the side used a wrong id
+//
+// So an id is held against a side only if it is newer than the capture. And the
+// side's next id must show that the side goes on as before.
+const (
+	// joinSlack is how long after the capture's beginning a packet from before it
+	// may still be sent again for the first time. A longer time between two copies
+	// of the side counts instead.
+	// Source: measured, TestPartial
+	joinSlack = 1500 * time.Millisecond
+	// beginLeast is the least time in which a process ends and another begins on
+	// its port.
+	// Source: unmeasured, the time to start a process
+	beginLeast = 20 * time.Millisecond
+	// shortSession is how many steps of its ids a side must have made for one id to
+	// tell that it goes on as before.
+	// Source: measured, TestRestart
+	shortSession uint16 = 8
+	// patience is the least time that an acknowledgement from before the capture
+	// may take.
+	// Source: measured, TestPartial
+	patience = 250 * time.Millisecond
+	// overtakes is how long after a side began anew its older packets may pass a
+	// tap away from it.
+	// Source: measured, TestRestart
+	overtakes = time.Second
+)
+
+// suspicion is a divergence that counts unless the side began anew with the
+// packet. It was found when high was the side's newest id.
+type suspicion struct {
+	v    *machine.Divergence
+	id   uint16
+	high uint16
+	at   machine.Instant
+}
+
+// ahead returns how far id a is ahead of b, or 0 where it is not.
+func ahead(a, b uint16) uint16 {
+	if !newer(a, b) {
+		return 0
+	}
+	return (a - b) & 0x7fff
+}
+
+// suspects keeps a divergence of a packet until the side's next id.
+func (s *judged) suspects(j *Judge, l *judgedLane, d *machine.Datagram, v *machine.Divergence) {
+	if l.suspect == nil {
+		s.draw(j, d, v)
+		l.suspect = &suspicion{v, j.pk.ID, l.high, d.At}
+	}
+}
+
+// goesOn takes the first copy of a packet. It shows whether the side goes on as
+// before, or began anew. It returns the divergence that counts then.
+func (s *judged) goesOn(l *judgedLane, id uint16, at machine.Instant) *machine.Divergence {
+	x := l.suspect
+	if x == nil {
+		step := ahead(id, l.high)
+		if !l.met || step == 0 {
+			return nil
+		}
+		usual := 2 * max(1, l.step)
+		if l.step = max(l.step, step); step > usual {
+			return nil
+		}
+		return s.alive(0)
+	}
+	old, anew := ahead(id, x.high), ahead(id, x.id)
+	switch {
+	case anew > 0 && (old == 0 || anew < old):
+		s.beginsAnew(l, x, at)
+	case old == 0, !s.near && at.Sub(x.at) < overtakes:
+		// A packet that others overtook says nothing.
+	case ahead(x.high, l.begin) < shortSession*max(1, l.step):
+		l.suspect = nil
+		s.opinion.Undecided++
+	default:
+		l.suspect = nil
+		return x.v
+	}
+	return nil
+}
+
+// owed is a missing acknowledgement of what passed at a time.
+type owed struct {
+	v  *machine.Divergence
+	at machine.Instant
+}
+
+// alive takes a packet that shows that the side has not begun anew since an
+// instant. It returns what the side then failed to acknowledge.
+func (s *judged) alive(since machine.Instant) *machine.Divergence {
+	x := s.owed
+	if x == nil || since > x.at {
+		return nil
+	}
+	s.owed = nil
+	return x.v
+}
+
+// releases takes a side that has begun anew: what it had not acknowledged at a
+// time may be lost.
+func (s *judged) releases(at machine.Instant) {
+	s.owed = nil
+	for i := range s.asked {
+		if a := &s.asked[i]; a.at <= at {
+			a.may = true
+		}
+	}
+}
+
+// beginsAnew forgets what the side knew before it sent the suspected packet.
+// What it sent before stays known: acknowledgements of that may be on their way.
+// What it had not acknowledged may be lost.
+func (s *judged) beginsAnew(l *judgedLane, x *suspicion, now machine.Instant) {
+	l.round++
+	if first := l.sent[x.id]; first != nil {
+		first.round = l.round
+	}
+	l.suspect = nil
+	l.met, l.first, l.begin, l.high, l.step = true, x.id, x.id, x.id, 0
+	l.plain, l.top, l.waits, l.fresh, l.anew = true, x.id, false, true, x.id
+	s.releases(now) // what it acknowledged since may have been taken for an older copy
+	s.opinion.Undecided++
+}
+
+// owes takes a missing acknowledgement. If the side was silent around it, it may
+// have begun anew in between. Its next data shows whether it did.
+func (s *judged) owes(j *Judge, a arrival, d *machine.Datagram, v *machine.Divergence) *machine.Divergence {
+	spoke := max(s.spoke, j.began)
+	if d.At.Sub(spoke) < beginLeast && spoke.Sub(max(a.spoke, j.began)) < beginLeast {
+		return v
+	}
+	if s.owed == nil {
+		s.draw(j, d, v)
+		s.owed = &owed{v, a.at}
+	}
+	return nil
+}
+
+// joined is a divergence in the beginning of a capture, age after it began. A
+// packet from before it may explain the divergence.
+type joined struct {
+	v   *machine.Divergence
+	age time.Duration
+}
+
+// joins takes a divergence of an acknowledgement that no packet in the capture
+// asks for. The packet may have passed before the capture, if its
+// acknowledgement took as long as that.
+func (s *judged) joins(j *Judge, peer *judged, d *machine.Datagram, v *machine.Divergence) *machine.Divergence {
+	age := d.At.Sub(j.began)
+	switch {
+	case v == nil || age > joinSlack && age > peer.answerLimit():
+		return v
+	case age <= joinSlack && s.joined == nil:
+		s.draw(j, d, v)
+		s.joined = &joined{v, age}
+	}
+	s.opinion.Undecided++
+	return nil
+}
+
+// answerLimit returns the longest time that an acknowledgement of a side's
+// packet can take, by those that passed.
+func (s *judged) answerLimit() time.Duration { return patience + 4*s.answered }
+
+// settleJoined decides about a divergence in the capture's beginning, once it is
+// known how long acknowledgements take.
+func (s *judged) settleJoined(peer *judged) {
+	x := s.joined
+	if s.joined = nil; x == nil || peer.answered == 0 || x.age <= peer.answerLimit() {
+		return
+	}
+	if v := s.opinion.Divergence; v == nil || v.Ref > x.v.Ref {
+		s.opinion.Divergence = x.v
+	}
+}
+
+// isNew takes an id that is newer than the capture.
+func (l *judgedLane) isNew(id uint16) {
+	if !l.fresh || newer(l.anew, id) {
+		l.fresh, l.anew = true, id
+	}
+}
