@@ -29,6 +29,7 @@ type scenario struct {
 	first   [2]uint16
 	talking time.Duration // how long the applications send
 	late    bool          // srdppeer.Settings.NumberLate
+	restart *restart      // nil where no endpoint ends
 	frames  bool          // the applications look at their sockets once a frame only
 }
 

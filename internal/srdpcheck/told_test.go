@@ -52,8 +52,9 @@ type flowAnomaly struct {
 	machine.Anomaly
 }
 
-// tell analyzes a capture as the program does, with all protocols known.
-func tell(t *testing.T, name string, content []byte) *told {
+// tell analyzes a capture as the program does, with all protocols known. as
+// says what some flows are; ackscope finds out about the others.
+func tell(t *testing.T, name string, content []byte, as ...analyze.DecodeAs) *told {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.pcapng")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -69,7 +70,9 @@ func tell(t *testing.T, name string, content []byte) *told {
 	}
 	in := open()
 	x := &told{timeline: analyze.NewTimeline(in), frames: map[*analyze.Flow][]shown{}}
-	o := analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)}
+	o := analyze.Options{
+		Registry: dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol), DecodeAs: as,
+	}
 	learned, err := analyze.Learn(in, o)
 	if err != nil {
 		t.Fatal(err)

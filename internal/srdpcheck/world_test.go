@@ -140,10 +140,12 @@ func (s *scenario) simulate(t *testing.T) *outcome {
 // endpoint returns the endpoint of an end.
 func (s *scenario) endpoint(t *testing.T, p *wire.Profile, e *end, peers []netip.AddrPort) machine.Endpoint {
 	t.Helper()
-	if e.second {
-		return adapt(s.settings(e.role), e, peers)
-	}
-	r, err := s.reference(p, e)
+	r, err := s.mortal(p, e, func() (machine.Endpoint, error) {
+		if e.second {
+			return adapt(s.settings(e.role), e, peers), nil
+		}
+		return s.reference(p, e)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

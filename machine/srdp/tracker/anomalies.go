@@ -25,13 +25,26 @@ func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effect
 // reused checks a packet whose id another packet had not long ago. Either the
 // ids have wrapped, or the sender used the same id for other bytes.
 func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sighting, out *machine.Effects) {
+	if before.number < l.restarting.from {
+		return // the side has begun anew since
+	}
 	apart := id64 - before.id64
+	sure := machine.Certain
+	switch began := &t.known.restarts[s.side]; {
+	case began.last != 0:
+		sure = machine.Possible
+	case !t.second:
+		sure = machine.Likely // the side may have begun anew
+	}
+	if apart == 0 {
+		l.reusesID(id64, p.at)
+	}
 	since := machine.Milliseconds(p.at.Sub(before.lastAt))
 	q := l.queue.Find(before.id)
 	waits := q != nil && q.ID64 == before.id64
 	switch {
 	case apart == 0 && (p.place.Known && s.sure || waits):
-		out.At(p.at, p.ref).Report(srdp.IDReuse, s.side, machine.Certain, before.frame, 1, float64(before.id), since)
+		out.At(p.at, p.ref).Report(srdp.IDReuse, s.side, sure, before.frame, 1, float64(before.id), since)
 	case apart == 0:
 		// The capture may lack ids of a far sender: its ids may have wrapped
 		// meanwhile.

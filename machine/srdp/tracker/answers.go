@@ -76,6 +76,9 @@ func (t *Tracker) receiverHas(s *party, l *lane, e *life, p *sighting, out *mach
 	if e.tally.acks > 1 && !e.recalled {
 		grade = machine.Certain
 	}
+	if t.across(s.side, e.at, p.at) && e.flags != 0 {
+		grade = machine.Likely // the receiver may have forgotten it
+	}
 	if e.tally.acks > 1 && !s.sure || e.tally.acks > e.tally.copies {
 		grade = machine.Likely // the network may have made the second acknowledgement
 	}
@@ -136,7 +139,11 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 // to.
 func (t *Tracker) senderLearns(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.tally.acks > 1 {
-		t.event(out, e, p, fact{kind: srdp.EventAckedAgain, of: s.side, sure: s.reads(p.at), about: e.frame, by: p.ref})
+		grade := s.reads(p.at)
+		if t.across(s.side, e.at, p.at) {
+			grade = machine.Likely
+		}
+		t.event(out, e, p, fact{kind: srdp.EventAckedAgain, of: s.side, sure: grade, about: e.frame, by: p.ref})
 		if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 			l.queue.Remove(q)
 		}
@@ -163,7 +170,7 @@ func (t *Tracker) senderLearns(r, s *party, l *lane, e *life, p *sighting, out *
 	if !t.config.Stream && !s.timing.waits(sample.FromLast+lies+lies/8, t.known.least[s.side]) {
 		grade = min(grade, machine.Likely) // it may have given the packet up before
 	}
-	if e.earlier {
+	if e.earlier || t.across(s.side, e.at, p.at) {
 		grade = min(grade, machine.Likely) // it may have read another one before
 	}
 	t.event(out, e, p, fact{kind: machine.EventAcked, of: s.side, sure: grade, about: e.frame, by: p.ref, rtt: rtt})

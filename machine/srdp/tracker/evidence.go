@@ -48,6 +48,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 	if l.lives.full() {
 		t.end(s, l, out)
 	}
+	t.goesOn(s, l, id64)
 	before := l.lives.find(pk.ID)
 	if before != nil && !before.doubtful && p.at.Sub(before.lastAt) < copyHorizon {
 		t.reused(s, l, before, id64, p, out)
@@ -69,6 +70,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 		int32(pk.PayloadLen), pk.Flags
 	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
 	e.doubtful = doubtful
+	e.reused = before != nil && !before.doubtful || l.restarting.from > 0 || t.sinceRestart(s.side, p.at)
 	e.behind = l.met && id64 < l.top
 	e.earlier = !t.config.Stream && !t.starts(s, l, id64, pk.Flags&t.config.Profile.Order != 0, p)
 	e.recalled = p.place.Again || !p.place.Known && l.met && id64 < l.lives.forgot

@@ -51,6 +51,7 @@ type life struct {
 	ignored  bool // a copy of it came long after its acknowledgement
 	recalled bool // it may be a further copy of a packet whose life is no longer in memory
 	behind   bool // a newer id had passed before it
+	reused   bool // another packet of the lane had its id
 	earlier  bool // a copy of it may have been sent before the capture began
 	unsure   bool // the delay from the tap to its sender is unknown, so crossed or lost is a guess
 }
@@ -130,6 +131,9 @@ func (e *life) firsts() machine.Certainty {
 func (e *life) handed() machine.Certainty {
 	if e.flags == 0 && !e.recalled {
 		return machine.Certain
+	}
+	if e.reused {
+		return machine.Likely // its receiver may know it by its id alone
 	}
 	return e.firsts()
 }

@@ -117,10 +117,11 @@ type lane struct {
 	repeated, repeatedFar newest            // what copies show of that: at a tap at the sender, and elsewhere
 	strangers             [strangers]uint16 // ids that were acknowledged and not known, each plus one
 	strange               uint              // how many there were
-	arrived               int64             // newest ordered id that its receiver has, unwrapped
-	answered              int64             // number of the newest life whose only copy was acknowledged
-	due                   machine.Instant   // before this time no packet is given up and no life ends
-	inOrder               bool              // arrived is known
+	restarting            restarting
+	arrived               int64           // newest ordered id that its receiver has, unwrapped
+	answered              int64           // number of the newest life whose only copy was acknowledged
+	due                   machine.Instant // before this time no packet is given up and no life ends
+	inOrder               bool            // arrived is known
 }
 
 // mostLanes is how many pairs of addresses one direction of a flow has at most.

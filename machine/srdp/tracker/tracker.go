@@ -29,6 +29,7 @@ type Tracker struct {
 	facts   machine.Facts
 	known   learned // learned by an earlier run
 	seen    learned // learned by this run
+	second  bool    // an earlier run has seen the whole flow
 	given   bool    // New was given the vantage
 	proven  bool    // the evidence for the vantage is better than a guess
 	parties [2]party
@@ -42,16 +43,17 @@ type Tracker struct {
 // learned is Facts.Settings of this protocol: what a run learns of the whole
 // flow.
 type learned struct {
-	proved  [2]machine.Instant // up to then each side is known to have read
-	flags   uint8              // unknown flags on acknowledged packets
-	odd     bool               // acknowledged packets had a command byte that contradicts the id
-	proven  bool               // the evidence for the vantage is better than a guess
-	jump    [2]int64           // largest step between ids of acknowledged packets
-	timeout [2]time.Duration
-	least   [2]time.Duration // the shortest time between two copies
-	most    [2]time.Duration // the longest
-	slowest [2]time.Duration // the longest time from data to the side's acknowledgement
-	anew    [2]newest        // of each side's first lane
+	proved   [2]machine.Instant // up to then each side is known to have read
+	flags    uint8              // unknown flags on acknowledged packets
+	odd      bool               // acknowledged packets had a command byte that contradicts the id
+	proven   bool               // the evidence for the vantage is better than a guess
+	jump     [2]int64           // largest step between ids of acknowledged packets
+	timeout  [2]time.Duration
+	least    [2]time.Duration // the shortest time between two copies
+	most     [2]time.Duration // the longest
+	slowest  [2]time.Duration // the longest time from data to the side's acknowledgement
+	restarts [2]restarts
+	anew     [2]newest // of each side's first lane
 }
 
 // sighting is one packet as it passed the tap.
@@ -66,7 +68,7 @@ type sighting struct {
 // flow learned, or the zero value.
 func New(c srdp.Config, facts machine.Facts) *Tracker {
 	t := &Tracker{config: c, facts: facts}
-	t.known, _ = facts.Settings.(learned)
+	t.known, t.second = facts.Settings.(learned)
 	for i := range t.parties {
 		s := &t.parties[i]
 		s.side, s.proved = machine.Side(i), t.known.proved[i]
@@ -186,6 +188,11 @@ func (t *Tracker) Learned() machine.Facts {
 			k.least[i], k.most[i] = s.timing.least, s.timing.most
 		}
 		k.slowest[i] = s.reach.slowest
+		for _, l := range s.lanes.list {
+			if l.restarting.pending {
+				k.restarts[i].add(l.restarting.at) // nothing shows that it did not
+			}
+		}
 		if len(s.lanes.list) > 0 {
 			k.anew[i] = s.lanes.list[0].proved(k.proven && f.Vantage.Near(machine.Side(i)))
 		}

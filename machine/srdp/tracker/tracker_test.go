@@ -201,6 +201,16 @@ func TestFindings(t *testing.T) {
 			s.exchange(100, 20, a, 6, 0)
 			s.data(200, a, 5, 0, "other")
 			s.ack(220, b, 5)
+		}, []string{"id-reuse a possible"}}, // a sender that begins anew does the same
+		{"the same id, other bytes, and the sender goes on", usual, atA, func(s *story) {
+			for i := range 70 {
+				s.exchange(float64(i)*10, 5, a, uint16(5+i), 0)
+			}
+			s.data(800, a, 80, 0, "one")
+			s.exchange(810, 5, a, 81, 0)
+			s.data(820, a, 80, 0, "other")
+			s.ack(830, b, 80)
+			s.exchange(840, 5, a, 82, 0)
 		}, []string{"id-reuse a certain"}},
 		{"the same id, a round later", usual, atA, func(s *story) {
 			s.exchange(0, 1, a, 5, 0)
