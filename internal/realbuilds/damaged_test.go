@@ -41,7 +41,8 @@ func subjects(t *testing.T, all bool) (list []subject) {
 		r := &runs[i]
 		for _, tap := range r.taps() {
 			s := subject{
-				t: t, name: r.name + "." + tap, tap: tap, tape: load(t, r.capture(tap)), mistake: !r.honest(), breaks: r.breaks[tap],
+				t: t, name: r.name + "." + tap, tap: tap, tape: load(t, r.capture(tap)), mistake: !r.honest(),
+				breaks: r.breaks[tap],
 			}
 			if r.honest() {
 				s.logs = readLogs(t, r.in(), r.name)

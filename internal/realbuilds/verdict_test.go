@@ -106,9 +106,9 @@ func TestOracleAgainstLog(t *testing.T) {
 	}
 }
 
-// TestBeginnings: of the beginning of a capture, replay names the frame that no
-// correct endpoint can have sent as soon as it has passed, and accuses no side
-// before.
+// TestBeginnings runs replay over beginnings of captures. It names the frame that no
+// correct endpoint can have sent once that frame has passed. Before, it accuses no
+// side.
 func TestBeginnings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 16))
 	for i := range runs {
