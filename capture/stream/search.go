@@ -258,7 +258,7 @@ func (s *searcher) weigh(f *Format) [2]candidate {
 	var out [2]candidate
 	for i, at := range best {
 		if at >= 0 {
-			out[i] = s.follow(f, at, plausible, float64(aligned))
+			out[i] = s.follow(at, plausible, float64(aligned))
 		}
 		if best[0] < 0 {
 			break
@@ -324,7 +324,7 @@ func (s *searcher) join(at int, chance, aligned float32) {
 
 // follow measures the chain from a byte. plausible is the number of places that
 // look like a prefix, those of the chain included. The others measure chance.
-func (s *searcher) follow(f *Format, at, plausible int, aligned float64) candidate {
+func (s *searcher) follow(at, plausible int, aligned float64) candidate {
 	c := candidate{at: at, tail: int(s.links[at].tail)}
 	end := at
 	for p := at; p < len(s.b); {

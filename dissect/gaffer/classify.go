@@ -274,8 +274,8 @@ func (c *classifier) hides() bool {
 	return false
 }
 
-// clean reports whether the headers that a candidate reads have its library's form, and one
-// in eight of their acks at most names a packet that did not pass.
+// clean reports whether the headers that a candidate reads have its library's form. One in
+// eight of their acks may name a packet that did not pass.
 func (c *candidate) clean() bool {
 	acks, named := 0, 0
 	for i := range c.sides {

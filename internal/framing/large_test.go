@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
-	srdpwire "github.com/ackscope/ackscope/wire/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
 // bodies are what games put into large messages: numbers with many zeros, which
@@ -56,8 +56,8 @@ func encodeRiptide(rng *rand.Rand, dst []byte, size int, fill func(rng *rand.Ran
 // encodeSRDP writes a packet to or from an SRDP proxy: data, or in one of three
 // cases an acknowledgement.
 func encodeSRDP(rng *rand.Rand, dst []byte, size int, fill func(rng *rand.Rand, b []byte)) []byte {
-	p := srdpwire.Default().In(srdpwire.Proxied)
-	pk := srdpwire.Packet{Command: p.DataCommand, ID: uint16(rng.IntN(400)), Flags: p.Order}
+	p := wire.Default().In(wire.Proxied)
+	pk := wire.Packet{Command: p.DataCommand, ID: uint16(rng.IntN(400)), Flags: p.Order}
 	data := make([]byte, size)
 	fill(rng, data)
 	if rng.IntN(3) == 0 {

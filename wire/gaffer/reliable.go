@@ -156,8 +156,8 @@ func readReliable(b []byte, wireLen int, h *Header) (int, error) {
 	return n, nil
 }
 
-// InFragmentHeader reports whether an error of Parse says that fragment 0 holds a header
-// that reliable does not write there: that of another packet, or one in another form.
+// InFragmentHeader reports whether an error of Parse is about the header inside fragment 0.
+// It is the header of another packet, or reliable does not write it in this form.
 func InFragmentHeader(err error) bool {
 	return err == errInnerSequence || err == errInnerForm || err == errInnerPrefix
 }

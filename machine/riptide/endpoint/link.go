@@ -271,7 +271,7 @@ func (e *Endpoint) endForQuality(l *link) {
 	if l.state != linkConnected || e.options.Limits.Off {
 		return
 	}
-	e.close(l, riptide.PoorConnection, nil)
+	e.close(l, riptide.PoorConnection)
 }
 
 // sendAck sends the Ack of a reliable message.

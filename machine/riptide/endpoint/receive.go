@@ -87,12 +87,12 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 	fresh := l.in.receiver.Take(m.Sequence)
 	ends := l.in.receiver.Overran && l.state == linkConnected
 	if ends && !e.server {
-		e.close(l, riptide.PoorConnection, nil) // this closes the socket, so no Ack leaves
+		e.close(l, riptide.PoorConnection) // this closes the socket, so no Ack leaves
 	} else if !e.build.OneSequence || m.Type == wire.Welcome {
 		e.sendAck(l, m.Sequence, fresh)
 	}
 	if ends && e.server {
-		e.close(l, riptide.PoorConnection, nil)
+		e.close(l, riptide.PoorConnection)
 	}
 	if fresh {
 		l.in.newest = max(l.in.newest, event.Sequence64)
@@ -213,7 +213,7 @@ func (e *Endpoint) read(p machine.Peer, b []byte) {
 	for len(l.stream.unread)-at >= size && l.stream.open {
 		n := e.length(l.stream.unread[at:], size)
 		if n > e.codec.Dialect.MaxMessage {
-			e.close(l, riptide.TransportError, nil)
+			e.close(l, riptide.TransportError)
 			return
 		}
 		if n < 0 {
@@ -246,10 +246,10 @@ func (e *Endpoint) length(b []byte, size int) int {
 }
 
 // close ends a connection without a message to the other end.
-func (e *Endpoint) close(l *link, reason uint8, data []byte) {
+func (e *Endpoint) close(l *link, reason uint8) {
 	if e.server {
 		e.closeServer(l, reason)
 	} else {
-		e.closeClient(l, reason, data)
+		e.closeClient(l, reason, nil)
 	}
 }
