@@ -38,8 +38,8 @@ func (b *before) begin(r *gaffer.Rules, p *wire.Packet) {
 // mayHavePassed reports whether a packet of the side may have passed the tap before the capture
 // began.
 func (s *Judged) mayHavePassed(sequence uint32) bool {
-	if s.before.starts || s.neverSent(sequence) {
-		return false
+	if s.before.starts || s.neverSent(sequence) || s.Sent.span >= passedSpan {
+		return false // the first one of the capture is long past: after a wrap, its number is ahead
 	}
 	return !s.Sent.met || s.Rules.Distance(sequence, s.Sent.began) <= s.before.depth
 }

@@ -25,6 +25,7 @@ type NearSide struct {
 	unknown     []uint64 // where old entries stay: bits of the slots whose entry is not known
 
 	queue  pendingQueue
+	first  bool // it sent its very first packet before one of its peer's passed, so nothing came before the capture
 	shows  bool // a header showed that something of the queue was read, so all that came before it was read too
 	doubts []doubt
 	last   machine.Ref // the frame of its last header
@@ -82,7 +83,7 @@ func (n *NearSide) read(s *gaffer.State, p *pendingPacket, refuse bool) {
 func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
 	c := s.claims(h)
 	if !n.opened {
-		n.open(s, h, c)
+		n.open(s, peer, h, c)
 		if v := n.opensWrong(peer, d, h.Sequence, c); v != nil {
 			return v
 		}
@@ -98,10 +99,11 @@ func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *m
 // For example, ack is 181 and bit 0 is clear: a fragment of packet 181 was read, and not
 // all of them. So what the socket holds stays in it, and the next headers show what was read.
 // To read again what the header names changes nothing.
-func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
+func (n *NearSide) open(s, peer *Judged, h wire.Header, c gaffer.Claims) {
 	r := n.base.Rules
 	n.opened = true
 	if c.Nothing(r) || h.Sequence == 0 && !s.Sent.met {
+		n.first = c.Nothing(r) && h.Sequence == 0 && !peer.Sent.met && !peer.before.earlier.Known()
 		return
 	}
 	n.joined, n.joinedTop = true, c.Newest

@@ -104,7 +104,7 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 // mayLie reports whether packets from before the capture may still lie unread in the socket.
 // It is read in order: once a header shows that a packet of the capture was read, they were
 // read too. A copy of a packet can show that too early, so the first headers do not count.
-func (n *NearSide) mayLie() bool { return !n.shows || n.headers <= joinedHeaders }
+func (n *NearSide) mayLie() bool { return !n.first && (!n.shows || n.headers <= joinedHeaders) }
 
 // unreadBefore reports whether packet q may have lain unread in the socket when the capture
 // began, or when its peer restarted. If so, mayLie alone decides for how long the side may name

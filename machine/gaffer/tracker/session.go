@@ -34,8 +34,8 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	switch c := r.Claims(p.ack, p.ackBits); {
 	case c.Nothing(r):
 		return step > 0 || t.tooLate(s, p, step) || s.Sent(p.sequence) == nil && p.at.Sub(s.headers.openedAt) > LongestTransit
-	case step >= 0:
-		return false
+	case step >= 0, p.sequence > 0 && step > -strayAhead:
+		return false // a packet that a few others overtook
 	default:
 		ahead := r.Distance(c.Newest, last.Newest)
 		switch {
@@ -152,8 +152,11 @@ func (e *Earlier) Found(newest uint32) {
 	}
 }
 
+// Known reports whether a session before is known.
+func (e *Earlier) Known() bool { return e.newest[0].Known }
+
 // UnderWay reports whether packets of a session before may still arrive.
-func (e *Earlier) UnderWay(at machine.Instant) bool { return e.newest[0].Known && at <= e.until }
+func (e *Earlier) UnderWay(at machine.Instant) bool { return e.Known() && at <= e.until }
 
 // strayAhead is how far ahead of a restarted side's newest packet a packet of a session before
 // lies at least. strayNear is how far it lies from the newest one of that session at most.
