@@ -15,7 +15,7 @@ const TapJitter = time.Millisecond
 
 // assumedBuffer is how many entries a buffer of unknown size is assumed to have. What
 // rests on its size is likely at most.
-// Source: definition, the buffers of the article "Reliable Ordered Messages"
+// Source: unmeasured, what rests on the size is likely at most
 const assumedBuffer = 1024
 
 // assumedPartial is how many packets can be in reassembly where the profile does not say.

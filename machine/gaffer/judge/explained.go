@@ -89,7 +89,7 @@ type numberGaps struct {
 }
 
 // gapsLeast is how many gaps, or refused packets, must be alike before that is told.
-// Source: definition, what is told about all of them takes three
+// Source: unmeasured, it decides an explanation and no verdict
 const gapsLeast = 3
 
 // count takes the next packet of the side, before it is recorded as sent.
