@@ -29,7 +29,7 @@ func TestMarginsSRDP(t *testing.T) { margins(t, "srdp", srdpScenes) }
 func TestMarginsYojimbo(t *testing.T) { margins(t, "gaffer/yojimbo.", yojimboScenes) }
 
 // TestMarginsRestart is TestMarginsGaffer of what tells a new connection from the one before it.
-func TestMarginsRestart(t *testing.T) { margins(t, "gaffer/tracker.restartMost", restartScenes) }
+func TestMarginsRestart(t *testing.T) { margins(t, "gaffer/tracker.RestartMost", restartScenes) }
 
 // result is what is measured of one constant, as internal/thresholds reads it.
 type result struct {

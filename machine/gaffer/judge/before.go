@@ -54,7 +54,13 @@ func (s *Judged) neverSent(sequence uint32) bool {
 // that the side did not send. Then the peer goes on from a session before the capture, and the
 // side restarted.
 func (s *Judged) goesOn(number uint32, c gaffer.Claims) {
-	if !s.before.young || number < tracker.StartWithin {
+	if number < tracker.StartWithin {
+		return
+	}
+	if !s.before.young {
+		if s.Sent.met && s.Sent.began < tracker.RestartMost && s.Rules.Distance(c.Newest, s.Sent.top) > s.before.depth {
+			s.before.earlier.Found(c.Newest) // the capture begins behind the restart
+		}
 		return
 	}
 	if s.neverSent(c.Newest) || s.Rules.Distance(c.Newest, s.Sent.top) > 0 {

@@ -21,8 +21,10 @@ type NearSide struct {
 	opened      bool
 	joined      bool // the capture began in the middle: what is older is unknown
 	joinedTop   uint32
-	headers     int      // since it was opened
-	unknown     []uint64 // where old entries stay: bits of the slots whose entry is not known
+	// joinedSilent has a bit for each packet behind joinedTop of which that header says nothing.
+	joinedSilent uint64
+	headers      int      // since it was opened
+	unknown      []uint64 // where old entries stay: bits of the slots whose entry is not known
 
 	queue  pendingQueue
 	first  bool // it sent its very first packet before one of its peer's passed, so nothing came before the capture
@@ -106,7 +108,7 @@ func (n *NearSide) open(s, peer *Judged, h wire.Header, c gaffer.Claims) {
 		n.first = c.Nothing(r) && h.Sequence == 0 && !peer.Sent.met && !peer.before.earlier.Known()
 		return
 	}
-	n.joined, n.joinedTop = true, c.Newest
+	n.joined, n.joinedTop, n.joinedSilent = true, c.Newest, r.Silent(c)
 	n.base.Join(c)
 	for i := range n.queue.n {
 		q := n.queue.at(i).sequence

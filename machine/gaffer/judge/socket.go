@@ -91,7 +91,7 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 	if ahead := r.Distance(q, peer.Sent.top); peer.Sent.met && ahead > 0 && ahead <= len(peer.Unread) {
 		return true // it may be a datagram that could not be read
 	}
-	if n.overflowed {
+	if n.overflowed || n.hidAtJoin(q) {
 		return true
 	}
 	if peer.passage(r, q) == passedFragments {
@@ -99,6 +99,13 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 		return n.joined && r.Distance(q, n.joinedTop) <= r.Partial || n.mayLie() && peer.mayHavePassed(q)
 	}
 	return n.mayLie() && n.unreadBefore(peer, q)
+}
+
+// hidAtJoin reports whether the header at which the judge joined says nothing of packet q. For
+// example, rely writes bits 8 to 15 of ack_bits as 0 unless all of them are set.
+func (n *NearSide) hidAtJoin(q uint32) bool {
+	behind := n.base.Rules.Distance(n.joinedTop, q)
+	return n.joined && behind >= 0 && behind < 64 && n.joinedSilent>>uint(behind)&1 == 1
 }
 
 // mayLie reports whether packets from before the capture may still lie unread in the socket.

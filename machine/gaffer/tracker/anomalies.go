@@ -211,7 +211,11 @@ func (t *Tracker) checkClaims(s, peer *side, p *sighting, by int, out *machine.E
 			kept = append(kept, c)
 		case c.number == now && p.at.Sub(c.at) > gaffer.TapJitter && !t.mayBeCopy(s, now):
 			peer.headers.dropAhead(c.ref)
-			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), t.restOnBase(machine.Certain), p.ref,
+			sure := machine.Certain
+			if !s.Near {
+				sure = machine.Likely // the packet may be a copy of one that only the capture lacks
+			}
+			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), t.restOnBase(sure), p.ref,
 				machine.Milliseconds(p.at.Sub(c.at)))
 		case c.number < now && !peer.headers.keepsBack(c.ref):
 			out.At(c.at, c.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, 1)
@@ -223,11 +227,16 @@ func (t *Tracker) checkClaims(s, peer *side, p *sighting, by int, out *machine.E
 // mayBeCopy reports whether a packet may have passed the tap before a capture that begins in the
 // middle. It had overtaken others, and this is a copy of it.
 func (t *Tracker) mayBeCopy(s *side, number int64) bool {
+	return !s.headers.fresh && number <= s.sent.began64+int64(t.overtakes(s))
+}
+
+// overtakes returns how far a packet of a side may overtake others, in numbers.
+func (t *Tracker) overtakes(s *side) int {
 	depth := max(t.facts.Overtaken[s.side], s.sent.overtaken)
 	if !s.Near {
 		depth = max(depth, OvertakenLeast)
 	}
-	return !s.headers.fresh && number <= s.sent.began64+int64(depth)
+	return depth
 }
 
 // reportTotals reports the rules that need the whole flow.

@@ -24,7 +24,7 @@ const LongestTransit = 3 * time.Second
 //
 // Within one connection only a late packet or a copy looks like that.
 func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
-	if step > 0 && p.ackBits != 0 || !p.header || p.sequence >= restartMost || !s.headers.opened {
+	if step > 0 && p.ackBits != 0 || !p.header || p.sequence >= RestartMost || !s.headers.opened {
 		return false
 	}
 	r, last := t.rules, &s.headers.last
@@ -54,7 +54,7 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 func (t *Tracker) tooLate(s *side, p *sighting, step int) bool {
 	e := s.Sent(p.sequence)
 	switch {
-	case s.Near, step <= -int(restartMost):
+	case s.Near, step <= -int(RestartMost):
 		return true
 	case e == nil:
 		return step <= -strayAhead && s.earlier.UnderWay(p.at)
@@ -71,7 +71,7 @@ func (t *Tracker) tooLate(s *side, p *sighting, step int) bool {
 // heldOpensSession is opensSession while datagrams are held back. Nothing else is known
 // then.
 func (t *Tracker) heldOpensSession(p *sighting) bool {
-	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !t.rules.Claims(p.ack, p.ackBits).Nothing(t.rules) {
+	if p.ackBits != 0 || !p.header || p.sequence >= RestartMost || !t.rules.Claims(p.ack, p.ackBits).Nothing(t.rules) {
 		return false
 	}
 	opened, first := machine.Instant(-1), machine.Instant(-1)
@@ -88,9 +88,9 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 	return opened >= 0 && p.at.Sub(max(first, opened)) > LongestTransit
 }
 
-// restartMost is the sequence number below which a new connection must begin.
+// RestartMost is the sequence number below which a new connection must begin.
 // Source: measured, TestMarginsRestart
-const restartMost uint32 = 1024
+const RestartMost uint32 = 1024
 
 // ReadAll records that a side at the tap has most likely read all that passed towards it.
 func (t *Tracker) ReadAll(x machine.Side, out *machine.Effects) {

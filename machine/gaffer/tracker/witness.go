@@ -103,6 +103,18 @@ func (t *Tracker) unheld(s *side, c gaffer.Claims) uint64 {
 	return newly
 }
 
+// aheadOf returns how far ahead of a side's newest packet the first header of its peer may be
+// before it speaks of another session. A side that counts far from 0 did not begin anew.
+func (t *Tracker) aheadOf(s *side) int {
+	switch {
+	case s.headers.fresh:
+		return 0
+	case !s.Met || uint32(s.sent.began64)&t.rules.Mask() >= RestartMost:
+		return int(t.rules.Mask())
+	}
+	return t.overtakes(s)
+}
+
 // open sets a side's receive window from its first header. A side's buffers are empty
 // if its first packet was captured, or if it says that it has received nothing.
 // Otherwise the side has what the header names, and anything older is unknown.
@@ -113,7 +125,7 @@ func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 		s.headers.joined = peer.sent.first64
 		return
 	}
-	if p.sequence >= StartWithin && peer.headers.fresh && t.rules.Distance(c.Newest, peer.sent.top) > 0 {
+	if p.sequence >= StartWithin && t.rules.Distance(c.Newest, peer.sent.top) > t.aheadOf(peer) {
 		peer.earlier.Found(c.Newest) // the peer began anew, and the side goes on from a session before the capture
 	}
 	before := c
