@@ -74,12 +74,13 @@ func (s *judged) acknowledges(j *Judge, peer *judged, d *machine.Datagram, pk *w
 		}
 	}
 	s.readTo = s.asked[k].place
-	if s.asked[k].may {
-		// It may answer a later copy.
-		for i := k + 1; i < len(s.asked); i++ {
-			if a := &s.asked[i]; a.id == id && a.pair == of {
-				a.may = true
-			}
+	// It may answer a later copy instead. The copy without an acknowledgement is
+	// then this one.
+	first := s.asked[k]
+	for i := k + 1; i < len(s.asked); i++ {
+		if a := &s.asked[i]; a.id == id && a.pair == of {
+			a.may = a.may || first.may
+			a.since, a.spoke = min(a.since, first.since), min(a.spoke, first.spoke)
 		}
 	}
 	s.asked = append(s.asked[:0], s.asked[k+1:]...)

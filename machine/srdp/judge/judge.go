@@ -80,8 +80,10 @@ type arrival struct {
 	at    machine.Instant
 	ref   machine.Ref
 	place uint64
-	spoke machine.Instant // when the side had last sent something
-	may   bool            // it need not be acknowledged: it has unknown flags, or is too large
+	// since is when the earliest copy came that may be the one without an
+	// acknowledgement. spoke is when the side had last sent something before it.
+	since, spoke machine.Instant
+	may          bool // it need not be acknowledged: it has unknown flags, or is too large
 }
 
 const (
@@ -154,7 +156,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		v = s.sends(j, d)
 		may := j.config.Profile.UnknownFlags(pk.Flags) != 0 || length-pk.PayloadOffset > j.config.MaxPayload &&
 			j.config.MaxPayload > 0
-		peer.arrives(arrival{peer.pairOf(pk), pk.ID, d.At, d.Ref, 0, peer.spoke, may})
+		peer.arrives(arrival{peer.pairOf(pk), pk.ID, d.At, d.Ref, 0, d.At, peer.spoke, may})
 	}
 	if first := s.opinion.Divergence; first == nil || v != nil && v.Ref < first.Ref {
 		s.draw(j, d, v)

@@ -27,8 +27,9 @@ type judgedLane struct {
 	// The side began with the id begin, as far as the capture shows. step is the
 	// furthest that it has gone on at once.
 	begin, step uint16
-	round       uint32     // how often the side began anew
-	suspect     *suspicion // nil while nothing is suspected
+	round       uint32          // how often the side began anew
+	back        machine.Instant // when the first copy of an id that is not the newest last passed
+	suspect     *suspicion      // nil while nothing is suspected
 	// anew is the oldest id that is known to be newer than the capture, once fresh
 	// is set.
 	anew  uint16

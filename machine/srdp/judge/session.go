@@ -71,11 +71,15 @@ func (s *judged) goesOn(l *judgedLane, id uint16, at machine.Instant) *machine.D
 	if x == nil {
 		step := ahead(id, l.high)
 		if !l.met || step == 0 {
+			l.back = at
 			return nil
 		}
 		usual := 2 * max(1, l.step)
 		if l.step = max(l.step, step); step > usual {
 			return nil
+		}
+		if x := s.owed; x != nil && l.back > x.at {
+			return nil // the side may have begun anew with the older id
 		}
 		return s.alive(0)
 	}
@@ -95,7 +99,7 @@ func (s *judged) goesOn(l *judgedLane, id uint16, at machine.Instant) *machine.D
 	return nil
 }
 
-// owed is a missing acknowledgement of what passed at a time.
+// owed is a missing acknowledgement of what passed at a time, or later.
 type owed struct {
 	v  *machine.Divergence
 	at machine.Instant
@@ -147,7 +151,7 @@ func (s *judged) owes(j *Judge, a arrival, d *machine.Datagram, v *machine.Diver
 	}
 	if s.owed == nil {
 		s.draw(j, d, v)
-		s.owed = &owed{v, a.at}
+		s.owed = &owed{v, a.since}
 	}
 	return nil
 }
