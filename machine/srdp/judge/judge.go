@@ -66,8 +66,9 @@ type judged struct {
 	// owed is a missing acknowledgement. It counts unless the side began anew.
 	owed     *owed
 	joined   *joined
-	answered time.Duration // the longest time until an acknowledgement of a packet of one copy
-	longest  time.Duration // between two copies of a packet
+	doubted  *machine.Divergence // the first one that the side's beginning anew explains
+	answered time.Duration       // the longest time until an acknowledgement of a packet of one copy
+	longest  time.Duration       // between two copies of a packet
 
 	lanes  []*judgedLane // what it sends, by the addresses in the packets
 	byPair map[srdp.Pair]*judgedLane

@@ -29,7 +29,9 @@ type judgedLane struct {
 	begin, step uint16
 	round       uint32          // how often the side began anew
 	back        machine.Instant // when the first copy of an id that is not the newest last passed
+	steps       uint16          // how often the newest id went on since begin
 	suspect     *suspicion      // nil while nothing is suspected
+	left        *session        // before the side seemed to begin anew; nil if it did, or did not
 	// anew is the oldest id that is known to be newer than the capture, once fresh
 	// is set.
 	anew  uint16
@@ -184,6 +186,7 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	}
 	if newer(pk.ID, l.high) {
 		l.high = pk.ID
+		l.steps = min(l.steps+1, 1<<14)
 	}
 	if ordered {
 		l.ordered, l.waits = pk.ID, true

@@ -67,6 +67,9 @@ func (s *judged) suspects(j *Judge, l *judgedLane, d *machine.Datagram, v *machi
 // goesOn takes the first copy of a packet. It shows whether the side goes on as
 // before, or began anew. It returns the divergence that counts then.
 func (s *judged) goesOn(l *judgedLane, id uint16, at machine.Instant) *machine.Divergence {
+	if v := s.returns(l, id, at); v != nil {
+		return v
+	}
 	x := l.suspect
 	if x == nil {
 		step := ahead(id, l.high)
@@ -86,15 +89,91 @@ func (s *judged) goesOn(l *judgedLane, id uint16, at machine.Instant) *machine.D
 	old, anew := ahead(id, x.high), ahead(id, x.id)
 	switch {
 	case anew > 0 && (old == 0 || anew < old):
-		s.beginsAnew(l, x, at)
+		s.beginsAnew(l, x, id, at)
 	case old == 0, !s.near && at.Sub(x.at) < overtakes:
 		// A packet that others overtook says nothing.
+		if follows(id, x.high, x.id, l.usual()) {
+			x.high = id
+		}
 	case ahead(x.high, l.begin) < shortSession*max(1, l.step):
 		l.suspect = nil
+		s.doubts(x.v)
 		s.opinion.Undecided++
 	default:
 		l.suspect = nil
-		return x.v
+		return s.earliest(x.v)
+	}
+	return nil
+}
+
+// doubts keeps the first divergence that a side's beginning anew explains.
+func (s *judged) doubts(v *machine.Divergence) {
+	if s.doubted == nil {
+		s.doubted = v
+	}
+}
+
+// earliest takes a divergence that no beginning explains. It returns the first
+// one by the same rule: the same fault explains that too.
+func (s *judged) earliest(v *machine.Divergence) *machine.Divergence {
+	if x := s.doubted; x != nil && x.Rule == v.Rule && x.Ref < v.Ref {
+		return x
+	}
+	return v
+}
+
+// session is what the judge knew of a side's ids before the side seemed to begin
+// anew with the packet of v.
+type session struct {
+	v                        *machine.Divergence
+	first, begin, high, step uint16
+	anew, usual, steps       uint16
+	fresh                    bool
+	round                    uint32
+	at                       machine.Instant
+	since                    uint16 // the newest of the ids that began anew
+	ids                      uint16 // how many of them came in a row
+}
+
+// follows reports whether an id follows the newest id of before, and is far from
+// the newest one since. usual is how far the side goes on at once on average.
+func follows(id, before, since, usual uint16) bool {
+	old, anew := ahead(id, before), ahead(id, since)
+	return old > 0 && anew/4 >= old && anew >= max(shortSession, 4*usual)
+}
+
+// usual returns how far a side goes on at once on average.
+func (l *judgedLane) usual() uint16 { return ahead(l.high, l.begin)/max(1, l.steps) + 1 }
+
+// returns takes the first copy of a packet after a side seemed to begin anew. An
+// id that follows the ids of before, and is far from those since, shows that it
+// did not. For example, a side has sent 300, changes its resends of 280 and 282,
+// and goes on with 301. It returns the divergence that counts then.
+func (s *judged) returns(l *judgedLane, id uint16, at machine.Instant) *machine.Divergence {
+	x := l.left
+	if x == nil {
+		return nil
+	}
+	settled := s.near || at.Sub(x.at) >= overtakes // no packet from before is still on its way
+	if follows(id, x.high, x.since, x.usual) {
+		if x.high, x.ids = id, 0; !settled {
+			return nil
+		}
+		l.left = nil
+		l.suspect, l.round = nil, x.round
+		l.steps = x.steps
+		l.first, l.begin, l.high, l.step, l.anew, l.fresh = x.first, x.begin, x.high, x.step, x.anew, x.fresh
+		l.plain, l.top = true, x.high
+		return s.earliest(x.v)
+	}
+	if newer(id, x.since) {
+		x.since = id
+	}
+	if x.ids++; x.ids >= shortSession && settled {
+		l.left = nil // it did begin anew
+		if s.doubted == x.v {
+			s.doubted = nil
+		}
 	}
 	return nil
 }
@@ -130,7 +209,17 @@ func (s *judged) releases(at machine.Instant) {
 // beginsAnew forgets what the side knew before it sent the suspected packet.
 // What it sent before stays known: acknowledgements of that may be on their way.
 // What it had not acknowledged may be lost.
-func (s *judged) beginsAnew(l *judgedLane, x *suspicion, now machine.Instant) {
+func (s *judged) beginsAnew(l *judgedLane, x *suspicion, id uint16, now machine.Instant) {
+	if l.left != nil {
+		l.left.since, l.left.ids = id, 0 // nothing shows yet that the first of them was true
+	} else {
+		l.left = &session{
+			v: x.v, first: l.first, begin: l.begin, high: x.high, step: l.step, anew: l.anew, fresh: l.fresh, at: x.at,
+			since: id, round: l.round, usual: l.usual(), steps: l.steps,
+		}
+		l.steps = 0
+	}
+	s.doubts(x.v)
 	l.round++
 	if first := l.sent[x.id]; first != nil {
 		first.round = l.round
