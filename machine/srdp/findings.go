@@ -61,7 +61,9 @@ var IDReuse = &machine.Rule{
 	Summary: "a packet id was used for other bytes than before",
 	Explain: `A packet id was used for other bytes than before. A packet that is sent again has the same id and the same bytes. Here the same id came with other bytes. The acknowledgement of one packet takes the other out of the sent queue. A receiver that filters duplicates throws the second one away, unread.
 
-The sender's ids had not gone all round in between: by the distance and the time, the id is not that of the next round. The finding is certain where the first packet still waited for its acknowledgement. It is also certain where the tap is at the sender and has seen all of its ids. Otherwise it is possible. The ids of a busy sender go round in packets to others, which this capture need not have.
+The sender's ids had not gone all round in between: by the distance and the time, the id is not that of the next round. The first packet still waited for its acknowledgement, or the tap is at the sender and has seen all of its ids. Otherwise the finding is possible. The ids of a busy sender go round in packets to others, which this capture need not have.
+
+A sender that begins anew on the same port numbers from its start again. That is no fault. The finding is certain only where its later ids show that it did not begin anew. It is possible where they show that it did, or where too few ids tell. It is likely while the capture is read for the first time, as live: later ids are not known yet.
 
 Give each new packet the next id, and keep the bytes of a packet until it is acknowledged.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -104,7 +106,7 @@ var AckOfNothing = &machine.Rule{
 	Summary: "an acknowledgement names an id that was not sent to who acknowledges it",
 	Explain: `An acknowledgement names an id that was not sent to the side that acknowledges it. No packet of that id passed the tap in the other direction of this flow. ackscope leaves out packets from before the capture.
 
-The finding is certain where the tap is at the side that would have sent the packet. Elsewhere it is likely, or possible where no data of that direction was seen before.
+The finding is certain where the tap is at the side that would have sent the packet, and the id is far ahead of all ids that it sent. Otherwise the capture may lack a few packets, and the finding is likely. It is possible near the capture's beginning, where the packet may be from before. It is also possible where no data of that direction was seen before.
 
 Either the capture lost the packet, or it went to another peer, or the receiver acknowledges what did not come. In the last case, look for a wrong byte order or a wrong id.`,
 	Say: func(n uint64, worst [3]float64) string {
