@@ -67,6 +67,7 @@ type judged struct {
 	owed     *owed
 	joined   *joined
 	doubted  *machine.Divergence // the first one that the side's beginning anew explains
+	first    *machine.Divergence // the first suspicion of a side away from the tap
 	answered time.Duration       // the longest time until an acknowledgement of a packet of one copy
 	longest  time.Duration       // between two copies of a packet
 
@@ -228,6 +229,7 @@ func (j *Judge) Finish() {
 			v.Assumed = true
 			s.opinion.Divergence = v
 		}
+		s.concludes()
 		strict := s.near && !s.stream || s.client(&j.sides[1-i])
 		if !strict && s.opinion.Undecided == 0 {
 			s.opinion.Undecided = s.opinion.Compared

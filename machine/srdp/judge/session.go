@@ -61,7 +61,22 @@ func (s *judged) suspects(j *Judge, l *judgedLane, d *machine.Datagram, v *machi
 	if l.suspect == nil {
 		s.draw(j, d, v)
 		l.suspect = &suspicion{v, j.pk.ID, l.high, d.At}
+		if s.first == nil && !s.near {
+			s.first = v
+		}
 	}
+}
+
+// concludes takes the end of the flow. Away from the side, overtaken packets hide whether it
+// began anew or used a wrong id. So its first suspicion counts as likely, unless an earlier
+// packet diverges, or another rule is broken.
+func (s *judged) concludes() {
+	v, first := s.opinion.Divergence, s.first
+	if first == nil || v != nil && (v.Rule != first.Rule || v.Ref <= first.Ref) {
+		return
+	}
+	first.Assumed = true
+	s.opinion.Divergence = first
 }
 
 // goesOn takes the first copy of a packet. It shows whether the side goes on as
