@@ -68,6 +68,14 @@ func (s *Judged) goesOn(number uint32, c gaffer.Claims) {
 	}
 }
 
+// goesOnBefore takes the side's first packet behind headers of the peer. They may name packets
+// far ahead of it. Then the capture begins behind a restart of the side.
+func (s *Judged) goesOnBefore(sequence uint32, peer *Judged) {
+	if peer.Sent.top >= tracker.StartWithin && s.Rules.Distance(peer.said.Newest, sequence) > s.before.depth {
+		s.before.earlier.Found(peer.said.Newest)
+	}
+}
+
 // assumes reports whether OvertakenLeast decides that a packet of the side cannot have passed
 // before the capture. That holds near the first packet of the capture.
 func (s *Judged) assumes(sequence uint32) bool {

@@ -184,6 +184,9 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	}
 	if !s.Sent.met {
 		s.before.begin(s.Rules, p)
+		if peer.said.Width > 0 && !peer.said.Nothing(s.Rules) && p.Sequence < tracker.RestartMost {
+			s.goesOnBefore(p.Sequence, peer)
+		}
 	}
 	late := s.Sent.met && s.Rules.Distance(p.Sequence, s.Sent.top) < 0 && s.Sent.passage(s.Rules, p.Sequence) == passedNone
 	if stray := s.Sent.met && s.before.earlier.Stray(p.Sequence, s.Sent.top, d.At); !stray {

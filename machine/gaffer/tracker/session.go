@@ -15,12 +15,13 @@ const LongestTransit = 3 * time.Second
 // addresses: the side counts from the start again. The argument step is the datagram's
 // distance to the newest of its side.
 //
-// There are two signs of it, from a side whose earlier headers acked packets:
+// There are three signs of it. The first two need a side whose earlier headers acked packets:
 //
 //   - Sequence 0 with an ack that means "nothing received".
 //   - A header that leaves out what an earlier one named, under an older number. For example,
 //     packet 298 acks all up to 295, and then packet 2 acks 297 and 296 only. The first packets
 //     of the new connection need not pass the tap, and an endpoint may read before it sends.
+//   - Another packet 0 that says "nothing received". A copy by the network has the same length.
 //
 // Within one connection only a late packet or a copy looks like that.
 func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
@@ -29,7 +30,8 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	}
 	r, last := t.rules, &s.headers.last
 	if last.Nothing(r) || last.Width == 0 {
-		return false
+		e := s.Sent(p.sequence)
+		return p.sequence == 0 && step < 0 && e != nil && r.Claims(p.ack, p.ackBits).Nothing(r) && !p.copies(e)
 	}
 	switch c := r.Claims(p.ack, p.ackBits); {
 	case c.Nothing(r):
@@ -60,12 +62,19 @@ func (t *Tracker) tooLate(s *side, p *sighting, step int) bool {
 		return step <= -strayAhead && s.earlier.UnderWay(p.at)
 	case p.at.Sub(e.At) > LongestTransit && p.ackBits == 0:
 		return true
+	case p.sequence == 0 && p.ackBits == 0 && e.Flags&gaffer.SentHeader != 0 && !p.copies(e):
+		return true // another packet 0
 	case step > -strayAhead || e.Flags&gaffer.SentHeader == 0:
 		return false
-	case (p.count == 0) != (e.Flags&gaffer.SentFragmented == 0), p.ack != e.Ack, p.ackBits != e.AckBits:
-		return true
 	}
-	return p.count == 0 && p.payload != e.Bytes
+	return !p.copies(e)
+}
+
+// copies reports whether a datagram with a header may be a copy of a packet: it has the header and
+// the length. The length of a packet of fragments is not compared.
+func (p *sighting) copies(e *gaffer.Sent) bool {
+	return (p.count == 0) == (e.Flags&gaffer.SentFragmented == 0) && p.ack == e.Ack && p.ackBits == e.AckBits &&
+		(p.count > 0 || p.payload == e.Bytes)
 }
 
 // heldOpensSession is opensSession while datagrams are held back. Nothing else is known
@@ -79,6 +88,8 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 		h := &t.Held[i]
 		switch {
 		case h.from != p.from || !h.header:
+		case h.sequence == 0 && p.sequence == 0 && h.count == 0 && p.count == 0 && h.payload != p.payload:
+			return true // another packet 0
 		case h.sequence == p.sequence && first < 0:
 			first = h.at // p may be a copy of it
 		case opened < 0 && !t.rules.Claims(h.ack, h.ackBits).Nothing(t.rules):

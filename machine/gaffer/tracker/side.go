@@ -180,6 +180,12 @@ func (t *Tracker) meet(s *side, p *sighting) {
 		top64: int64(p.sequence) - 1, topAt: p.at, first64: int64(p.sequence),
 		began64: int64(p.sequence),
 	}
+	// The capture begins behind a restart of the side, and the peer still acks the session before.
+	peer := &t.Sides[s.side.Other()]
+	if c := &peer.headers.last; c.Width > 0 && !c.Nothing(t.rules) && p.sequence < RestartMost &&
+		peer.sent.top >= StartWithin && t.rules.Distance(c.Newest, p.sequence) > t.overtakes(s) {
+		s.earlier.Found(c.Newest)
+	}
 }
 
 // unwrap returns the unwrapped number of a sequence that the side sent.
