@@ -22,6 +22,7 @@ type run struct {
 	port     bool           // its library is known to differ from the others, so the oracle does not judge it
 	restarts bool           // an endpoint resets: the oracle knows one session only
 	likely   bool           // a capture that lacks a packet would show the same
+	added    bool           // it was recorded after testdata/before.txt was written
 	finding  string         // that must be told at both taps, beside any divergence
 }
 
@@ -67,18 +68,18 @@ var runs = []run{
 	{name: "rejack6", mistake: "refused packets are acked", breaks: at(0, 0)},
 	{name: "nodup9", mistake: "duplicates are handed over", breaks: at(0, 0)},
 	{name: "wrap1b", mistake: "newer means larger", finding: "ack-frozen", breaks: at(0, 0)},
-	{name: "bitshift", mistake: "bit 0 of ack_bits stands for ack - 1", breaks: at(6, 9)},
+	{name: "bitshift", mistake: "bit 0 of ack_bits stands for ack - 1", likely: true, breaks: at(6, 9)},
 	{name: "bitslag", mistake: "ack_bits are those of the header before", breaks: at(6, 10)},
-	{name: "seqbyte", mistake: "only the low byte of sequence is written", breaks: at(421, 0)},
+	{name: "seqbyte", mistake: "only the low byte of sequence is written", breaks: at(421, 421)},
 	{name: "fragsplit", mistake: "fragment 0 is shorter by its header", breaks: at(32, 34)},
 	{name: "fraghead", mistake: "fragment 0 has the number of the next packet", breaks: at(3, 5)},
 	{name: "prefixbit", mistake: "an unused bit of the prefix is set at times", breaks: at(188, 198)},
 	{name: "ackbytes", mistake: "a byte 0xff of ack_bits is written out", breaks: at(20, 23)},
 	{name: "acklong", mistake: "ack always takes two bytes", breaks: at(1, 1)},
-	{name: "resetserver", restarts: true, breaks: at(0, 0)},
-	{name: "resetboth", restarts: true, breaks: at(0, 0)},
-	{name: "resetslow", restarts: true, breaks: at(0, 0)},
-	{name: "resetearly", restarts: true, breaks: at(0, 0)},
+	{name: "resetserver", added: true, restarts: true, breaks: at(0, 0)},
+	{name: "resetboth", added: true, restarts: true, breaks: at(0, 0)},
+	{name: "resetslow", added: true, restarts: true, breaks: at(0, 0)},
+	{name: "resetearly", added: true, restarts: true, breaks: at(0, 0)},
 	{name: "ripR0", riptide: true, breaks: at(0, 0)},
 	{name: "ripR1", riptide: true, mistake: "the Ack is written before the window takes the message", breaks: at(4, 6)},
 	{name: "ripR3", riptide: true, mistake: "the resend time is taken in milliseconds for seconds", breaks: at(0, 0)},

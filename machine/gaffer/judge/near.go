@@ -104,7 +104,7 @@ func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *m
 func (n *NearSide) open(s, peer *Judged, h wire.Header, c gaffer.Claims) {
 	r := n.base.Rules
 	n.opened = true
-	if c.Nothing(r) || h.Sequence == 0 && !s.Sent.met {
+	if c.Nothing(r) || h.Sequence == 0 && !s.Sent.met && (s.before.earlier.Known() || !n.wraps(c)) {
 		n.first = c.Nothing(r) && h.Sequence == 0 && !peer.Sent.met && !peer.before.earlier.Known()
 		return
 	}
@@ -141,6 +141,23 @@ func (n *NearSide) opensWrong(
 		}
 	})
 	return v
+}
+
+// wrapsLeast is how many packets that did not pass the tap the header of packet 0 must name to
+// show that the side is in the middle of its run, at a wrap.
+// Source: unmeasured, a divergence that it decides is likely at most
+const wrapsLeast = 8
+
+// wraps reports whether packet 0 of the side is not its first: its header names many packets of
+// which none passed.
+func (n *NearSide) wraps(c gaffer.Claims) bool {
+	unseen := 0
+	c.Each(n.base.Rules, func(q uint32) {
+		if n.whole(q) == 0 {
+			unseen++
+		}
+	})
+	return unseen >= wrapsLeast
 }
 
 // know records that the entry of a packet's slot is now known, if the packet is in it.

@@ -82,8 +82,8 @@ type arrival struct {
 	at    machine.Instant
 	ref   machine.Ref
 	place uint64
-	// since is when the earliest copy came that may be the one without an
-	// acknowledgement. spoke is when the side had last sent something before it.
+	// The time since is when the earliest copy came: any copy may be the one without an
+	// acknowledgement. Before that, the side had last sent something at the time spoke.
 	since, spoke machine.Instant
 	may          bool // it need not be acknowledged: it has unknown flags, or is too large
 }

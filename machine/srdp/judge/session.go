@@ -19,7 +19,7 @@ const (
 	// joinSlack is how long after the capture's beginning a packet from before it
 	// may still be sent again for the first time. A longer time between two copies
 	// of the side counts instead.
-	// Source: measured, TestPartial
+	// Source: unmeasured, TestPartial of internal/srdpcheck exercises it
 	joinSlack = 1500 * time.Millisecond
 	// beginLeast is the least time in which a process ends and another begins on
 	// its port.
@@ -27,15 +27,15 @@ const (
 	beginLeast = 20 * time.Millisecond
 	// shortSession is how many steps of its ids a side must have made for one id to
 	// tell that it goes on as before.
-	// Source: measured, TestRestart
+	// Source: unmeasured, TestRestart of internal/srdpcheck exercises it
 	shortSession uint16 = 8
 	// patience is the least time that an acknowledgement from before the capture
 	// may take.
-	// Source: measured, TestPartial
+	// Source: unmeasured, TestPartial of internal/srdpcheck exercises it
 	patience = 250 * time.Millisecond
 	// overtakes is how long after a side began anew its older packets may pass a
 	// tap away from it.
-	// Source: measured, TestRestart
+	// Source: unmeasured, TestRestart of internal/srdpcheck exercises it
 	overtakes = time.Second
 )
 
@@ -150,8 +150,8 @@ type session struct {
 	ids                      uint16 // how many of them came in a row
 }
 
-// follows reports whether an id follows the newest id of before, and is far from
-// the newest one since. usual is how far the side goes on at once on average.
+// follows reports whether an id follows the newest id of before. It is also far from the newest
+// one since. usual is how far the side goes on at once on average.
 func follows(id, before, since, usual uint16) bool {
 	old, anew := ahead(id, before), ahead(id, since)
 	return old > 0 && anew/4 >= old && anew >= max(shortSession, 4*usual)

@@ -27,11 +27,11 @@ import (
 const (
 	// waitFactor is how much longer than the longest time between copies so far the
 	// next one may be, in quarters.
-	// Source: measured, TestPartial
+	// Source: unmeasured, TestPartial of internal/srdpcheck exercises it
 	waitFactor = 5
 	// lostCopies is how many copies of a packet in a row may be lost before a tap
 	// away from the sender.
-	// Source: measured, TestPartial
+	// Source: unmeasured, TestPartial of internal/srdpcheck exercises it
 	lostCopies = 4
 )
 

@@ -32,12 +32,12 @@ type restarting struct {
 
 // downtime is how long before its first packet a side that began anew may have
 // been away.
-// Source: measured, TestRestart
+// Source: unmeasured, TestRestart of internal/srdpcheck exercises it
 const downtime = 2 * time.Second
 
 // fewIDs is how many ids a side must have used for its next one to show that it
 // did not begin anew.
-// Source: measured, TestRestart
+// Source: unmeasured, TestRestart of internal/srdpcheck exercises it
 const fewIDs int64 = 64
 
 // goesOn takes the id of a packet's first copy.
