@@ -143,8 +143,8 @@ func (n *NearSide) opensWrong(
 	return v
 }
 
-// wrapsLeast is how many packets that did not pass the tap the header of packet 0 must name to
-// show that the side is in the middle of its run, at a wrap.
+// wrapsLeast is how many packets that did not pass the tap the header of packet 0 must name. Then
+// the side is in the middle of its run, at a wrap.
 // Source: unmeasured, a divergence that it decides is likely at most
 const wrapsLeast = 8
 

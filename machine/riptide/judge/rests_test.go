@@ -27,6 +27,7 @@ func newAckTape(t *testing.T) *ackTape {
 		t.Fatal(err)
 	}
 	p.judge = j
+	p.send(machine.A, wire.Message{Type: wire.Connect})
 	p.send(machine.B, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 1})
 	p.ack(1, 1, 0b1)
 	return p
@@ -34,7 +35,7 @@ func newAckTape(t *testing.T) *ackTape {
 
 func (p *ackTape) send(from machine.Side, m wire.Message) {
 	b, err := p.codec.Append(nil, &m, []byte{1, 0, 0, 0}, 32)
-	if m.Type == wire.Ack || m.Type == wire.Welcome {
+	if m.Type == wire.Ack || m.Type == wire.Welcome || m.Type == wire.Connect {
 		b, err = p.codec.Append(nil, &m, nil, 0)
 	}
 	if err != nil {
