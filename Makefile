@@ -110,6 +110,11 @@ srdpcheck: ## SRDPCHECK runs (1000) of a second SRDP endpoint against the refere
 .PHONY: realbuilds
 realbuilds: ## real builds, right and wrong, with their logs; 6,000 captures made from them, cut, thinned and snapped with a new seed; simulated runs
 	ACKSCOPE_REALBUILDS=1 go test -count 1 -timeout 30m -v ./internal/realbuilds
+
+.PHONY: inferred
+inferred: ## 1,200 games of yojimbo made at random, and parts of the recorded runs: what is inferred of their packets is so
+	ACKSCOPE_SOAK=1 go test -count 1 -timeout 30m -v -run 'TestInferMade$$|TestProvedHeads' ./dissect/gaffer
+
 .PHONY: cuts
 cuts: ## TCP streams that begin at thousands of random places: compare their messages with those of the whole streams
 	ACKSCOPE_CUTS=1 go test -count 1 -timeout 20m -v ./internal/framing

@@ -3,9 +3,9 @@ package gaffer
 import (
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 
-	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -62,8 +62,8 @@ func shown(y *wire.Yojimbo) (n int) {
 // that rises.
 func TestProvedHeads(t *testing.T) {
 	seeds := uint64(40)
-	if testenv.Whole() {
-		seeds = 600
+	if os.Getenv("ACKSCOPE_SOAK") != "" {
+		seeds = 600 // five minutes
 	}
 	undecided, proved := 0, 0
 	for seed := range seeds {
@@ -103,7 +103,7 @@ func TestProvedHeads(t *testing.T) {
 // TestProvedHeadsRecorded is TestProvedHeads over parts of the recorded runs.
 func TestProvedHeadsRecorded(t *testing.T) {
 	taps, sizes, places := []string{"client"}, []int{96, 500}, 1
-	if testenv.Whole() {
+	if os.Getenv("ACKSCOPE_SOAK") != "" {
 		taps, sizes, places = []string{"client", "server"}, []int{24, 48, 64, 96, 128, 192, 256, 300, 400, 500, 800, 1e6}, 5
 	}
 	undecided, proved := 0, 0
