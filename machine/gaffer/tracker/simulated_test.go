@@ -69,7 +69,11 @@ type observed struct {
 
 func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	t.Helper()
-	p := gaffertest.Builtin(c.profile)
+	name := c.profile
+	if name == "reliable" {
+		name = "reliable-1.3" // the endpoints drop duplicates, and the profile without a version leaves that open
+	}
+	p := gaffertest.Builtin(name)
 	w := sim.New(seed)
 	o := &observed{truth: w.Truth(), first: c.first, buffer: int64(p.SentBuffer)}
 	stop := machine.Instant(c.seconds) * machine.Instant(time.Second)

@@ -34,6 +34,7 @@ type ownBeats struct {
 	at       machine.Instant
 	ref      machine.Ref
 	answered machine.Instant // when the answer to the last one passed; valid while measured is set
+	heard    bool            // an answer to any has passed
 	unread   bool            // Pytide: the answer before was read late, and counts as that to the last one
 	low, top int             // bounds of the RTT that the next one may tell, in ms
 	told     int             // the RTT that the last one told, in ms; -1 for none
@@ -198,6 +199,7 @@ func (s *judged) hears(j *Judge, p *observed) {
 		}
 		if p.is == riptide.BeatAnswer && c.own.waiting && p.m.Ping == c.own.ping {
 			c.own.waiting, c.own.measured, c.own.answered = false, true, p.at
+			c.own.heard = true
 			c.own.low = int(p.at.Sub(c.own.at)/time.Millisecond) - 1
 			c.own.top = c.own.low + int(readMost.Milliseconds())
 			if s.stream {
@@ -334,6 +336,8 @@ func (s *judged) beats(j *Judge, p *observed) *machine.Divergence {
 			WrongRTT, machine.RestsOnBoth, "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
 			"the RTT is from the last ping to its answer",
 		}, c.own.ref, c.heard.ref)
+	case !c.own.measured && !repeats && !j.connection.begun && !c.own.heard:
+		s.opinion.Undecided++ // the first answers of a stream that was joined may not have been found
 	case !c.own.measured && !repeats:
 		return s.diverge(p, difference{
 			WrongRTT, machine.RestsOnBoth, "riptide.rtt", c.own.told, rtt,
