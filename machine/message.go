@@ -89,6 +89,16 @@ type Message struct {
 	BlockedBy int64 // -1 if there is none
 
 	Certainty Certainty // of Delivered
+
+	// When things happened, as bounds in the time of the tap. DeliveredAt above is when the
+	// delivery was proved, which is later.
+	Sent    Span // its sender first sent it; at a tap at the sender that is At
+	Arrived Span // the part that was missing came to its receiver's library
+	InOrder Span // the receiver could hand it over in order: it and all before it had arrived
+	// Estimate is a narrower span of Arrived, likely at most. It assumes that both ways take
+	// equally long.
+	Estimate Span
+
 	// Body starts at bit BodyBit of its first byte, as it was in its packet:
 	// bodies may align to whole bytes of the packet. Data is the block. Both
 	// are nil when the tracker does not keep them.
@@ -103,4 +113,21 @@ func (m *Message) TypeText() string {
 		return "type unknown"
 	}
 	return "type " + strconv.FormatUint(uint64(m.Type), 10)
+}
+
+// Latency bounds the time from the first sending of m to its arrival. Unknown bounds are
+// negative.
+func (m *Message) Latency() (least, most time.Duration, c Certainty) { return Elapsed(&m.Sent, &m.Arrived) }
+
+// About is the estimate of the time from the first sending of m to its arrival: the middle
+// of its bounds. It is negative if there is none.
+func (m *Message) About() time.Duration {
+	arrived := &m.Estimate
+	if !arrived.Known() {
+		arrived = &m.Arrived
+	}
+	if !arrived.Known() || !m.Sent.Known() {
+		return -1
+	}
+	return max(0, arrived.Middle().Sub(m.Sent.Middle()))
 }

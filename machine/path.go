@@ -90,3 +90,25 @@ func (p PathLoss) After(beyond PathLoss) PathLoss {
 	p.Lossy = max(p.Lossy, min(p.Blocks, beyond.Lossy))
 	return p
 }
+
+// LossBounds bounds the loss of one direction: of Sent packets, at least Least and at most
+// Most were lost on the way to the peer. Packets that the capture lacks, but whose numbers
+// it shows, count as sent. The zero value knows nothing.
+//
+//   - Least ≤ Most ≤ Sent
+//   - Least = Most where the tap stands at the receiver
+type LossBounds struct {
+	Sent, Least, Most uint64
+	Certainty         Certainty // that the loss lies within the bounds
+}
+
+// Known reports whether the bounds say anything.
+func (b *LossBounds) Known() bool { return b.Certainty != Unknown && b.Sent > 0 }
+
+// Share returns the bounds as shares of Sent, 0..1. They are negative if they are unknown.
+func (b *LossBounds) Share() (least, most float64) {
+	if !b.Known() {
+		return -1, -1
+	}
+	return float64(b.Least) / float64(b.Sent), float64(b.Most) / float64(b.Sent)
+}

@@ -134,4 +134,10 @@ type Summary struct {
 	Path      PathLoss
 	PathKnown Certainty
 	PathBoth  bool
+
+	// Bounds says how many of the side's packets were lost on the way to its peer: at least,
+	// and at most.
+	Bounds LossBounds
+	// Trips are the round trips of the side's packets as the tap shows them.
+	Trips Trips
 }

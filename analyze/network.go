@@ -1,0 +1,48 @@
+package analyze
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Network is what a flow shows of the network from one side to its peer, and of what the
+// side did about it. The overview, the rules about steady trouble, `compare` and --fail-if
+// read their figures from it. Unknown figures are negative.
+type Network struct {
+	Loss    machine.LossBounds // of the side's packets on the way to its peer
+	Share   float64            // the best single figure of that loss, 0..1
+	Certain machine.Certainty  // of Share
+	Round   bool               // Share covers the way there and back
+	Tells   bool               // the tap tells the loss: Share is the loss of this direction, and no estimate
+
+	RTT     time.Duration // mean round trip of the side's packets
+	RTT95   time.Duration // its 95th percentile
+	Jitter  time.Duration // mean difference of successive round trips
+	Stall   time.Duration // the longest time for which the side sent nothing, and usually sends
+	StallAt machine.Ref   // the frame that ended it
+
+	Resends uint64  // packets or messages that were sent again
+	Sent    uint64  // of so many
+	Mean    float64 // payload bytes a second, over the flow
+	Peak    float64 // payload bytes in its busiest second
+}
+
+// Network returns the figures of the direction that side s sends in. It returns false if no
+// protocol explains the flow.
+func (f *Flow) Network(s machine.Side) (Network, bool) {
+	sum, ok := f.Summary(s)
+	n := Network{Share: -1, RTT: -1, RTT95: -1, Jitter: -1, Stall: -1, Mean: -1, Peak: -1}
+	if !ok {
+		return n, false
+	}
+	n.Loss, n.RTT, n.RTT95, n.Jitter = sum.Bounds, sum.Trips.Mean(), sum.Trips.Quantile(0.95), sum.Trips.Jitter()
+	if sum.PathKnown != machine.Unknown {
+		n.Share, n.Certain, n.Round = sum.Path.Share(), sum.PathKnown, sum.PathBoth
+	}
+	n.Resends, n.Sent = sum.Resends, sum.Packets
+	if span := f.Last.Sub(f.First); span > 0 {
+		n.Mean = float64(f.Bytes[s]) / span.Seconds()
+	}
+	return n, true
+}
