@@ -132,6 +132,22 @@ func (f *Flow) Facts() machine.Facts {
 	return machine.Facts{}
 }
 
+// dialectDoubted is the confidence up to which another dialect reads a flow nearly as well.
+// Source: definition, a classifier that cannot tell two dialects apart says at most 0.5
+const dialectDoubted = 0.5
+
+// Versions returns which implementations side s can be, by what it sent. It returns false if
+// no protocol explains the flow.
+func (f *Flow) Versions(s machine.Side) (dissect.Versions, bool) {
+	if f.Protocol == nil || f.Protocol.Versions == nil || f.Config() == nil {
+		return dissect.Versions{}, false
+	}
+	facts := f.Facts()
+	v := f.Protocol.Versions(f.Config(), &facts, s)
+	v.Doubt = f.Verdict.Confidence <= dialectDoubted
+	return v, true
+}
+
 // endpointKey is an address and port, packed so that comparison and hashing are
 // cheap.
 type endpointKey struct {

@@ -301,6 +301,9 @@ type Protocol struct {
 	// expected one first. The packets of s suggest the first open behaviours
 	// equally. It returns none when the packets cannot be read.
 	BehavioursOf func(c *Config, s machine.Side) (names []string, open int)
+	// Versions returns which implementations the flow's side s can be. learned is
+	// what a run over the flow found out.
+	Versions func(c *Config, learned *machine.Facts, s machine.Side) Versions
 	// NewJudge returns a judge of a flow, with references of the named
 	// behaviours, one for each side. c.Facts must come from an earlier run.
 	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)

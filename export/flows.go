@@ -1,10 +1,12 @@
 package export
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
@@ -195,6 +197,39 @@ func sideColumns(side machine.Side) []flowColumn {
 			Column{Name: "dialect" + x, Type: Text, Absent: Omitted, Doc: "Dialect as " + who + " speaks it."},
 			func(r *FlowRow, c *Cell) { dialectCell(c, r.Flow) },
 		},
+		{
+			Column{
+				Name: "version" + x, Type: Text, Absent: Omitted,
+				Doc: "Library of " + who + ", and its versions that the packets leave open, as text.",
+			},
+			func(r *FlowRow, c *Cell) {
+				if v, ok := r.Versions(side); ok {
+					c.text(v.Text())
+				}
+			},
+		},
+		{
+			Column{
+				Name: "versions" + x, Type: JSON, Absent: Omitted,
+				Doc: "Names of the open versions, the oldest first.",
+			},
+			func(r *FlowRow, c *Cell) {
+				if v, ok := r.Versions(side); ok && len(v.Open) > 0 {
+					c.bytes(appendNames(c.Bytes[:0], v.Open))
+				}
+			},
+		},
+		{
+			Column{
+				Name: "version_reason" + x, Type: Text, Absent: Omitted,
+				Doc: "What in its packets excludes the other versions of the dialect.",
+			},
+			func(r *FlowRow, c *Cell) {
+				if v, ok := r.Versions(side); ok {
+					c.word(v.Proof)
+				}
+			},
+		},
 		count("acked", "Packets of "+who+" that it learned to have arrived.",
 			func(s *machine.Summary) uint64 { return s.Acked }),
 		share("never_acked", "Share of its packets that never were acked and can no longer be, 0 to 1.",
@@ -217,6 +252,14 @@ func sideColumns(side machine.Side) []flowColumn {
 		count("resends", "Packets in which "+who+" sent the same content again.",
 			func(s *machine.Summary) uint64 { return s.Resends }),
 	}
+}
+
+// appendNames appends the names of releases as a JSON list.
+func appendNames(to []byte, list []dissect.Release) []byte {
+	for i := range list {
+		to = strconv.AppendQuote(append(to, "[,"[min(i, 1)]), list[i].Name) // names are plain ASCII
+	}
+	return append(to, ']')
 }
 
 // endings returns the words for the reasons why a flow was removed.

@@ -117,7 +117,9 @@ func (m *Message) TypeText() string {
 
 // Latency bounds the time from the first sending of m to its arrival. Unknown bounds are
 // negative.
-func (m *Message) Latency() (least, most time.Duration, c Certainty) { return Elapsed(&m.Sent, &m.Arrived) }
+func (m *Message) Latency() (least, most time.Duration, c Certainty) {
+	return Elapsed(&m.Sent, &m.Arrived)
+}
 
 // About is the estimate of the time from the first sending of m to its arrival: the middle
 // of its bounds. It is negative if there is none.

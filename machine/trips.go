@@ -19,7 +19,7 @@ type Trips struct {
 	spread [tripBuckets]uint32
 }
 
-// The distribution of trips has four buckets for each doubling from half a millisecond on: a
+// The distribution of trips has four buckets for each doubling, from half a millisecond on. A
 // quantile is at most 19 % above the trip that it stands for.
 // Source: bound, memory for the distribution of round trips: 52 buckets, to 4 seconds
 const (
@@ -60,7 +60,7 @@ func (t *Trips) Mean() time.Duration {
 }
 
 // Jitter returns the mean absolute difference between successive trips. It is negative for
-// fewer than two. Source: RFC 3550, section 6.4.1, has the same difference over one way.
+// fewer than two. Source: RFC 3550 (6.4.1) has the same difference over one way.
 func (t *Trips) Jitter() time.Duration {
 	if t.Count < 2 {
 		return -1

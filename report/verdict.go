@@ -274,6 +274,10 @@ func figures(f *analyze.Flow) []Row {
 	if !ok {
 		return rows
 	}
+	if v, known := f.Versions(machine.A); known {
+		w, _ := f.Versions(machine.B)
+		rows = append(rows, Row{"version, as its packets show", []string{show.VersionText(&v), show.VersionText(&w)}, ""})
+	}
 	both := func(name string, text func(*machine.Summary) string) {
 		x, y := text(&a), text(&b)
 		if (x == "–" || x == "" || x == "0") && (y == "–" || y == "" || y == "0") {

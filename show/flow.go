@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/dustin/go-humanize"
 )
@@ -19,6 +20,22 @@ func FlowName(f *analyze.Flow) string {
 		return "–"
 	}
 	return f.Protocol.Name + "/" + f.Config().Dialect
+}
+
+// VersionText says which versions a side can be, and what excludes the others. For example:
+// "Riptide 2.2.0 or 2.2.1: its Acks carry no unread bits".
+func VersionText(v *dissect.Versions) string {
+	text := v.Text()
+	if v.Proof != "" {
+		text += ": " + v.Proof
+	}
+	if v.Mixed {
+		text += "; other packets of it show another version"
+	}
+	if v.Doubt {
+		text += "; another dialect reads its packets nearly as well"
+	}
+	return text
 }
 
 // Severities counts a flow's findings by severity.

@@ -95,25 +95,44 @@ func (p *replayPrinter) fingerprint(r *replayed, last int) error {
 	if same(last + 1) {
 		return nil
 	}
-	var can []string
+	v, known := list[last].Flow.Versions(list[last].Side)
+	var can, apart, refused []string
 	for i := last; same(i); i-- {
-		if list[i].Divergence == nil {
-			can = append(can, list[i].Behaviour)
+		switch b := list[i].Behaviour; {
+		case list[i].Divergence != nil:
+			refused = append(refused, b)
+		case known && v.Excludes(b):
+			apart = append(apart, b)
+		default:
+			can = append(can, b)
 		}
 	}
 	slices.Reverse(can)
+	slices.Reverse(apart)
 	side := strings.ToUpper(list[last].Side.String())
-	var text string
+	var lines []string
 	switch len(can) {
 	case 0:
-		text = side + " is none of these"
+		lines = append(lines, side+" is none of these")
 	case 1:
-		text = side + " can be " + can[0] + ", and none of the others that were tried"
+		lines = append(lines, side+" can be "+can[0]+", and none of the others that were tried")
 	default:
-		text = side + " can be " + strings.Join(can, ", ") + ": what passed the tap does not tell them apart"
+		lines = append(lines, side+" can be "+strings.Join(can, ", ")+": what passed the tap does not tell them apart")
 	}
-	_, err := fmt.Fprintln(p.app.Writer(), show.Wrap(text, "    ", p.width))
-	return err
+	if len(apart) > 0 {
+		lines = append(lines, fmt.Sprintf("%s acts like %s too, but its packets show another version", side,
+			strings.Join(apart, ", ")))
+	}
+	if len(v.Open) > 0 && len(can) > 0 {
+		v = v.Without(func(b string) bool { return slices.Contains(refused, b) })
+		lines = append(lines, "the packets of "+side+" show "+show.VersionText(&v))
+	}
+	for _, text := range lines {
+		if _, err := fmt.Fprintln(p.app.Writer(), show.Wrap(text, "    ", p.width)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // aside prints what is no result: with the text, but apart from JSON Lines.

@@ -83,6 +83,7 @@ func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol 
 
 		Behaviours:      judge.Behaviours,
 		BehavioursOf:    behavioursOf,
+		Versions:        versionsOf,
 		NewJudge:        newJudge,
 		DivergenceRules: slices.Concat(judge.Rules, article.Rules),
 		NewStage:        newStage,

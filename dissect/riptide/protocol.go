@@ -120,6 +120,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 
 		Behaviours:      behaviours(),
 		BehavioursOf:    behavioursOf,
+		Versions:        versionsOf,
 		NewJudge:        newJudge,
 		DivergenceRules: judge.Rules,
 		Parameters:      whatif.Parameters,

@@ -66,6 +66,12 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		BehavioursOf: func(*dissect.Config, machine.Side) ([]string, int) {
 			return []string{judge.Behaviours[0].Name}, 1
 		},
+		Versions: func(*dissect.Config, *machine.Facts, machine.Side) dissect.Versions {
+			return dissect.Versions{
+				Library: "SRDP",
+				Open:    []dissect.Release{{Name: "of 1995", Behaviour: judge.Behaviours[0].Name}},
+			}
+		},
 		NewJudge: func(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 			config, facts := trackerConfig(c)
 			return judge.New(config, facts, c.Ends, behaviours)

@@ -98,25 +98,25 @@ var flowColumns = []flowColumn{
 		role: func(*browser.Browser, *analyze.Flow) draw.Role { return draw.SideA },
 	},
 	{
-		name: "B", yields: 6, text: func(_ *browser.Browser, f *analyze.Flow) string { return f.B.String() },
+		name: "B", yields: 7, text: func(_ *browser.Browser, f *analyze.Flow) string { return f.B.String() },
 		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{addr: f.B} },
 		role: func(*browser.Browser, *analyze.Flow) draw.Role { return draw.SideB },
 	},
-	{name: "packets A / B", yields: 4, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "packets A / B", yields: 5, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1])
 	}, key: func(_ *browser.Browser, f *analyze.Flow) flowKey {
 		return flowKey{number: float64(f.Packets[0] + f.Packets[1])}
 	}},
-	{name: "never acked", yields: 7, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "never acked", yields: 8, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Percent(s.NeverAcked) })
 	}, key: bySide(func(s *machine.Summary) float64 { return s.NeverAcked })},
-	{name: "loss", yields: 2, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "loss", yields: 3, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Percent(s.Loss) })
 	}, key: bySide(func(s *machine.Summary) float64 { return s.Loss })},
-	{name: "RTT ms", yields: 8, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "RTT ms", yields: 9, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Millis(s.RTT) })
 	}, key: bySide(func(s *machine.Summary) time.Duration { return s.RTT })},
-	{name: "resends", yields: 1, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "resends", yields: 2, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		a, _ := f.Summary(machine.A)
 		b, _ := f.Summary(machine.B)
 		if a.Resends+b.Resends == 0 {
@@ -124,7 +124,7 @@ var flowColumns = []flowColumn{
 		}
 		return show.Grouped(a.Resends + b.Resends)
 	}, key: bySide(func(s *machine.Summary) uint64 { return s.Resends })},
-	{name: "worst wait", yields: 5, right: true, text: func(br *browser.Browser, f *analyze.Flow) string {
+	{name: "worst wait", yields: 6, right: true, text: func(br *browser.Browser, f *analyze.Flow) string {
 		if w := br.Store.Worst(f); w > 0 {
 			return show.Wait(w)
 		}
@@ -137,10 +137,26 @@ var flowColumns = []flowColumn{
 		}, role: func(_ *browser.Browser, f *analyze.Flow) draw.Role { return gravestRole(f) },
 	},
 	{
-		name: "traffic", yields: 3,
+		name: "traffic", yields: 4,
 		text: func(br *browser.Browser, f *analyze.Flow) string { return draw.Sparkline(br.Store.Traffic(f)) },
 		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} },
 	},
+	{name: "version", yields: 1, text: func(_ *browser.Browser, f *analyze.Flow) string {
+		return versionWord(f)
+	}, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{word: versionWord(f)} }},
+}
+
+// versionWord names the versions that the sides of a flow can be, once where they are alike.
+func versionWord(f *analyze.Flow) string {
+	a, ok := f.Versions(machine.A)
+	if !ok {
+		return ""
+	}
+	b, _ := f.Versions(machine.B)
+	if x, y := a.Short(), b.Short(); x != y {
+		return x + " / " + y
+	}
+	return a.Short()
 }
 
 // findingsText formats the findings by severity: 1E 3W 2N.

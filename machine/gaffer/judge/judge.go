@@ -28,23 +28,25 @@ var Behaviours = []machine.Behaviour{
 		Doc:  "the article's first listing: old entries stay, and come back as acks one wrap later",
 	},
 	{
-		Name: reliableBefore13,
+		Name: ReliableBefore13,
 		Doc:  "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again",
 	},
-	{Name: reliableFrom13, Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
-	{Name: "reliable@2017", Doc: "reliable's first week: duplicates and stale packets are delivered"},
+	{Name: ReliableFrom13, Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
+	{Name: Reliable2017, Doc: "reliable's first week: duplicates and stale packets are delivered"},
 	{
-		Name: rely,
+		Name: Rely,
 		Doc: "rely, a Go port of reliable 1.0: as reliable before 1.3, but bits 8 to 15 of ack_bits are 0 unless all are " +
 			"set, and a fragment never moves ack",
 	},
 }
 
+// Names of behaviours.
 const (
-	reliableFrom13   = "reliable@>=1.3"
-	reliableBefore13 = "reliable@<1.3"
+	ReliableFrom13   = "reliable@>=1.3"
+	ReliableBefore13 = "reliable@<1.3"
+	Reliable2017     = "reliable@2017"
+	Rely             = "rely"
 	noStaleClear     = "gaffer@no-stale-clear"
-	rely             = "rely"
 
 	BehaviourArticle = "gaffer@article"
 	BehaviourSample  = "gaffer@article-sample"
@@ -63,14 +65,14 @@ func BehavioursOf(p *wire.Profile) []string {
 	case !p.HasAcks():
 		return nil
 	case p.ZeroedAckBits != 0:
-		return []string{rely, reliableFrom13, reliableBefore13, noStaleClear}
+		return []string{Rely, ReliableFrom13, ReliableBefore13, noStaleClear}
 	case p.Form == wire.FormReliable && p.Duplicates == wire.Delivered:
-		return []string{reliableBefore13, reliableFrom13, rely, noStaleClear}
+		return []string{ReliableBefore13, ReliableFrom13, Rely, noStaleClear}
 	case p.Form == wire.FormReliable:
-		return []string{reliableFrom13, reliableBefore13, rely, noStaleClear}
+		return []string{ReliableFrom13, ReliableBefore13, Rely, noStaleClear}
 	case p.Duplicates == wire.Delivered && p.Stale == wire.Delivered && len(p.Prefix) == 1 &&
 		p.Prefix[0] == wire.PrefixZero:
-		return []string{"reliable@2017", noStaleClear}
+		return []string{Reliable2017, noStaleClear}
 	}
 	return []string{BehaviourArticle, noStaleClear}
 }
@@ -82,13 +84,13 @@ func behave(p *wire.Profile, name string) (*gaffer.Rules, error) {
 	case BehaviourArticle:
 	case noStaleClear:
 		r.NoStaleClear, r.ZeroedAckBits, r.FragmentsWait = true, 0, false
-	case reliableFrom13:
+	case ReliableFrom13:
 		r.DeliverDuplicates, r.DeliverStale, r.ZeroedAckBits, r.FragmentsWait = false, false, 0, false
-	case reliableBefore13:
+	case ReliableBefore13:
 		r.DeliverDuplicates, r.DeliverStale, r.ZeroedAckBits, r.FragmentsWait = true, false, 0, false
-	case rely:
+	case Rely:
 		r.DeliverDuplicates, r.DeliverStale, r.ZeroedAckBits, r.FragmentsWait = true, false, wire.RelyZeroedBits, true
-	case "reliable@2017":
+	case Reliable2017:
 		r.DeliverDuplicates, r.DeliverStale = true, true
 	default:
 		return nil, fmt.Errorf("behaviour %q: expected one of %s", name, strings.Join(behaviourNames(), ", "))

@@ -13,7 +13,7 @@ func BehavioursOf(d *wire.Dialect, builds wire.BuildSet) (names []string, open i
 	own := riptide.BehaviourOf(d, builds)
 	names = []string{own.Name}
 	for _, b := range wire.Builds {
-		if name := behaviourOfBuild(b.Name); builds.Has(b) && !slices.Contains(names, name) {
+		if name := BehaviourOfBuild(b.Name); builds.Has(b) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -29,8 +29,8 @@ func BehavioursOf(d *wire.Dialect, builds wire.BuildSet) (names []string, open i
 	return names, open
 }
 
-// behaviourOfBuild returns the behaviour of an implementation.
-func behaviourOfBuild(name string) string {
+// BehaviourOfBuild returns the name of the behaviour of a build.
+func BehaviourOfBuild(name string) string {
 	switch name {
 	case "notes":
 		return "riptide@notes"
