@@ -243,7 +243,8 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 	}},
 	packetColumn{Column{
 		Name: "events", Type: JSON, Absent: Omitted,
-		Doc: "What was settled at this packet, in short; the table events has the whole.",
+		Doc: "What was settled at this packet, in short; with -Y of rel.* or message.*, what it shows. " +
+			"The table events has the whole.",
 		Shape: &Shape{List: true, Columns: []Column{
 			{Name: "event", Type: Text, Doc: "What happened."},
 			{Name: "side", Type: Text, Words: sides, Doc: "To whom."},

@@ -18,7 +18,11 @@ const (
 	NeedMessages                   // the lives of messages
 	NeedFindings                   // anomalies
 	NeedState                      // the sides' figures at the packet
+	NeedFate                       // what became of the packet, which only later ones show
 )
+
+// NeedHindsight is what only a run of its own shows before the packets are asked.
+const NeedHindsight = NeedFate | NeedMessages | NeedEvents
 
 // Field is a name in the filter language, with its documentation and its
 // values.

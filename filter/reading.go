@@ -17,6 +17,8 @@ type Reading struct {
 	// of the whole packet then follow those of the datagram that completes it.
 	Join bool
 
+	Hindsight *Hindsight // what later packets show; nil for nothing
+
 	Record Record
 	Flow   *analyze.Flow
 	Whole  *machine.Datagram  // the packet that this datagram completes; nil if there is none
@@ -38,6 +40,9 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 	x.Frame, x.Packet, x.Datagram = r.Frame, r.Packet, r.Datagram
 	x.Start, x.Previous = l.Start, l.Previous
 	x.Events, x.Anomalies, x.Messages = r.Events, r.Anomalies, r.Messages
+	if x.Hindsight = nil; l.Hindsight != nil {
+		l.Hindsight.fill(x)
+	}
 	x.Flow, x.Session, x.Protocol, x.Dialect, x.Knowledge, x.Decode = 0, 0, nil, "", nil, nil
 	if l.FileName != nil {
 		x.File = l.FileName(r.Datagram.Ref.File())

@@ -35,7 +35,10 @@ type Record struct {
 
 	Events    []machine.Event
 	Anomalies []machine.Anomaly
-	Messages  []machine.Message // messages whose lives ended at this packet
+	// Messages are those that this packet carried. Without hindsight, as in live traffic, they
+	// are those whose lives ended at it.
+	Messages  []machine.Message
+	Hindsight *Hindsight // nil if there is none
 
 	// Decode dissects the datagram. It is called at most once for a record, and
 	// only for a field of the record's protocol. Its result must stay valid until
@@ -44,6 +47,8 @@ type Record struct {
 
 	dissection *dissect.Dissection
 	decoded    bool
+	carried    []machine.Message // scratch of Hindsight
+	moments    []machine.Event
 
 	// Scratch space of one Match: assembled slices and texts, the left side of a
 	// comparison of two fields, and the text that Append builds.

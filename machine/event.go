@@ -75,6 +75,12 @@ type Rule struct {
 	// CaptureLoss is set by rules that prove that the capture lacks packets. Each
 	// occurrence is one place where some are missing.
 	CaptureLoss bool
+	// Unacked is set by rules of which each occurrence is a packet, in the frame of the
+	// anomaly, that arrived and can never be acked.
+	Unacked bool
+	// CopyLost is set by rules of which each occurrence is a copy that was lost: the one
+	// before the frame of the anomaly. About is the frame of the first copy.
+	CopyLost bool
 }
 
 // String returns the rule's ID.

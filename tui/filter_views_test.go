@@ -122,7 +122,7 @@ func TestFiltersInTables(t *testing.T) {
 	m.Store.Unlock()
 	for text, want := range map[string]int{
 		"frame.len > 60000": 0, "frame.len > 60": 1, "rel.resend": 1,
-		"flow.packets > 100000": 0, "udp.port == 1": 0,
+		"flow.packets > 100000": 0, "udp.port == 1": 0, "fate == lost": 1, "fate == received-unacked": 0,
 	} {
 		filterBy(m, text)
 		if got := shown(t, m, func() int { return rowsShown(m) }); got != want {

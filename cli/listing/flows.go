@@ -54,6 +54,11 @@ func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, tex
 	if err != nil {
 		return err
 	}
+	if live.Streams(watch) {
+		if err := reader.NoHindsight(only); err != nil {
+			return err
+		}
+	}
 	p := &flowPrinter{app: a, paint: paint, picked: &flowPick{filter: only}}
 	if a.Flags.JSON {
 		p.rows = export.NewRows(export.Flows, a.Lines(&export.Flows.Schema))
@@ -151,11 +156,26 @@ func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
 	if err := live.Check(); err != nil {
 		return nil, err
 	}
-	f, err := reader.Open(a, from, reader.Options{Keep: capture.KeepNothing, Passes: 1})
+	fates := picked.filter.Needs() & filter.NeedFate
+	opened := reader.Options{Keep: capture.KeepNothing, Passes: 1}
+	if fates != 0 {
+		opened = reader.Options{Keep: capture.KeepPipes, Passes: 3}
+	}
+	f, err := reader.Open(a, from, opened)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if fates != 0 {
+		first, err := analyze.Learn(f, o)
+		if err != nil {
+			return nil, err
+		}
+		o.Survey = first.Survey()
+		if picked.reading.Hindsight, err = reader.Hindsight(a, f, o, fates); err != nil {
+			return nil, err
+		}
+	}
 	f.Most = live.Left()
 	if live.Write != "" {
 		if f.Save, err = reader.NewCopy(a, live.Write, live.Format, f.In); err != nil {

@@ -41,10 +41,15 @@ func PacketsCommand(a *app.App) *cobra.Command {
 tshark has the like. Live, the first packets of a flow wait until its protocol is worked out
 (64 at most), unless nothing that is shown or filtered depends on it.
 
+A filter can ask for what only later packets show: "fate" is what became of a packet, and
+message.* and rel.* belong to the packets that carried the message or show the fact.
+
 A column (-e) has the values of every header of the frame, outermost first. An error of ICMP
 has two of ip.src: its own, and that of the packet that it quotes.`,
 		Example: `  ackscope packets match.pcapng
   ackscope packets -Y 'flow == 2 && gaffer.sequence in {900..910}' -V match.pcapng
+  ackscope packets -Y 'fate == lost && flow.side == a' match.pcapng
+  ackscope packets -Y 'message.id == 300' match.pcapng      # each packet that carried it
   ackscope packets -T fields -e frame.number -e ip.src -e gaffer.ack_bits -E header=y match.pcapng
   ackscope packets -T fields -e frame.number -e icmp.type -e icmp.code -e ip.src match.pcapng
   ackscope packets -i any -a duration:10 -w match.pcapng`,

@@ -95,6 +95,14 @@ func (l *Listing) read(from *Recording) (err error) {
 	needs, passes := l.Needs|l.Filter.Needs(), 0
 	if !l.Once && needs != 0 {
 		passes = 2
+		if l.Filter.Needs()&filter.NeedHindsight != 0 {
+			passes = 3
+		}
+	}
+	if l.Once {
+		if err := NoHindsight(l.Filter); err != nil {
+			return err
+		}
 	}
 	if l.Reader, err = Open(a, from, Options{Keep: keep, Passes: passes}); err != nil {
 		return err
@@ -121,11 +129,60 @@ func (l *Listing) read(from *Recording) (err error) {
 		_, err = analyze.Run(&flushing{l.Reader, a}, o)
 	case needs == 0:
 		err = l.scan(l.Reader, o.Decode)
+	case l.Filter.Needs()&filter.NeedHindsight != 0:
+		err = l.study(o)
 	default:
 		o.Sink = l.take
 		_, err = l.Reader.Study(o)
 	}
 	return l.finish(err, nil)
+}
+
+// study lists by a filter that asks for what only later packets show.
+func (l *Listing) study(o analyze.Options) error {
+	defer l.Reader.Done()
+	first, err := analyze.Learn(l.Reader, o)
+	if err != nil {
+		return err
+	}
+	o.Survey = first.Survey()
+	if l.Reading.Hindsight, err = Hindsight(l.App, l.Reader, o, l.Filter.Needs()); err != nil {
+		return err
+	}
+	o.Sink = l.take
+	_, err = analyze.Run(l.Reader, o)
+	return err
+}
+
+// Hindsight reads the capture for what a filter needs of later packets, and rewinds. o has the
+// survey of an earlier run.
+func Hindsight(a *app.App, src *Reader, o analyze.Options, needs filter.Needs) (*filter.Hindsight, error) {
+	room := a.Share(4)
+	h := filter.NewHindsight(needs, room)
+	o.Gone = nil
+	o.Sink = func(r *analyze.Record) {
+		if h.Take(r); h.Full() {
+			src.Stop()
+		}
+	}
+	_, err := analyze.Run(src, o)
+	var cut *capture.CutError
+	var damaged *capture.DamageError
+	if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) {
+		return nil, err
+	}
+	if h.Full() {
+		return nil, &app.RoomError{What: "fates, messages and events of packets, which the filter asks for,", Room: room}
+	}
+	return h, src.Rewind()
+}
+
+// NoHindsight refuses a filter that asks for the fate of packets where a capture is read once.
+func NoHindsight(f *filter.Filter) error {
+	if f.Needs()&filter.NeedFate == 0 {
+		return nil
+	}
+	return errors.New("-Y: fate is known only from later packets: expected a file, and neither -i nor --live")
 }
 
 // close ends the listing.
@@ -159,6 +216,9 @@ func (l *Listing) runLive() error {
 	a := l.App
 	o, err := a.Options()
 	if err != nil {
+		return err
+	}
+	if err := NoHindsight(l.Filter); err != nil {
 		return err
 	}
 	if l.Live.Write != "" && l.Filter.String() != "" {
@@ -266,6 +326,9 @@ func (l *Listing) take(r *analyze.Record) {
 			"-w cannot write it; give more by --memory", r.Datagram.Ref.Frame())
 	}
 	if l.err == nil && l.Show != nil {
+		if l.Reading.Hindsight != nil {
+			r.Events = x.Events // the same events as the filter was asked about
+		}
 		l.err = l.Show(x, r)
 	}
 	if l.shown++; l.err != nil || l.shown == l.Live.Count {

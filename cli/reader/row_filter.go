@@ -61,6 +61,7 @@ func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*a
 	k.Begin(from)
 	scope := k.filter.Scope()
 	frames, hindsight := scope&(filter.OfPacket|filter.OfAddress) != 0, findings && scope&filter.OfFinding != 0
+	fates := k.filter.Needs() & filter.NeedFate
 	if !frames && !hindsight {
 		return Study(k.app, from, sink)
 	}
@@ -73,7 +74,10 @@ func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*a
 		keep = capture.KeepAll
 	}
 	if hindsight {
-		passes = 3
+		passes++
+	}
+	if fates != 0 {
+		passes++
 	}
 	src, err := Open(k.app, from, Options{Keep: keep, Passes: passes})
 	if err != nil {
@@ -87,6 +91,11 @@ func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*a
 	o.Survey = first.Survey()
 	if hindsight {
 		if err := errors.Join(k.gather(src, o), k.Err); err != nil {
+			return nil, src, err
+		}
+	}
+	if fates != 0 {
+		if k.reading.Hindsight, err = Hindsight(k.app, src, o, fates); err != nil {
 			return nil, src, err
 		}
 	}

@@ -121,6 +121,30 @@ func figuresOf[T any](sides []machine.Side, value func(filter.Knowledge, machine
 	}
 }
 
+// fateFields returns the fields of what became of the packet itself.
+func fateFields() []*filter.Field {
+	const needs = filter.NeedFlow | filter.NeedFate
+	texts := func(name, doc string, words []string, value func(filter.Fate, machine.Certainty) string) *filter.Field {
+		return &filter.Field{
+			Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
+			Values: filter.TextValues(filter.One(func(r *filter.Record) (string, bool) {
+				if r.Hindsight == nil {
+					return "", false
+				}
+				fate, c := r.Hindsight.Fate(r.Datagram.Ref)
+				return value(fate, c), fate != filter.NoFate
+			})),
+		}
+	}
+	return []*filter.Field{
+		texts("fate", "What became of this packet: its sender read an ack of it, no header can name it any more, no header "+
+			"has yet, or it arrived and was never acked.", filter.Fates(),
+			func(f filter.Fate, _ machine.Certainty) string { return f.String() }),
+		texts("fate.certainty", "How surely the capture shows that.", wordsOf(machine.Certain, machine.Certainty.String),
+			func(_ filter.Fate, c machine.Certainty) string { return c.String() }),
+	}
+}
+
 func events(r *filter.Record) []machine.Event { return r.Events }
 
 // sequencesOf returns the source of the sequence numbers of one kind of events.
@@ -200,8 +224,7 @@ func eventFields(protocols []*dissect.Protocol) []*filter.Field {
 	}
 	fields := []*filter.Field{
 		{
-			Name: "rel", Doc: "Something about reliability was settled at this packet: a fact is told at the packet that " +
-				"settles it, at the earliest the one that shows it.", Needs: needs,
+			Name: "rel", Doc: "This packet shows something about reliability; live, it settles something.", Needs: needs,
 			Present: func(r *filter.Record) bool { return len(r.Events) > 0 },
 		},
 		kind("rel.sent", "A side sent a packet.", machine.EventSent),

@@ -10,8 +10,8 @@ import (
 
 func messages(r *filter.Record) []machine.Message { return r.Messages }
 
-// messageFields returns the fields of messages: of those whose lives ended at a
-// packet, or of the one that `messages` lists.
+// messageFields returns the fields of messages: of those that a packet carried, or of the
+// one that `messages` lists.
 func messageFields() []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedMessages
 	uints := func(name, doc string, value func(*machine.Message) (uint64, bool)) *filter.Field {
@@ -41,7 +41,7 @@ func messageFields() []*filter.Field {
 	}
 	return []*filter.Field{
 		{
-			Name: "message", Doc: "The life of a message ended at this packet: nothing more can happen to it.", Needs: needs,
+			Name: "message", Doc: "The packet carried a message; live, the life of a message ended at it.", Needs: needs,
 			Present: func(r *filter.Record) bool { return len(r.Messages) > 0 },
 		},
 		uints("message.id", "The message's own number, unwrapped.",

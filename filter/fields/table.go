@@ -47,6 +47,9 @@ func NewTable(o Options) *filter.Table {
 		t.add(f)
 	}
 	t.add(resendCause(rules))
+	for _, f := range fateFields() {
+		t.add(f)
+	}
 	for _, f := range messageFields() {
 		t.add(f)
 	}
@@ -82,7 +85,7 @@ func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
 	if i := slices.Index([]string{
 		"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp",
-		"icmpv6", "flow", "rel", "message", "finding", "malformed",
+		"icmpv6", "flow", "fate", "rel", "message", "finding", "malformed",
 	}, first); i >= 0 {
 		return i
 	}

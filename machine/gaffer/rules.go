@@ -137,7 +137,7 @@ Packets that are overtaken by a few others need no action. If packets fall behin
 
 // AckWindowSlide is the rule "ack-window-slide".
 var AckWindowSlide = &machine.Rule{
-	ID: "ack-window-slide", Severity: machine.Warn, Absence: true,
+	ID: "ack-window-slide", Severity: machine.Warn, Absence: true, Unacked: true,
 	Summary: "a packet arrived and can never be acked: ack_bits slid past it",
 	Explain: `A packet arrived, but no ack can ever report it to its sender. By the receiver's next header, more newer packets had come than ack_bits covers. For example, 40 packets arrive between two headers with 32 ack bits: the oldest eight can never be acked. The sender never learns that they arrived, and resends what was in them for nothing.
 

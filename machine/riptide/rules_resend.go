@@ -14,7 +14,7 @@ func sayResent(n uint64, worst [3]float64) string {
 
 // ResentMessageLost is the rule "riptide-resent-message-lost".
 var ResentMessageLost = &machine.Rule{
-	ID: "riptide-resent-message-lost", Severity: machine.Note, Resend: "message-lost", Absence: true,
+	ID: "riptide-resent-message-lost", Severity: machine.Note, Resend: "message-lost", Absence: true, CopyLost: true,
 	Summary: "messages were sent again because a copy of them was lost",
 	Explain: `A copy of a reliable message was lost, so its sender sent the message again. That is what reliable messages are for.
 

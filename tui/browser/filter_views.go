@@ -48,7 +48,10 @@ func (br *Browser) about(f *analyze.Flow, ref machine.Ref, from machine.Side) *f
 			if br.filterReader == nil {
 				br.filterReader = br.Store.NewReader()
 			}
-			br.filterReader.Previous = br.Store.TimeAt(n - 1)
+			br.filterReader.Previous, br.filterReader.Hindsight = br.Store.TimeAt(n-1), nil
+			if job := br.FilterJob; job != nil {
+				br.filterReader.Hindsight = job.Hindsight()
+			}
 			if r, err := br.filterReader.Read(n); err == nil {
 				return r
 			}

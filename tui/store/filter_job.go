@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/filter"
@@ -15,11 +17,12 @@ import (
 // store.
 type FilterJob struct {
 	store  *Store
-	flow   int            // 0 for all
-	filter *filter.Filter // nil for none
-	hits   hits           // needs the store's lock
-	flows  map[int]bool   // flows of which a packet passes, whatever flow is shown; needs the store's lock
-	done   bool           // every entry has been checked
+	flow   int               // 0 for all
+	filter *filter.Filter    // nil for none
+	hits   hits              // needs the store's lock
+	flows  map[int]bool      // flows of which a packet passes, whatever flow is shown; needs the store's lock
+	done   bool              // every entry has been checked
+	known  *filter.Hindsight // what the filter needs of later packets; nil until it is gathered
 	err    error
 	stop   chan struct{}
 }
@@ -58,6 +61,9 @@ func (x *FilterJob) Scanned() int { return x.hits.scanned }
 
 // Done reports whether every entry was checked.
 func (x *FilterJob) Done() bool { return x.done }
+
+// Hindsight returns what the filter needs of later packets, or nil.
+func (x *FilterJob) Hindsight() *filter.Hindsight { return x.known }
 
 // Err returns the error that kept packets from being read, or nil.
 func (x *FilterJob) Err() error { return x.err }
@@ -110,6 +116,12 @@ func (x *FilterJob) run() {
 			next = n + 1
 		}
 		idle := next == s.Len()
+		if idle && len(places) == 0 && s.pass > 1 && matcher.gathers() {
+			s.Unlock()
+			matcher = matcher.gathered()
+			next = 0
+			continue
+		}
 		ended := idle && len(places) == 0 && s.pass == 3
 		if x.filter == nil {
 			x.hits.scanned = next
@@ -148,6 +160,8 @@ type matcher struct {
 	reading  *filter.Reading
 	previous machine.Instant
 	passed   []machine.Ref
+	survey   *analyze.Survey
+	gather   *filter.Hindsight // filled by a run before the one that asks the filter; nil in that one
 }
 
 func newMatcher(x *FilterJob, survey *analyze.Survey) *matcher {
@@ -155,16 +169,49 @@ func newMatcher(x *FilterJob, survey *analyze.Survey) *matcher {
 		job: x, near: x.store.in.RangeReader(), decoder: capture.NewDecoder(x.store.options.Decode),
 		reading: x.store.NewReading(),
 	}
+	m.survey = survey
 	needs := x.filter.Needs()
 	m.reading.Join = needs&filter.NeedFields != 0
 	if needs != 0 {
 		o := x.store.options
 		o.Survey, o.Sink = survey, m.ask
+		if survey != nil && needs&filter.NeedHindsight != 0 {
+			m.gather = filter.NewHindsight(needs, hindsightRoom)
+			o.Sink = m.gather.Take
+		}
 		m.session = analyze.NewSession(o)
 	}
 	m.previous = m.reading.Start
 	m.near.Expect(capture.MostRange) // it reads every frame
 	return m
+}
+
+// hindsightRoom bounds what a filter keeps of fates, messages and events of packets, in bytes.
+// Source: bound, memory of one filter of the terminal UI: a million packets of one message each
+const hindsightRoom = 1 << 30
+
+// gathers reports whether m runs before the filter is asked.
+func (m *matcher) gathers() bool { return m != nil && m.gather != nil }
+
+// gathered ends such a run, and returns the matcher that asks the filter.
+func (m *matcher) gathered() *matcher {
+	m.session.Finish()
+	x := m.job
+	x.store.Lock()
+	x.known = m.gather
+	if m.gather.Full() {
+		x.err = errors.New("the filter asks for more fates and messages than there is memory for: some packets are not found")
+	}
+	x.store.Unlock()
+	next := &matcher{
+		job: x, near: m.near, decoder: m.decoder, buf: m.buf, reading: m.reading, survey: m.survey,
+		previous: m.reading.Start,
+	}
+	next.reading.Hindsight = m.gather
+	o := x.store.options
+	o.Survey, o.Sink = m.survey, next.ask
+	next.session = analyze.NewSession(o)
+	return next
 }
 
 func (m *matcher) ask(r *analyze.Record) {
@@ -198,7 +245,9 @@ func (m *matcher) take(places []place) {
 		}
 		m.ask(&m.record)
 	}
-	m.publish(places[len(places)-1].entry + 1)
+	if !m.gathers() {
+		m.publish(places[len(places)-1].entry + 1)
+	}
 	if err != nil {
 		x.store.Lock()
 		x.err = err
