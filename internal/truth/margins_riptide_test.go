@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/internal/riptidelog"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -75,13 +76,13 @@ func riptideScenes(t *testing.T) (list []*scene) {
 }
 
 // riptideRun returns the scene of a simulated run.
-func riptideRun(t *testing.T, called, tap string, run simulation, log *ripRun) *scene {
+func riptideRun(t *testing.T, called, tap string, run simulation, log *riptidelog.Run) *scene {
 	t.Helper()
 	return riptideScene(t, &scene{name: called, path: run.path, registry: registryOf()}, simulatedName, tap, log)
 }
 
 // riptideScene returns a scene its check: what is told against the logs of both ends.
-func riptideScene(t *testing.T, s *scene, name, tap string, run *ripRun) *scene {
+func riptideScene(t *testing.T, s *scene, name, tap string, run *riptidelog.Run) *scene {
 	t.Helper()
 	s.check = func(c *ripCapture) (faults []string) {
 		c.name, c.run, c.tap = name, run, tap

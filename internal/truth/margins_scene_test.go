@@ -221,7 +221,7 @@ const simulatedName = "simulated"
 // holdsRiptide returns a sentence for each kind of message told as certain that the logs deny.
 // Of a side at the tap it returns one for what is missing.
 func holdsRiptide(c *ripCapture, x *connection, s machine.Side) (faults []string) {
-	if c.run.partial[x.sides[s]] {
+	if c.run.Partial[x.sides[s]] {
 		return nil
 	}
 	// Where the tap of a simulated run is taken to stand elsewhere, less is told.

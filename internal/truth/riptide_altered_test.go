@@ -19,6 +19,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/internal/riptidelog"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -204,7 +205,7 @@ func TestRiptideAltered(t *testing.T) {
 				continue
 			}
 			run, all := readRipRun(t, named[1]), readFrames(t, path)
-			run.rebound()
+			rebound(run)
 			for i, a := range alterations {
 				for seed := range max(seeds, 1) {
 					if turn++; seeds == 0 && i != turn/len(alterations)%len(alterations) ||
@@ -227,12 +228,12 @@ func TestRiptideAltered(t *testing.T) {
 }
 
 // rebound adds the second ports of the run's clients.
-func (r *ripRun) rebound() {
-	for port, name := range maps.Clone(r.ports) {
-		r.ports[port^natBit] = name
+func rebound(r *riptidelog.Run) {
+	for port, name := range maps.Clone(r.Ports) {
+		r.Ports[port^natBit] = name
 	}
-	for port, outer := range maps.Clone(r.outer) {
-		r.outer[port^natBit] = outer
+	for port, outer := range maps.Clone(r.Outer) {
+		r.Outer[port^natBit] = outer
 	}
 }
 
@@ -292,7 +293,7 @@ func (c *ripCapture) certain(t *testing.T, x *connection) (facts int) {
 			continue
 		}
 		k := identity(messageKey(m))
-		if c.run.partial[x.sides[receiver]] || c.unclear(x.sides[receiver]) || k.id == 31 && x.sides[receiver] == "server" {
+		if c.run.Partial[x.sides[receiver]] || c.unclear(x.sides[receiver]) || k.id == 31 && x.sides[receiver] == "server" {
 			continue
 		}
 		facts++
@@ -330,8 +331,8 @@ func (c *ripCapture) errors(t *testing.T, x *connection) {
 				t.Errorf("%s; by the logs each of them was handed over", says)
 			}
 		case "riptide-merged-sequences":
-			if c.run.version[x.sides[f.Side]] != "2.1.0" || x.sides[f.Side] != "server" {
-				t.Errorf("%s; it is %s and merges nothing", says, c.run.version[x.sides[f.Side]])
+			if c.run.Version[x.sides[f.Side]] != "2.1.0" || x.sides[f.Side] != "server" {
+				t.Errorf("%s; it is %s and merges nothing", says, c.run.Version[x.sides[f.Side]])
 			}
 		default:
 			t.Errorf("%s, in an honest run", says)

@@ -1,13 +1,9 @@
 package truth
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,167 +14,33 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/internal/riptidelog"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// ripLine is one line of the log of a Riptide run; see
-// testdata/pcaps/RIPTIDE.md.
-type ripLine struct {
-	T         float64 `json:"t"`
-	Endpoint  string  `json:"endpoint"`
-	Event     string  `json:"event"`
-	Mode      string  `json:"mode"`
-	MessageID *int    `json:"message_id"`
-	Seq       int     `json:"seq"`
-	ClientID  int     `json:"client_id"`
-	ID        int     `json:"id"`
-	Remote    string  `json:"remote"`
-	Reason    string  `json:"reason"`
-	Code      int     `json:"reason_code"`
-	OnWire    *int    `json:"reject_reason_code"`
-	RTT       int     `json:"rtt"`
-	Smooth    int     `json:"smooth_rtt"`
-	Version   string  `json:"version"`
-	Port      uint16  `json:"port"`
-	Local     uint16  `json:"local_port"`
-	Client    string  `json:"client"`
-	Outer     string  `json:"relay_toward_server"`
-	Server    string  `json:"server_address"`
-
-	Suppressed int    `json:"suppressed_lines"`
-	Dir        string `json:"dir"`
-	Head       string `json:"head"`
-	Length     int    `json:"len"`
-}
-
-// ripRun is the log of a run, with what connects it to addresses.
-type ripRun struct {
-	lines   []ripLine
-	version map[string]string // endpoint -> library
-	ports   map[uint16]string // a client's own port -> client
-	outer   map[uint16]netip.AddrPort
-	server  uint16
-	ids     map[int][]ripLine // the server's `connected` lines, by client id
-	partial map[string]bool   // endpoints whose log lacks lines
-}
-
-func readRipRun(t *testing.T, name string) *ripRun {
+// readRipRun reads the log of a run in testdata/pcaps.
+func readRipRun(t *testing.T, name string) *riptidelog.Run {
 	t.Helper()
 	return parseRipRun(t, name, unzip(t, testenv.Capture(t, name+".truth.jsonl.gz")))
 }
 
 // parseRipRun reads the log of a run.
-func parseRipRun(t *testing.T, name string, text []byte) *ripRun {
+func parseRipRun(t *testing.T, name string, text []byte) *riptidelog.Run {
 	t.Helper()
-	r := &ripRun{
-		version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]netip.AddrPort{},
-		ids: map[int][]ripLine{}, partial: map[string]bool{},
-	}
-	scan := bufio.NewScanner(bytes.NewReader(text))
-	scan.Buffer(nil, 16<<20)
-	for scan.Scan() {
-		var l ripLine
-		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
-			t.Fatalf("%s: %v in %.80s", name, err, scan.Bytes())
-		}
-		switch {
-		case l.Event == "start" && l.Endpoint != "relay":
-			r.version[l.Endpoint] = l.Version
-			if l.Endpoint == "server" && l.Port != 0 {
-				r.server = l.Port
-			} else if r.server == 0 && l.Server != "" {
-				r.server = netip.MustParseAddrPort(l.Server).Port()
-			}
-		case l.Event == "local_endpoint":
-			r.ports[l.Local] = l.Endpoint
-		case l.Event == "flow":
-			r.outer[netip.MustParseAddrPort(l.Client).Port()] = netip.MustParseAddrPort(l.Outer)
-		case l.Event == "connected" && l.Endpoint == "server":
-			r.ids[l.ClientID] = append(r.ids[l.ClientID], l)
-		case l.Event == "end" && l.Suppressed > 0:
-			r.partial[l.Endpoint] = true
-		}
-		r.lines = append(r.lines, l)
-	}
-	if err := scan.Err(); err != nil {
-		t.Fatal(err)
+	r, err := riptidelog.Parse(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
 	return r
-}
-
-// remote returns the address by which the server knows the connection of a
-// line. Ids are reused. The first lines of a connection may precede its
-// `connected` by a tick.
-func (r *ripRun) remote(l *ripLine) string {
-	if l.Remote != "" {
-		return l.Remote
-	}
-	at := ""
-	for _, known := range r.ids[l.ClientID] {
-		if at == "" || known.T <= l.T+0.05 {
-			at = known.Remote
-		}
-	}
-	return at
-}
-
-// client returns the name of a flow's client, and the address by which the
-// server knows it.
-func (r *ripRun) client(tap string, f *analyze.Flow) (name, remote string) {
-	for _, at := range []netip.AddrPort{f.A, f.B} {
-		if at.Port() == r.server {
-			continue
-		}
-		if tap == "client" {
-			if outer, ok := r.outer[at.Port()]; ok {
-				return r.ports[at.Port()], outer.String()
-			}
-			name = r.ports[at.Port()]
-			return name, r.byID(func(l *ripLine) bool { return l.Endpoint == "server" && l.ClientID == r.idOf(name) }).Remote
-		}
-		for port, outer := range r.outer {
-			if outer == at {
-				return r.ports[port], at.String()
-			}
-		}
-		id := r.byID(func(l *ripLine) bool { return l.Remote == at.String() }).ClientID
-		return r.byID(func(l *ripLine) bool { return l.Endpoint != "server" && l.ClientID == id }).Endpoint, at.String()
-	}
-	return "", ""
-}
-
-// byID returns the first line of a connection for which a condition holds. It
-// finds clients by their ids if they have no relay (TCP).
-func (r *ripRun) byID(is func(*ripLine) bool) ripLine {
-	for i := range r.lines {
-		if l := &r.lines[i]; l.Event == "connected" && is(l) {
-			return *l
-		}
-	}
-	return ripLine{}
-}
-
-func (r *ripRun) idOf(client string) int {
-	return r.byID(func(l *ripLine) bool { return l.Endpoint == client }).ClientID
-}
-
-// of returns the lines of one end of a connection.
-func (r *ripRun) of(endpoint, remote string) (out []ripLine) {
-	for i := range r.lines {
-		if l := &r.lines[i]; l.Endpoint == endpoint && (endpoint != "server" || r.remote(l) == remote) {
-			out = append(out, *l)
-		}
-	}
-	return out
 }
 
 // ripCapture is a capture and the result of its analysis.
 type ripCapture struct {
 	name, tap   string
 	first, last float64
-	run         *ripRun
+	run         *riptidelog.Run
 	survey      *analyze.Survey // of the first run
 	session     *analyze.Session
 	events      map[int][]machine.Event // events by flow number
@@ -274,7 +136,7 @@ type connection struct {
 	client string
 	remote string
 	sides  [2]string // the endpoint of each side
-	lines  [2][]ripLine
+	lines  [2][]riptidelog.Line
 }
 
 func (c *ripCapture) connections(t *testing.T) (out []connection) {
@@ -283,17 +145,17 @@ func (c *ripCapture) connections(t *testing.T) (out []connection) {
 		if f.Protocol == nil {
 			continue
 		}
-		client, remote := c.run.client(c.tap, f)
+		client, remote := c.run.Client(c.tap, f.A, f.B)
 		if client == "" {
 			t.Errorf("flow between %v and %v: no client of the run", f.A, f.B)
 			continue
 		}
 		x := connection{flow: f, client: client, remote: remote, sides: [2]string{client, "server"}}
-		if f.A.Port() == c.run.server {
+		if f.A.Port() == c.run.Server {
 			x.sides = [2]string{"server", client}
 		}
 		for i, endpoint := range x.sides {
-			x.lines[i] = c.run.of(endpoint, remote)
+			x.lines[i] = c.run.Of(endpoint, remote)
 		}
 		out = append(out, x)
 	}
@@ -307,8 +169,8 @@ func (c *ripCapture) near(x *connection, s machine.Side) bool {
 
 // joined reports whether the capture begins in the middle of the run.
 func (c *ripCapture) joined() bool {
-	return slices.ContainsFunc(c.run.lines,
-		func(l ripLine) bool { return l.T < c.first && (l.Event == "send" || l.Event == "receive") })
+	return slices.ContainsFunc(c.run.Lines,
+		func(l riptidelog.Line) bool { return l.T < c.first && (l.Event == "send" || l.Event == "receive") })
 }
 
 // connectionEvents are the connection events that the logs contain.
@@ -363,7 +225,7 @@ func (c *ripCapture) life(x *connection, s machine.Side, least machine.Certainty
 
 // connectionEvent returns an event of the log in the words that the test compares. It
 // returns false for other events.
-func (c *ripCapture) connectionEvent(l *ripLine) (string, bool) {
+func (c *ripCapture) connectionEvent(l *riptidelog.Line) (string, bool) {
 	number := 0
 	switch l.Event {
 	case "connected":
@@ -432,7 +294,7 @@ func TestRiptideRTT(t *testing.T) {
 				if !c.near(&x, s) {
 					continue
 				}
-				want, found := ripLine{Smooth: -1}, false
+				want, found := riptidelog.Line{Smooth: -1}, false
 				for _, l := range x.lines[s] {
 					if l.Event == "stats" && l.T <= c.last+6.5 {
 						want, found = l, true
@@ -508,7 +370,7 @@ func undelivered(x *connection, receiver machine.Side, first float64) (never []i
 func TestRiptideAckedNotDelivered(t *testing.T) {
 	total := 0
 	ripCaptures(t, []string{"u2", "t2"}, func(t *testing.T, c *ripCapture) {
-		if len(c.run.partial) > 0 {
+		if len(c.run.Partial) > 0 {
 			return
 		}
 		merged := c.name == "u210_lobby" || c.name == "u210_three_noquality"
@@ -567,8 +429,8 @@ func (c *ripCapture) dropped(t *testing.T, x *connection, dir string) (messages,
 		from = machine.B
 	}
 	codec := x.flow.Config().Profile.(*riptide.Settings).Senders[from].Codec
-	for i := range c.run.lines {
-		l := &c.run.lines[i]
+	for i := range c.run.Lines {
+		l := &c.run.Lines[i]
 		if l.Event != "drop" || l.Dir != dir {
 			continue
 		}
@@ -670,7 +532,7 @@ type ripKey struct {
 	id, seq int
 }
 
-func logKey(l *ripLine) ripKey {
+func logKey(l *riptidelog.Line) ripKey {
 	k := ripKey{l.Mode, -1, l.Seq}
 	if l.MessageID != nil {
 		k.id = *l.MessageID
@@ -722,7 +584,7 @@ func (c *ripCapture) portSent(t *testing.T, x *connection, s machine.Side) {
 		return
 	}
 	want, got := map[ripKey]int{}, map[ripKey]tally{}
-	var last *ripLine
+	var last *riptidelog.Line
 	for i := range x.lines[s] {
 		l := &x.lines[s][i]
 		switch {
