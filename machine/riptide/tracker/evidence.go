@@ -46,11 +46,16 @@ func (t *follower) evidence(p *step, answers answering) {
 	if last != cause && !s.acks.finished.has(last) {
 		t.name(p, peer.out.lives.find(last), last)
 	}
-	t.nameBits(p, last)
+	answered := machine.Instant(0)
+	if e != nil && answers.known && !e.clash {
+		answered = e.copies.first
+	}
+	t.nameBits(p, last, answered)
 }
 
-// nameBits records what the bits of an Ack say about the 16 ids before its newest.
-func (t *follower) nameBits(p *step, last int64) {
+// nameBits records what the bits of an Ack say about the 16 ids before its newest. answered is when the message
+// passed first that the Ack answers; 0 if unknown.
+func (t *follower) nameBits(p *step, last int64, answered machine.Instant) {
 	done := &p.own.acks.finished
 	for todo := ^done.behind(last); todo != 0; todo &= todo - 1 {
 		bit := bits.TrailingZeros16(todo)
@@ -62,6 +67,8 @@ func (t *follower) nameBits(p *step, last int64) {
 		named := p.m.AckBits>>bit&1 == 1
 		if named {
 			t.name(p, e, id)
+		} else {
+			p.own.notYet(e, answered)
 		}
 		if e.answers.count == 0 {
 			e.answers.byBit = e.answers.byBit || named
@@ -202,6 +209,7 @@ func (t *follower) name(p *step, e *life, id int64) {
 			e.answers.named = true
 			t.named(p, e)
 		}
+		e.bounds.shown(p.at)
 		if s.tap.ordered {
 			e.receiver.attested = e.receiver.attested || id > s.acks.doubt && !unsure &&
 				e.receiver.delivered == machine.Yes && s.knows(id)

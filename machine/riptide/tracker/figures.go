@@ -18,6 +18,7 @@ type figures struct {
 	duplicates     uint64 // of the peer's, refused
 	wireRTT        time.Duration
 	wireCount      uint64
+	trips          trips
 }
 
 // packet counts a packet that the side sent. length is in bytes.
@@ -30,6 +31,7 @@ func (f *figures) packet(length int) {
 func (f *figures) roundTrip(took time.Duration) {
 	f.wireRTT += took
 	f.wireCount++
+	f.trips.add(took)
 }
 
 // usual returns the mean time at the tap from a message to its Ack, or 0 if unknown.

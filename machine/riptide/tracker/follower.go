@@ -26,8 +26,9 @@ type follower struct {
 
 	begun  bool // the connection's beginning is in the capture
 	client machine.Side
-	roles  bool // client is known
-	ended  bool // a Disconnect has passed
+	roles  bool            // client is known
+	ended  bool            // a Disconnect has passed
+	began  machine.Instant // when its first message passed
 	last   machine.Instant
 	// settled is the time until which no life can end.
 	settled machine.Instant
@@ -108,7 +109,9 @@ func (t *follower) finish(out *machine.Effects) {
 
 // take processes one message.
 func (t *follower) take(saw *sighting, out *machine.Effects) {
-	t.last = saw.at
+	if t.last = saw.at; t.began == 0 {
+		t.began = saw.at
+	}
 	p := &step{sighting: *saw, m: &t.m, own: &t.sides[saw.from], peer: &t.sides[saw.from.Other()], out: out}
 	s, peer, m := p.own, p.peer, p.m
 	codec := &t.config.Senders[p.from].Codec

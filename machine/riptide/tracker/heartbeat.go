@@ -93,6 +93,9 @@ func (t *follower) heartbeat(p *step) {
 	case p.beat == riptide.BeatPing:
 		t.beat(p)
 	case c.pings > 0 && p.m.Ping == c.ping:
+		if p.own.tap.ordered {
+			t.showRead(p.own, proof{c.pingAt, c.pingRef}, p.at)
+		}
 		c.answer(p.peer, p.own, p.at)
 	}
 }

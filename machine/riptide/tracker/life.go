@@ -17,6 +17,7 @@ type life struct {
 	identity
 	copies   copies
 	answers  answers
+	bounds   bounds
 	sender   atSender
 	receiver atReceiver
 
@@ -25,6 +26,7 @@ type life struct {
 	certainty machine.Certainty // of what both ends concluded
 	clash     bool              // another message has the same sequence
 	behind    bool              // a hole in the stream before it was never filled, so it has not arrived
+	later     bool              // another copy may have been sent before the first that passed
 	details   *details          // nil for none
 }
 

@@ -18,6 +18,7 @@ type lives struct {
 	index     []int64
 	first     int64           // number of the oldest open life
 	next      int64           // number of the next one
+	shown     int64           // number of the first life whose reading nothing has shown yet: see showRead
 	due       machine.Instant // the oldest does not end before
 	anonymous bool            // messages without an identity; they are never looked up
 }

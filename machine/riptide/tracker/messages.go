@@ -42,7 +42,9 @@ func (t *follower) reliable(p *step) {
 // reliableBegins records the first copy of a reliable message.
 func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	s, peer, m := p.own, p.peer, p.m
+	later := t.missesFirst(s, id, p.at)
 	e := t.begins(p, &s.out.lives, id, hash)
+	e.later = later
 	e.mode = machine.ModeReliable
 	if !m.Type.User() {
 		e.mode, e.client = machine.ModeInternal, m.ClientID
@@ -134,6 +136,9 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 	}
 	e := l.begin(sequence, hash)
 	e.kind, e.bits = m.Type, int32(m.BodyBits)
+	if s.tap.stream { // it was sent after all that passed before
+		e.bounds.sent = s.read.shown.at
+	}
 	e.copies = copies{first: p.at, last: p.at, frame: p.ref, count: 1, smoothed: int32(s.smoothed)}
 	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.Bare {
 		e.id, e.idBits = m.MessageID, 16
@@ -307,8 +312,10 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	l.due = 0
 	peer := &t.sides[s.side.Other()]
 	anonymous := l == &s.unreliable
+	received := e.certainty
 	if peer.tap.ordered && !(anonymous && e.behind) {
 		peer.gradeReceived(e, anonymous)
+		received = e.certainty
 	}
 	if s.tap.ordered && !anonymous {
 		s.gradeAcked(e)
@@ -331,6 +338,7 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	t.messageFindings(s, e, out)
 	if !out.NoEvents {
 		out.Messages = append(out.Messages, e.message(s.side))
+		t.times(s, e, received, &out.Messages[len(out.Messages)-1])
 	}
 	if e.details != nil {
 		t.lent = append(t.lent, e.details)

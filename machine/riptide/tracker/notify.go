@@ -71,7 +71,21 @@ func (t *follower) notifyCopy(p *step) *life {
 		}
 	}
 	s.notifyOut.pass(id)
+	t.notifySent(p, e)
 	return e
+}
+
+// notifySent records what the header of a notify message shows of when it was sent. It names messages that its
+// sender had read.
+func (t *follower) notifySent(p *step, e *life) {
+	s, peer := p.own, p.peer
+	if s.behaviour.Port || s.maybePort || !peer.notifyOut.met {
+		return
+	}
+	last := peer.notifyOut.unwrap(p.m.Last)
+	if named := peer.notifyOut.lives.find(last); named != nil && !named.clash && last > s.notifyIn.doubt {
+		e.bounds.sent = named.copies.first
+	}
 }
 
 // notifyArrives delivers a notify message to the library of the peer, if that takes it. The peer
@@ -169,7 +183,12 @@ func (t *follower) notifyEvidence(p *step) {
 		}
 		if came && !e.answers.named {
 			e.answers.named = true
+			peer.figures.trips.add(p.at.Sub(e.copies.first))
 			t.named(p, e)
+			e.bounds.shown(p.at)
+			if s.tap.ordered && e.receiver.delivered == machine.Yes {
+				t.showRead(s, proof{e.receiver.at, e.receiver.by}, p.at)
+			}
 		}
 		if s.tap.ordered {
 			e.receiver.attested = e.receiver.attested || came && id > s.notifyIn.doubt

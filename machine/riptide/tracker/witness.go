@@ -71,6 +71,7 @@ func (t *follower) witness(p *step) answering {
 	s.in.queue.drop(k + 1)
 	s.read.proves(a.at, a.ref)
 	t.doubt(p, open[:k], &a)
+	t.showRead(s, proof{a.at, a.ref}, p.at)
 	fresh := t.window(p, &a)
 	s.in.agree(p.m, p.peer.out.unwrap(p.m.Last))
 	t.read(p, &a, fresh)
@@ -228,6 +229,7 @@ func (t *follower) unseen(p *step) {
 	} else if e.receiver.delivered == machine.Unanswered {
 		e.receiver.took(p.at, p.ref)
 		e.certainty = machine.Likely
+		e.bounds.shown(p.at)
 	}
 }
 
@@ -277,6 +279,9 @@ func (t *follower) deliver(p *step, s *side, a *arrival) {
 	}
 	e.receiver.took(a.at, a.ref)
 	e.certainty = sure
+	if p.own == s { // an Ack of it shows the arrival
+		e.bounds.shown(p.at)
+	}
 	if e.mode == machine.ModeInternal {
 		t.arrived(p, s.side, e, sure)
 	}
