@@ -1,6 +1,8 @@
 package export
 
 import (
+	"time"
+
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -29,6 +31,41 @@ func NewMessageRow(f *analyze.Flow, m *machine.Message, file string) MessageRow 
 }
 
 type messageColumn = column[MessageRow]
+
+// spanColumn returns a column for one bound of a time.
+func spanColumn(name, doc string, bound func(*machine.Message) (machine.Instant, bool)) messageColumn {
+	return messageColumn{Column{Name: name, Type: Time, Absent: Omitted, Doc: doc}, func(r *MessageRow, c *Cell) {
+		if at, ok := bound(r.Message); ok {
+			c.int(int64(at))
+		}
+	}}
+}
+
+func sentFrom(m *machine.Message) (machine.Instant, bool) { return m.Sent.From, m.Sent.Known() }
+func sentTo(m *machine.Message) (machine.Instant, bool)   { return m.Sent.To, m.Sent.Known() }
+func arrivedFrom(m *machine.Message) (machine.Instant, bool) {
+	return m.Arrived.From, m.Arrived.Known()
+}
+
+func arrivedTo(m *machine.Message) (machine.Instant, bool) { return m.Arrived.To, m.Arrived.Known() }
+
+func inOrderFrom(m *machine.Message) (machine.Instant, bool) {
+	return m.InOrder.From, m.InOrder.Known()
+}
+
+func inOrderTo(m *machine.Message) (machine.Instant, bool) { return m.InOrder.To, m.InOrder.Known() }
+
+// took returns a column for a duration, which is negative where it is unknown.
+func took(name, doc string, get func(*machine.Message) time.Duration) messageColumn {
+	return messageColumn{
+		Column{Name: name, Type: Float, Digits: 6, Unit: "ms", Absent: Omitted, Doc: doc},
+		func(r *MessageRow, c *Cell) {
+			if d := get(r.Message); d >= 0 {
+				c.float(machine.Milliseconds(d), 6)
+			}
+		},
+	}
+}
 
 // Messages has a row for the life of each message.
 var Messages = newTable("messages", "The life of every message that the packets carry: a row a message, in the order "+
@@ -198,13 +235,42 @@ var Messages = newTable("messages", "The life of every message that the packets 
 		}
 	}},
 	messageColumn{
-		Column{Name: "delivered_time", Type: Time, Absent: Omitted, Doc: "When that was."},
+		Column{
+			Name: "delivered_time", Type: Time, Absent: Omitted,
+			Doc: "When that frame passed the tap, which proved the delivery: it was earlier.",
+		},
 		func(r *MessageRow, c *Cell) {
 			if r.Message.Delivered == machine.Yes {
 				c.int(int64(r.Message.DeliveredAt))
 			}
 		},
 	},
+	spanColumn("sent_earliest", "When it was first sent: not before.", sentFrom),
+	spanColumn("sent_latest", "When it was first sent: not after.", sentTo),
+	spanColumn("arrived_earliest", "When it came to its receiver's library: not before.", arrivedFrom),
+	spanColumn("arrived_latest", "When it came to its receiver's library: not after.", arrivedTo),
+	messageColumn{
+		Column{
+			Name: "arrived_certainty", Type: Text, Words: certainties, Absent: Omitted,
+			Doc: "How surely the capture shows these two.",
+		},
+		func(r *MessageRow, c *Cell) {
+			if r.Message.Arrived.Known() {
+				c.own(r.Message.Arrived.Certainty.String())
+			}
+		},
+	},
+	took("arrival_ms_least", "Time from first sending to arrival: at least.", func(m *machine.Message) time.Duration {
+		least, _, _ := m.Latency()
+		return least
+	}),
+	took("arrival_ms_most", "Time from first sending to arrival: at most.", func(m *machine.Message) time.Duration {
+		_, most, _ := m.Latency()
+		return most
+	}),
+	took("arrival_ms", "Time from first sending to arrival: the estimate.", (*machine.Message).About),
+	spanColumn("in_order_earliest", "When it could be handed over in order: not before.", inOrderFrom),
+	spanColumn("in_order_latest", "When it could be handed over in order: not after.", inOrderTo),
 	messageColumn{Column{
 		Name: "deliveries", Type: Uint, Absent: Omitted,
 		Doc: "How often it was handed over: more than once is a fault.",

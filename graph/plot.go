@@ -14,10 +14,11 @@ const (
 	RoundTrip    = "rtt"
 	Window       = "window"
 	Spent        = "bandwidth"
+	Arrivals     = "arrival"
 )
 
 // Names lists them in the order of reports.
-var Names = []string{TimeSequence, RoundTrip, Window, Spent}
+var Names = []string{TimeSequence, RoundTrip, Arrivals, Window, Spent}
 
 // Shape is how a trace is drawn.
 type Shape uint8
@@ -92,6 +93,8 @@ func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
 			plots = append(plots, loss)
 		}
 		return plots
+	case Arrivals:
+		return []*Plot{f.arrivals(side, columns)}
 	case Spent:
 		return []*Plot{f.spent(side, columns)}
 	}
@@ -187,6 +190,15 @@ func (f *Flow) roundTrip(side machine.Side, columns int) *Plot {
 			"and ack; and what the side's own library smooths: that is what its timers go by.", columns)
 	p.add(Trace{Name: "samples", Class: "raw", Shape: Bars, Points: f.points(&f.Series[RTT][side], columns)})
 	p.add(Trace{Name: "smoothed", Class: "smooth", Shape: Line, Points: f.points(&f.Series[Smoothed][side], columns)})
+	return p.done(true)
+}
+
+func (f *Flow) arrivals(side machine.Side, columns int) *Plot {
+	p := f.plot(Arrivals, "Arrival of "+sideWord(side)+"'s messages", "ms",
+		"How long each message took from its first sending to its arrival, by the time of that sending. The bars are what "+
+			"the capture proves: not less, not more. The line is the estimate.", columns)
+	p.add(Trace{Name: "bounds", Class: "raw", Shape: Bars, Points: f.points(&f.Series[Bounds][side], columns)})
+	p.add(Trace{Name: "estimate", Class: "smooth", Shape: Line, Points: f.points(&f.Series[Arrival][side], columns)})
 	return p.done(true)
 }
 

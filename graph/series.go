@@ -79,6 +79,8 @@ const (
 	Acks                  // acknowledgements
 	Again                 // application data that was sent again
 	Goodput               // application data that was sent for the first time
+	Arrival               // milliseconds from the first sending of a message to its arrival, as estimated
+	Bounds                // the bounds of that
 	Kinds
 )
 
@@ -146,6 +148,22 @@ func (f *Flow) Take(r *analyze.Record) {
 	for i := range r.Events {
 		f.event(&r.Events[i])
 	}
+	for i := range r.Messages {
+		f.arrival(&r.Messages[i])
+	}
+}
+
+// arrival adds how long a message took, at the time of its first sending.
+func (f *Flow) arrival(m *machine.Message) {
+	about := m.About()
+	if about < 0 {
+		return
+	}
+	at := f.CellAt(m.At)
+	f.Series[Arrival][m.From].add(at, float64(about)/1e6, m.Frames[0])
+	least, most, _ := m.Latency()
+	f.Series[Bounds][m.From].add(at, float64(least)/1e6, m.Frames[0])
+	f.Series[Bounds][m.From].add(at, float64(most)/1e6, m.Frames[0])
 }
 
 func (f *Flow) event(e *machine.Event) {

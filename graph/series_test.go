@@ -215,7 +215,10 @@ func sample() *Flow {
 		case i >= 5:
 			events = append(events, machine.Event{Kind: machine.EventAcked, Sequence64: n - 5, At: at, RTT: int64(40e6 + i*1e6)})
 		}
-		f.Take(&analyze.Record{Events: events})
+		message := machine.Message{At: at, Sent: machine.At(at, machine.Certain), Arrived: machine.Span{
+			From: at.Add(20 * time.Millisecond), To: at.Add(60 * time.Millisecond), Certainty: machine.Certain,
+		}}
+		f.Take(&analyze.Record{Events: events, Messages: []machine.Message{message, {At: at}}})
 		f.Measure(machine.A, at, &machine.Summary{RTT: time.Duration(50+i/4) * time.Millisecond, Loss: float64(i) / 100})
 		f.Spend(machine.A, at, 42, float64(i%3), 0, 100)
 	}
@@ -246,6 +249,20 @@ func TestText(t *testing.T) {
 	for _, class := range []string{"sent", "acked", "again", "lost"} {
 		if !strings.Contains(painted, "<"+class+">") {
 			t.Errorf("nothing is painted as %s", class)
+		}
+	}
+}
+
+// TestArrivals: the bars are the bounds of the arrival, and the line is the estimate. A message
+// whose arrival is unknown is no value.
+func TestArrivals(t *testing.T) {
+	p := sample().Plots(Arrivals, machine.A, 40)[0]
+	if len(p.Traces) != 2 {
+		t.Fatalf("%d traces, expected the bounds and the estimate", len(p.Traces))
+	}
+	for i, x := range p.Traces[0].Points {
+		if line := p.Traces[1].Points[i]; x.Low != 20 || x.High != 60 || line.Low != 40 || line.High != 40 || x.N%2 != 0 {
+			t.Fatalf("column %d: %v to %v ms of %d values, estimate %v to %v", i, x.Low, x.High, x.N, line.Low, line.High)
 		}
 	}
 }

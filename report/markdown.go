@@ -81,28 +81,28 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 	if all := append(x.Types, x.Further...); len(all) > 0 { //nolint:gocritic // both are this flow's own
 		b.WriteString("\n### Messages\n\n")
 		table(b, []string{
-			"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms",
-			"p95", "max", "waited", "wait max, ms",
+			"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "arrival p50, ms",
+			"p95", "at most p50", "p95", "waited", "wait max, ms",
 		}, len(all), func(i int) []string {
 			t := all[i]
 			row := []string{
 				strings.ToUpper(t.Side.String()), t.Name, t.Mode.String(), show.Grouped(t.Count),
-				show.Grouped(t.Sends), show.Grouped(t.Delivered), show.Grouped(t.Missed), show.Grouped(t.Unknown), "",
-				"", "", "", "",
+				show.Grouped(t.Sends), show.Grouped(t.Delivered), show.Grouped(t.Missed), show.Grouped(t.Unknown), "?",
+				"?", "?", "?", "", "",
 			}
-			if t.Latency.N > 0 {
-				row[8], row[9], row[10] = show.Millis(t.Latency.At(0.5)), show.Millis(t.Latency.At(0.95)),
-					show.Millis(t.Latency.Max)
+			if t.Arrival.N > 0 {
+				row[8], row[9] = show.Millis(t.Arrival.At(0.5)), show.Millis(t.Arrival.At(0.95))
+				row[10], row[11] = show.Millis(t.Most.At(0.5)), show.Millis(t.Most.At(0.95))
 			}
 			if t.Wait.N > 0 {
-				row[11], row[12] = show.Grouped(t.Wait.N), show.Millis(t.Wait.Max)
+				row[12], row[13] = show.Grouped(t.Wait.N), show.Millis(t.Wait.Max)
 			}
 			return row
 		})
 	}
 	if len(x.Held) > 0 {
 		b.WriteString("\n### Longest head-of-line waits\n\n")
-		table(b, []string{"from", "type", "id", "first in frame", "waited, ms", "latency, ms", "for id"},
+		table(b, []string{"from", "type", "id", "first in frame", "waited, ms", "arrived after", "for id"},
 			len(x.Held), func(i int) []string {
 				h := &x.Held[i]
 				id := func(n int64) string {
@@ -113,7 +113,7 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 				}
 				return []string{
 					strings.ToUpper(h.Side.String()), h.Name, id(h.ID), strconv.FormatUint(h.Frame.Frame(), 10),
-					show.Millis(h.Wait), show.Millis(h.Latency), id(h.Blocker),
+					show.Millis(h.Wait), h.Arrival, id(h.Blocker),
 				}
 			})
 	}

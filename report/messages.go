@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/show"
 )
 
 // Messages collects the lives of messages, by flow, side and type. Its method
@@ -38,7 +39,8 @@ type Type struct {
 	Delivered uint64
 	Missed    uint64 // not delivered
 	Unknown   uint64
-	Latency   Spread // from the first packet to the delivery
+	Arrival   Spread // from the first sending to the arrival, as estimated
+	Most      Spread // the upper bound of the same
 	Wait      Spread // complete while an earlier message was missing; only messages that waited
 }
 
@@ -49,8 +51,8 @@ type Held struct {
 	ID      int64
 	Frame   machine.Ref // carried it first
 	Wait    time.Duration
-	Latency time.Duration
-	Blocker int64 // -1 if unknown
+	Arrival string // show.ArrivalText
+	Blocker int64  // -1 if unknown
 }
 
 // Limits: types of a flow, and those of its messages that waited longest.
@@ -95,12 +97,15 @@ func (m *Messages) message(f *analyze.Flow, x *machine.Message) {
 	switch x.Delivered {
 	case machine.Yes:
 		t.Delivered++
-		t.Latency.Add(x.DeliveredAt.Sub(x.At))
+		if _, most, _ := x.Latency(); most >= 0 {
+			t.Arrival.Add(x.About())
+			t.Most.Add(most)
+		}
 		if x.Wait > 0 {
 			t.Wait.Add(x.Wait)
 			flow.held(Held{
 				Side: x.From, Name: key.name, ID: x.ID, Frame: x.Frames[0], Wait: x.Wait,
-				Latency: x.DeliveredAt.Sub(x.At), Blocker: x.BlockedBy,
+				Arrival: show.ArrivalText(x), Blocker: x.BlockedBy,
 			})
 		}
 	case machine.No:

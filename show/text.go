@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/printable"
 )
 
@@ -111,4 +112,34 @@ func Wait(d time.Duration) string {
 		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
 	}
 	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
+}
+
+// ArrivalText says how long a message took to arrive, with the bounds that the capture proves:
+// "24 ms, at most 31". Bounds that meet are a single figure. An estimate that is wider than
+// itself says nothing, so the bounds stand alone: "20 to 310 ms". What is unknown is "?".
+func ArrivalText(m *machine.Message) string {
+	least, most, _ := m.Latency()
+	about := m.About()
+	switch low, high := Rounded(least), Rounded(most); {
+	case about < 0:
+		return "?"
+	case low == high:
+		return low + " ms"
+	case m.Estimate.Known() && m.Estimate.Width() <= about:
+		return Rounded(about) + " ms, at most " + high
+	default:
+		return low + " to " + high + " ms"
+	}
+}
+
+// Rounded formats a duration in milliseconds as precisely as people read it: "3.4", "24".
+func Rounded(d time.Duration) string {
+	switch v := float64(d) / 1e6; {
+	case d == 0:
+		return "0"
+	case v < 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	}
 }

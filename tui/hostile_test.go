@@ -29,7 +29,7 @@ func TestHostileTui30185(t *testing.T) {
 	screenOf(t, m, 160, 50)
 	press(m, "<Enter>M")
 	text := textOf(screenOf(t, m, 160, 50))
-	if !strings.Contains(text, "messages of flow") || !strings.Contains(text, "s──") {
+	if !strings.Contains(text, "messages of flow") || !strings.Contains(text, "s══") {
 		t.Errorf("the messages' lives are not drawn:\n%s", text)
 	}
 	everyView(t, m)

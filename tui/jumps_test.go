@@ -130,7 +130,7 @@ func TestTUIMessages(t *testing.T) {
 	x.keys("Enter", "M", "s")
 	x.see(fmt.Sprintf(`by wait(?s:.*)▶%d +%s→`, worst.Frame, worst.Side))
 	x.see(fmt.Sprintf(`held back +%.1f ms by message %d`, worst.Wait, *worst.BlockedBy))
-	x.see(`time to delivery by type(?s:.*)(Move|Chat|Inventory) +\d+ .*median .*worst`)
+	x.see(`time to arrival by type(?s:.*)(Move|Chat|Inventory) +\d+ .*median .*worst`)
 	x.keys("x")
 	x.see(fmt.Sprintf(`%d was held back %.1f ms by %d`, worst.ID, worst.Wait, *worst.BlockedBy))
 	x.see(fmt.Sprintf(`▶\d+ .* %d +\d`, *worst.BlockedBy))

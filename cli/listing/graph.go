@@ -32,19 +32,21 @@ func GraphCommand(a *app.App) *cobra.Command {
 	var f graphFlags
 	c := &cobra.Command{
 		Use:   "graph [FILE...]",
-		Short: "Draw a flow over time: sequences, round trips, what is in flight, bandwidth",
+		Short: "Draw a flow over time: sequences, round trips, arrivals, what is in flight, bandwidth",
 		Long: `graph draws one flow, in the terminal or, with -o, as an SVG file that is light or dark as
 its viewer is.
 
   timeseq    each packet by time and sequence number, above the line of what its sender knew
              to have arrived; R marks what was sent again, × what was lost (as tcptrace does)
   rtt        round-trip times as the side took them from acks, and as its library smooths them
+  arrival    how long each message took to arrive, with the bounds that the capture proves
   window     packets in flight, and loss as the side's library estimates it
   bandwidth  bytes a second on the wire: goodput, sent again, acks, headers
 
 A column that stands for several packets shows the least and the greatest of them.`,
 		Example: `  ackscope graph match.pcapng
   ackscope graph -k rtt --flow 2 --side b match.pcapng
+  ackscope graph -k arrival match.pcapng
   ackscope graph --flow server.pcapng:2 client.pcapng server.pcapng
   ackscope graph -k bandwidth -o bandwidth.svg match.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return drawGraph(a, args, &f) },

@@ -136,16 +136,19 @@ func (p *messagePrinter) print(f *analyze.Flow, m *machine.Message, name string,
 	}
 	switch m.Delivered {
 	case machine.Yes:
-		b = fmt.Appendf(b, "  delivered after %.1f ms", ms(m.DeliveredAt.Sub(m.At)))
+		b = fmt.Appendf(b, "  arrived after %s", show.ArrivalText(m))
 		if m.Wait > 0 {
 			b = fmt.Appendf(b, ", held %.1f ms by id %d", ms(m.Wait), m.BlockedBy)
 		}
 	case machine.No:
 		b = append(b, "  not delivered"...)
 	default:
-		b = append(b, "  delivered: unknown"...)
+		b = append(b, "  arrival: ?"...)
 	}
 	b = fmt.Appendf(b, " (%s)", m.Certainty)
+	if m.AckedBy != 0 {
+		b = fmt.Appendf(b, "  acked in frame %d", m.AckedBy.Frame())
+	}
 	if values != nil {
 		if object, err := values.MarshalJSON(); err == nil {
 			b = append(b, "  "...)

@@ -68,9 +68,25 @@ func messageFields() []*filter.Field {
 			func(m *machine.Message) (int64, bool) {
 				return int64(m.Wait), m.Delivered == machine.Yes
 			}),
-		times("message.latency", "From its first packet to its delivery.", func(m *machine.Message) (int64, bool) {
-			return int64(m.DeliveredAt.Sub(m.At)), m.Delivered == machine.Yes
+		times("message.arrival", "How long it took from its first sending to its arrival: the estimate.",
+			func(m *machine.Message) (int64, bool) { return int64(m.About()), m.About() >= 0 }),
+		times("message.arrival.least", "The same: what it took at least.", func(m *machine.Message) (int64, bool) {
+			least, _, _ := m.Latency()
+			return int64(least), least >= 0
 		}),
+		times("message.arrival.most", "The same: what it took at most.", func(m *machine.Message) (int64, bool) {
+			_, most, _ := m.Latency()
+			return int64(most), most >= 0
+		}),
+		texts("message.arrival.certainty", "How surely the capture proves these bounds.",
+			wordsOf(machine.Certain, machine.Certainty.String), func(m *machine.Message) string {
+				_, _, c := m.Latency()
+				return c.String()
+			}),
+		times("message.proved", "From its first packet to the one that proved its delivery, which came later than it.",
+			func(m *machine.Message) (int64, bool) {
+				return int64(m.DeliveredAt.Sub(m.At)), m.Delivered == machine.Yes
+			}),
 	}
 }
 

@@ -12,7 +12,10 @@ import (
 
 // aliases are other names of fields: the words of the events, and Wireshark's
 // names.
-var aliases = map[string]string{"rel.duplicate": "rel.dup", "rel.resent": "rel.resend", "_ws.malformed": "malformed"}
+var aliases = map[string]string{
+	"message.latency": "message.proved", "rel.duplicate": "rel.dup", "rel.resent": "rel.resend",
+	"_ws.malformed": "malformed",
+}
 
 // Options are the fields that a table has in addition to those of every
 // capture.

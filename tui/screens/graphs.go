@@ -3,6 +3,7 @@ package screens
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,8 +74,18 @@ type panel struct {
 var panels = []panel{
 	{"sequence", "", []graph.Kind{graph.Sequence, graph.Acked, graph.Resent, graph.Lost}, false},
 	{"RTT", "ms", []graph.Kind{graph.RTT, graph.Smoothed}, false},
+	{"message arrival", "ms", []graph.Kind{graph.Bounds, graph.Arrival}, false},
 	{"in flight", "packets", []graph.Kind{graph.InFlight}, false},
 	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true},
+}
+
+// panels returns the graphs of the flow. Where its messages are not known, nothing is said of
+// their arrival.
+func (g *Graphs) panels() []panel {
+	return slices.DeleteFunc(slices.Clone(panels), func(p panel) bool {
+		arrival := &g.series.Series[graph.Arrival]
+		return p.kinds[0] == graph.Bounds && arrival[0].Cells == nil && arrival[1].Cells == nil
+	})
 }
 
 // NextSide switches between both sides, A alone, and B alone.
@@ -109,6 +120,7 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	c.Rule(0, title, true)
 	label := 12
 	plot := c.Part(label, 1, c.W-label-2, c.H-2) // each series ends with its letter
+	panels := g.panels()
 	each := max(plot.H/len(panels), 3)
 	cursor := (s.CellAt(now) - from) * plot.W / span
 	for i := range panels {

@@ -80,7 +80,7 @@ func (t *MessageTable) settle(br *browser.Browser) {
 func (t *MessageTable) filtered() bool { return t.filter != nil && t.refused == nil }
 
 // MessageColumns names the columns by which messages can be sorted.
-var MessageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
+var MessageColumns = []string{"first sent", "wait", "sends", "arrived", "type", "cause"}
 
 // Area returns the area of the rows.
 func (t *MessageTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
@@ -216,10 +216,12 @@ func lifeText(s *store.Store, x *store.Life) []string {
 	}
 	switch x.Delivered {
 	case machine.Yes:
-		if x.Wait > 0 {
-			out = append(out, fmt.Sprintf("complete    %-14s +%.1f ms", "", float64(x.DeliveredAt.Add(-x.Wait).Sub(x.At))/1e6))
+		out = append(out, "arrived     after "+show.ArrivalText(&x.Message)+arrivalGrade(&x.Message))
+		if x.InOrder.Known() && x.Wait > 0 {
+			least, most, _ := machine.Elapsed(&x.Sent, &x.InOrder)
+			out = append(out, "in order    after "+show.Rounded(least)+" to "+show.Rounded(most)+" ms")
 		}
-		out = append(out, "delivered   "+at(x.DeliveredBy, x.DeliveredAt)+"  ("+x.Certainty.String()+")")
+		out = append(out, "proved by   "+at(x.DeliveredBy, x.DeliveredAt)+"  ("+x.Certainty.String()+")")
 		if x.Deliveries > 1 {
 			out = append(out, fmt.Sprintf("\x1b[31mdelivered %d times\x1b[0m", x.Deliveries))
 		}
@@ -235,12 +237,21 @@ func lifeText(s *store.Store, x *store.Life) []string {
 	return out
 }
 
+// arrivalGrade says how surely the bounds of the arrival are known.
+func arrivalGrade(m *machine.Message) string {
+	if _, _, c := m.Latency(); c != machine.Unknown {
+		return "  (bounds " + c.String() + ")"
+	}
+	return ""
+}
+
 // lifeLine draws a life as a line of width characters:
 //
-//	s────▒▒▒d──a·······
+//	s───══d═▒▒─a·······
 //
-// s is the first send, r a resend, ▒ the time held back, d the delivery and a the
-// ack. The line covers span, which is the same for every message on screen.
+// s is the first send, r a resend, d the arrival as it is estimated, ═ its bounds, ▒ the time
+// held back after it, and a the ack. The line covers span, which is the same for every message
+// on screen.
 func lifeLine(s *store.Store, x *store.Life, width int, span time.Duration) string {
 	cells := []rune(strings.Repeat("·", max(width, 1)))
 	put := func(t machine.Instant, r rune) {
@@ -248,22 +259,16 @@ func lifeLine(s *store.Store, x *store.Life, width int, span time.Duration) stri
 			cells[scale.Part(t.Sub(x.At), span, len(cells)-1)] = r
 		}
 	}
-	end := x.At
-	if x.Delivered == machine.Yes {
-		end = max(end, x.DeliveredAt)
-	}
-	if x.AckedBy != 0 {
-		end = max(end, x.AckedAt)
-	}
 	if span > 0 {
-		for i := range scale.Part(end.Sub(x.At), span, len(cells)-1) + 1 {
+		for i := range scale.Part(x.Extent(), span, len(cells)-1) + 1 {
 			cells[i] = '─'
 		}
 	}
-	if x.Wait > 0 {
-		// From here on the message was complete.
-		for i := range cells {
-			put(x.DeliveredAt.Add(time.Duration(scale.MulDiv(-int64(x.Wait), int64(i)+1, int64(len(cells))))), '▒')
+	arrived := x.Delivered == machine.Yes && x.Arrived.Known()
+	if arrived && span > 0 {
+		band(cells, x.At, span, x.Arrived.From, x.Arrived.To, '═')
+		if middle := estimated(&x.Message); x.Wait > 0 {
+			band(cells, x.At, span, middle, middle.Add(x.Wait), '▒')
 		}
 	}
 	for _, ref := range x.Frames[1:max(min(x.Attempts, machine.MessageFrames), 1)] {
@@ -271,12 +276,29 @@ func lifeLine(s *store.Store, x *store.Life, width int, span time.Duration) stri
 			put(s.TimeAt(n), 'r')
 		}
 	}
-	if x.Delivered == machine.Yes {
-		put(x.DeliveredAt, 'd')
+	if arrived {
+		put(estimated(&x.Message), 'd')
 	}
 	if x.AckedBy != 0 {
 		put(x.AckedAt, 'a')
 	}
 	cells[0] = 's'
 	return string(cells)
+}
+
+// band fills the cells between two instants, as far as they lie within span after a start.
+func band(cells []rune, start machine.Instant, span time.Duration, from, to machine.Instant, r rune) {
+	first := scale.Part(max(0, from.Sub(start)), span, len(cells)-1)
+	last := scale.Part(min(max(0, to.Sub(start)), span), span, len(cells)-1)
+	for i := first; i <= last && i < len(cells); i++ {
+		cells[i] = r
+	}
+}
+
+// estimated returns the likely instant of a message's arrival.
+func estimated(m *machine.Message) machine.Instant {
+	if m.Estimate.Known() {
+		return m.Estimate.Middle()
+	}
+	return m.Arrived.Middle()
 }

@@ -60,12 +60,9 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	span := time.Duration(0)
 	for i := t.list.Top; i < min(t.list.Top+rows, len(t.rows)); i++ {
 		x := &t.all[t.rows[i]]
-		span = max(span, x.Latency())
-		if x.AckedBy != 0 {
-			span = max(span, x.AckedAt.Sub(x.At))
-		}
+		span = max(span, x.Extent())
 	}
-	head := fmt.Sprintf("%-8s %-4s %-18s %8s %6s %10s %10s  ", "frame", "", "type", "id", "sends", "latency", "held back")
+	head := fmt.Sprintf("%-8s %-4s %-18s %8s %6s %21s %10s  ", "frame", "", "type", "id", "sends", "arrived", "held back")
 	causes := c.W >= 110
 	if causes {
 		head += fmt.Sprintf("%-16s  ", "sent again as")
@@ -74,7 +71,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	line := draw.TextWidth(head) + 1
 	if line < c.W-8 {
 		c.Text(line, 1, draw.Title,
-			fmt.Sprintf("s sent  r again  a acked  d delivered  ▒ held back, over %s", show.Wait(span)))
+			fmt.Sprintf("s sent  r again  a acked  d arrived, at some time in ═  ▒ held back, over %s", show.Wait(span)))
 	}
 	for y := range rows {
 		i := t.list.Top + y
@@ -96,7 +93,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 		latency, wait := "?", ""
 		switch {
 		case x.Delivered == machine.Yes:
-			latency = show.Wait(x.Latency())
+			latency = show.ArrivalText(&x.Message)
 		case x.Delivered == machine.No:
 			latency = "never"
 		}
@@ -121,7 +118,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 		if x.Delivered == machine.No {
 			bad = draw.Error
 		}
-		at = row.Text(at, 0, pick(bad), fmt.Sprintf("%10s ", latency))
+		at = row.Text(at, 0, pick(bad), fmt.Sprintf("%21s ", latency))
 		at = row.Text(at, 0, pick(draw.Warn), fmt.Sprintf("%10s  ", wait))
 		if causes {
 			at = row.Text(at, 0, pick(draw.Note), fmt.Sprintf("%-16s  ", draw.Cut(x.Cause, 16)))
@@ -156,7 +153,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 
 // drawSpread draws the spread of latencies by type.
 func (t *MessageTable) drawSpread(c draw.Canvas) {
-	c.Rule(0, "time to delivery by type", false)
+	c.Rule(0, "time to arrival by type", false)
 	for y, s := range t.bars[:min(len(t.bars), max(c.H-1, 0))] {
 		c.Text(1, y+1, draw.Text, s)
 	}

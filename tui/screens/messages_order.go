@@ -80,7 +80,7 @@ func (o *messageOrder) make() {
 		case 2:
 			c = cmp.Compare(x.Attempts, y.Attempts)
 		case 3:
-			c = cmp.Compare(x.Latency(), y.Latency())
+			c = cmp.Compare(x.Took(), y.Took())
 		case 4:
 			c = cmp.Compare(x.Title, y.Title)
 		case 5:
@@ -93,12 +93,12 @@ func (o *messageOrder) make() {
 	})
 }
 
-// histogram formats the latencies of each type: the count, the median and the
+// histogram formats the times of arrival of each type: the count, the median and the
 // longest.
 func histogram(all []store.Life) []string {
 	byName := map[string][]time.Duration{}
 	for i := range all {
-		if d := all[i].Latency(); d >= 0 {
+		if d := all[i].Took(); d >= 0 {
 			byName[all[i].Title] = append(byName[all[i].Title], d)
 		}
 	}

@@ -54,11 +54,26 @@ func AppendLives(to []Life, r *analyze.Record) []Life {
 	return to
 }
 
-// Latency returns the time from the first copy to the delivery. It returns -1
-// for a message that was not delivered.
-func (x *Life) Latency() time.Duration {
+// Took returns the estimate of the time from the first sending to the arrival. It returns -1
+// where that is not known.
+func (x *Life) Took() time.Duration {
 	if x.Delivered != machine.Yes {
 		return -1
 	}
-	return x.DeliveredAt.Sub(x.At)
+	return x.About()
+}
+
+// Extent returns the time from the first copy to the end of what is known of the message.
+func (x *Life) Extent() (d time.Duration) {
+	switch {
+	case x.Delivered != machine.Yes:
+	case x.Arrived.Known():
+		d = x.Arrived.To.Sub(x.At)
+	default:
+		d = x.DeliveredAt.Sub(x.At) // the proof of the delivery, which is later
+	}
+	if x.AckedBy != 0 {
+		d = max(d, x.AckedAt.Sub(x.At))
+	}
+	return d
 }
