@@ -98,6 +98,10 @@ ackbase: ## both meanings of bit 0 of ack_bits over networks, lengths and taps: 
 resend: ## resend policies over losses, delays, frame rates and taps: compare what is inferred, and which faults are found, with the truth
 	ACKSCOPE_RESEND=1 go test -count 1 -timeout 20m -v -run 'TestResendPolicies$$' ./machine/gaffer/judge
 
+.PHONY: arrivals
+arrivals: ## when messages arrived, as captures of each library show it, against the logs; writes the tables of docs/arrival.md
+	ACKSCOPE_ARRIVALS=update go test -count 1 -v -run 'Arrivals$$' ./internal/arrivals
+
 .PHONY: honest
 honest: ## 1,000 restarts, and 5,000 captures of real builds cut at random frames: no honest side is accused
 	ACKSCOPE_RESTARTS=1000 ACKSCOPE_CUTS=500 go test -count 1 -timeout 20m -v -run 'TestRestarts$$|TestCutCaptures$$' ./replay

@@ -98,6 +98,8 @@ type Message struct {
 	// Estimate is a narrower span of Arrived, likely at most. It assumes that both ways take
 	// equally long.
 	Estimate Span
+	// SentEstimate is a narrower span of Sent, in the same way. Where it is unknown, Sent is as narrow.
+	SentEstimate Span
 
 	// Body starts at bit BodyBit of its first byte, as it was in its packet:
 	// bodies may align to whole bytes of the packet. Data is the block. Both
@@ -128,8 +130,12 @@ func (m *Message) About() time.Duration {
 	if !arrived.Known() {
 		arrived = &m.Arrived
 	}
-	if !arrived.Known() || !m.Sent.Known() {
+	sent := &m.SentEstimate
+	if !sent.Known() {
+		sent = &m.Sent
+	}
+	if !arrived.Known() || !sent.Known() {
 		return -1
 	}
-	return max(0, arrived.Middle().Sub(m.Sent.Middle()))
+	return max(0, arrived.Middle().Sub(sent.Middle()))
 }

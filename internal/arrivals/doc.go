@@ -1,6 +1,6 @@
 // Package arrivals compares when messages arrived, as a capture shows it, with the logs of the
 // endpoints that received them. For example, a capture says that message 7 arrived between 20.1
-// and 24.3 ms after its sending, and the log of the receiver has 22.9 ms.
+// and 24.3 ms after its sending. The log of its receiver has 22.9 ms.
 //
 // The tests check these statements over the recorded runs of each library:
 //

@@ -33,8 +33,8 @@ func (b *bounds) shown(at machine.Instant) {
 	}
 }
 
-// trips are the times at the tap from messages of a side to the first datagram of its peer that
-// names them: the way there and back, and the wait for a frame of the peer.
+// trips are the times at the tap from messages of a side to the first datagram that names them. Each
+// is the way to the peer and back, and the wait for a frame of the peer.
 type trips struct {
 	least time.Duration
 	known bool
@@ -64,17 +64,17 @@ func (t *follower) showRead(s *side, up proof, at machine.Instant) {
 	}
 }
 
-// notYet records an Ack of s that does not name a message of its peer: s did not have the message
-// when it sent the Ack. It sent the Ack after the message that the Ack answers, which passed first at
-// a time.
+// notYet records an Ack of s that does not name a message of its peer. So s did not have the message
+// when it sent the Ack. The Ack answers another message, which passed first at the given time. So s
+// sent the Ack later than that.
 func (s *side) notYet(e *life, answered machine.Instant) {
 	if answered != 0 && e.sequence64 > s.acks.doubt && !s.behaviour.Port && !s.maybePort {
 		e.bounds.from = max(e.bounds.from, answered)
 	}
 }
 
-// openLong is how long after the beginning of a capture a sender at the tap may still send copies of a
-// message from before, and show none until then. It is longer than the resend time of any usual round trip.
+// openLong is how long after the beginning of a capture a message may show its first copy there, and
+// have had others before. The tap is at its sender. The time is longer than usual resend times.
 // Source: library, Riptide 2.0.0 to 2.2.1: a message comes again after 1.2 round trips
 const openLong = 2 * time.Second
 
@@ -114,6 +114,9 @@ func (t *follower) frame(s *side) time.Duration {
 func (t *follower) times(s *side, e *life, received machine.Certainty, m *machine.Message) {
 	r := &t.sides[s.side.Other()]
 	m.Sent = t.sentSpan(s, r, e)
+	if x := r.leftBefore(m.Sent.To); m.Sent.Known() && x.Known() && x.From > m.Sent.From && !s.tap.near {
+		m.SentEstimate = x
+	}
 	if m.Delivered != machine.Yes || received == machine.Unknown {
 		return
 	}
@@ -138,22 +141,19 @@ func (t *follower) sentSpan(s, r *side, e *life) machine.Span {
 	case e.later:
 		return machine.Span{}
 	}
-	span := machine.Span{From: e.bounds.sent, To: at, Certainty: machine.Certain}
-	if e.bounds.sent == 0 {
-		span.Certainty = machine.Unknown
+	if from := e.bounds.sent; from != 0 && from <= at {
+		return machine.Span{From: from, To: at, Certainty: machine.Certain}
 	}
-	// It was likely on its way for less than a round trip.
-	trip := r.figures.usual()
-	if trip == 0 && r.figures.trips.known {
-		trip = r.figures.trips.least
+	return r.leftBefore(at)
+}
+
+// leftBefore returns when the peer of r likely sent a message that passed the tap at a time. It was on
+// its way for less than the shortest round trip from the tap.
+func (r *side) leftBefore(at machine.Instant) machine.Span {
+	if trips := &r.figures.trips; trips.known {
+		return machine.Span{From: at.Add(-trips.least), To: at, Certainty: machine.Likely}
 	}
-	if likely := at.Add(-trip); trip > 0 && !span.Known() {
-		span.From, span.Certainty = likely, machine.Likely
-	}
-	if !span.Known() || span.From > span.To {
-		return machine.Span{}
-	}
-	return span
+	return machine.Span{}
 }
 
 // arrivedSpan bounds when a message came to r. received is how surely it came.

@@ -53,8 +53,8 @@ func (t *follower) evidence(p *step, answers answering) {
 	t.nameBits(p, last, answered)
 }
 
-// nameBits records what the bits of an Ack say about the 16 ids before its newest. answered is when the message
-// passed first that the Ack answers; 0 if unknown.
+// nameBits records what the bits of an Ack say about the 16 ids before its newest. The Ack answers a
+// message that passed first at answered; 0 if unknown.
 func (t *follower) nameBits(p *step, last int64, answered machine.Instant) {
 	done := &p.own.acks.finished
 	for todo := ^done.behind(last); todo != 0; todo &= todo - 1 {

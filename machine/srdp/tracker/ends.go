@@ -135,6 +135,7 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.tally.copies), At: e.at,
 		Acked: machine.No, Named: e.tally.acks > 0, BlockedBy: -1,
 	}
+	t.times(s, r, e, m)
 	m.Frames[0] = e.frame
 	if e.tally.copies > 1 {
 		copy(m.Frames[1:], e.again[:])

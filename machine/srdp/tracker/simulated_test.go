@@ -260,6 +260,32 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 			t.Errorf("message %d of %v: delivered for certain, and was not", m.Sequence64, m.From)
 		}
 	}
+	o.holdTimes(t, truth)
+}
+
+// holdTimes compares the certain bounds of when packets were sent and came with the truth.
+func (o *observed) holdTimes(t *testing.T, truth map[fact]machine.Instant) {
+	t.Helper()
+	for i := range o.messages {
+		m := &o.messages[i]
+		// The reference reads a copy when it hands it over, or when it drops it behind a later packet.
+		came, ok := truth[fact{m.From.Other(), machine.EventReceived, m.Sequence64, 1}]
+		late, dropped := truth[fact{m.From.Other(), machine.EventDuplicate, m.Sequence64, 1}]
+		if dropped && (!ok || late < came) {
+			came, ok = late, true
+		}
+		if x := &m.Arrived; x.Certainty == machine.Certain && (!ok || came < x.From || came > x.To) {
+			t.Errorf("message %d of %v: it came at %v, told from %v to %v", m.Sequence64, m.From, came, x.From, x.To)
+		}
+		if x := &m.Estimate; x.Known() && (x.From < m.Arrived.From || x.To > m.Arrived.To || x.Certainty == machine.Certain) {
+			t.Errorf("message %d of %v: the estimate %v is outside of its bounds %v, or certain", m.Sequence64, m.From, *x,
+				m.Arrived)
+		}
+		sent := truth[fact{m.From, machine.EventSent, m.Sequence64, 1}]
+		if x := &m.Sent; x.Certainty == machine.Certain && (sent < x.From || sent > x.To) {
+			t.Errorf("message %d of %v: sent at %v, told from %v to %v", m.Sequence64, m.From, sent, x.From, x.To)
+		}
+	}
 }
 
 // opens returns the packets of a flow's beginning. It lasts as long as the
