@@ -87,6 +87,8 @@ func (t *follower) missesFirst(s *side, id int64, at machine.Instant) bool {
 		return false
 	case s.tap.near && (s.out.met && id < s.out.top || r.acks.heard && id <= r.acks.last):
 		return true // it sends ids in order
+	case r.in.known && r.in.has(id):
+		return true
 	case t.begun:
 		return false
 	case r.tap.near:
@@ -95,6 +97,12 @@ func (t *follower) missesFirst(s *side, id int64, at machine.Instant) bool {
 		return at.Sub(t.began) < openLong
 	}
 	return at.Sub(t.began) < lifeReliable
+}
+
+// has reports whether the side's window counts an id as received.
+func (i *inbound) has(id int64) bool {
+	has, _ := i.receiver.Received(uint16(id))
+	return has
 }
 
 // frame returns how long a side's game may take to read what lies in its socket.
@@ -123,7 +131,7 @@ func (t *follower) times(s *side, e *life, received machine.Certainty, m *machin
 	if e.clash || e.sender.merged {
 		received = min(received, machine.Likely)
 	}
-	m.Arrived = t.arrivedSpan(r, e, received)
+	m.Arrived = t.arrivedSpan(s, r, e, received)
 	m.InOrder = m.Arrived // no mode of the protocol holds back what has come
 	m.Estimate = t.estimate(s, r, e, &m.Arrived)
 }
@@ -156,14 +164,14 @@ func (r *side) leftBefore(at machine.Instant) machine.Span {
 	return machine.Span{}
 }
 
-// arrivedSpan bounds when a message came to r. received is how surely it came.
-func (t *follower) arrivedSpan(r *side, e *life, received machine.Certainty) machine.Span {
+// arrivedSpan bounds when a message of s came to r. received is how surely it came.
+func (t *follower) arrivedSpan(s, r *side, e *life, received machine.Certainty) machine.Span {
 	span := machine.Span{From: e.copies.first, To: e.bounds.to, Certainty: received}
 	if e.came(r) && received < machine.Certain {
 		span.To, span.Certainty = e.answers.first, machine.Certain
 	}
-	if e.later {
-		span.Certainty = min(received, machine.Likely)
+	if e.later || e.mode != machine.ModeUnreliable && s.tap.lacks+r.tap.lacks > 0 {
+		span.Certainty = min(received, machine.Likely) // the capture may lack its first copy
 	}
 	if span.To == 0 {
 		if !r.tap.ordered {
