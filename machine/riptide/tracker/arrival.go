@@ -83,12 +83,12 @@ const openLong = 2 * time.Second
 func (t *follower) missesFirst(s *side, id int64, at machine.Instant) bool {
 	r := &t.sides[s.side.Other()]
 	switch {
-	case s.tap.stream:
-		return false
-	case s.tap.near && (s.out.met && id < s.out.top || r.acks.heard && id <= r.acks.last):
+	case s.tap.near && !s.tap.stream && (s.out.met && id < s.out.top || r.acks.heard && id <= r.acks.last):
 		return true // it sends ids in order
 	case r.in.known && r.in.has(id):
 		return true
+	case s.tap.stream:
+		return false
 	case t.begun:
 		return false
 	case r.tap.near:
