@@ -30,12 +30,15 @@ type transfer struct {
 	resends  int
 	last     machine.Instant
 	lastRef  machine.Ref
+	came     Receipt // of all fragments that have arrived
 }
 
 type part struct {
 	data           []byte
 	attempts       int
 	arrived, acked bool
+	at             machine.Instant // of the first packet that carried it
+	sequence       uint32
 }
 
 // carry records that a packet carries a fragment.
@@ -46,6 +49,7 @@ func (b *transfer) carry(index int, data []byte, k *Carrier) {
 			p.data = append([]byte(nil), data...)
 		}
 		b.bytes += len(data)
+		p.at, p.sequence = k.At, k.Sequence
 	} else {
 		b.resends++
 	}
@@ -56,14 +60,16 @@ func (b *transfer) carry(index int, data []byte, k *Carrier) {
 	}
 }
 
-func (b *transfer) arrive(index int, at machine.Instant) {
+// arrive records that a packet arrived that carried a fragment, and r when.
+func (b *transfer) arrive(index int, e *machine.Event, r Receipt, whole machine.Instant) {
 	p := &b.parts[index]
 	if p.arrived {
 		return
 	}
 	p.arrived = true
-	b.longest = max(b.longest, at.Sub(b.progress))
-	b.progress = at
+	b.came = b.came.with(r.of(e, p.sequence, p.at, whole).atMost(e.Certainty))
+	b.longest = max(b.longest, e.At.Sub(b.progress))
+	b.progress = e.At
 	if b.arrived++; b.arrived == len(b.parts) {
 		b.complete = true
 	}

@@ -19,6 +19,7 @@ type Direction struct {
 	Contents  []Contents // by sequence mod len
 	Lanes     []Lane     // by channel; for unreliable channels only the channel is used
 
+	near     bool // the tap is at the side, as its newest packet shows
 	doubtful bool // an earlier packet of the side contradicts the configuration
 
 	split      uint64 // packets with a block fragment that travelled as several datagrams
@@ -36,6 +37,14 @@ type Contents struct {
 	Live       bool
 	Reliable   []carriedMessage
 	unreliable []machine.Message // messages of unreliable channels
+	whole      machine.Instant   // when the last datagram of the packet passed the tap
+}
+
+// Begin makes c the contents of another packet. It has none yet.
+func (c *Contents) Begin(k *Carrier) {
+	*c = Contents{
+		Sequence: k.Sequence, Live: true, Reliable: c.Reliable[:0], unreliable: c.unreliable[:0], whole: k.At,
+	}
 }
 
 // carriedMessage is one reliable message, or a fragment of one, in a packet.
@@ -90,10 +99,8 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		return // a copy
 	}
 	s.reportUnreliable(contents, out)
-	*contents = Contents{
-		Sequence: k.Sequence, Live: true,
-		Reliable: contents.Reliable[:0], unreliable: contents.unreliable[:0],
-	}
+	contents.Begin(k)
+	s.near = k.Near
 	s.doubtUnread(config, p)
 	blocks, sure := false, machine.Certain
 	for i := range p.Entries {
@@ -185,7 +192,7 @@ func (c *Lane) fragment(config *wire.Yojimbo, contents *Contents, f *wire.BlockF
 		return
 	}
 	if l.block == nil {
-		l.block = &transfer{parts: make([]part, f.Count)}
+		l.block = &transfer{parts: make([]part, f.Count), came: none}
 	}
 	if len(l.block.parts) != f.Count {
 		out.At(k.At, k.Ref).Report(MalformedConnection, c.From, c.atMost(machine.Certain), l.sends.frames[0],
@@ -212,6 +219,7 @@ func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e 
 			From: s.From, Mode: machine.ModeUnreliable, Channel: e.Channel, ID: -1, Bits: -1,
 			Type: m.Type, Untyped: !config.Typed(m.Body),
 			Sequence: k.Sequence, Sequence64: k.Sequence64, Attempts: 1, At: k.At, BlockedBy: -1,
+			Sent: k.sent(),
 		}
 		msg.Frames[0] = k.Ref
 		if m.Read {
@@ -235,22 +243,22 @@ func (s *Direction) Settle(now machine.Instant, out *machine.Effects) {
 	}
 }
 
-// Received records that the peer accepted a packet. The tap knows it by now.
-func (s *Direction) Received(e *machine.Event, now machine.Instant, out *machine.Effects) {
+// Received records that the peer accepted a packet, and r when. The tap knows it by now.
+func (s *Direction) Received(e *machine.Event, r Receipt, now machine.Instant, out *machine.Effects) {
 	contents := s.contentsOf(e.Sequence)
 	if contents == nil {
 		return
 	}
-	for _, r := range contents.Reliable {
-		c := &s.Lanes[r.channel]
-		if l := c.find(r.id); r.fragment >= 0 && l != nil && l.block != nil {
-			l.block.arrive(r.fragment, e.At)
+	for _, m := range contents.Reliable {
+		c := &s.Lanes[m.channel]
+		if l := c.find(m.id); m.fragment >= 0 && l != nil && l.block != nil {
+			l.block.arrive(m.fragment, e, r, contents.whole)
 		}
-		c.arrive(r.id, e)
+		c.arrive(m.id, e, r, contents.whole)
 	}
-	for _, r := range contents.Reliable {
-		s.Lanes[r.channel].deliver(e, out)
-		s.Lanes[r.channel].Settle(now, out)
+	for _, m := range contents.Reliable {
+		s.Lanes[m.channel].deliver(e, out)
+		s.Lanes[m.channel].Settle(now, out)
 	}
 	for i := range contents.unreliable {
 		m := &contents.unreliable[i]
@@ -259,6 +267,9 @@ func (s *Direction) Received(e *machine.Event, now machine.Instant, out *machine
 		}
 		sure := s.Lanes[m.Channel].atMost(e.Certainty)
 		m.Delivered, m.Deliveries, m.DeliveredAt, m.DeliveredBy, m.Certainty = machine.Yes, 1, e.At, e.About, sure
+		came := r.of(e, e.Sequence, contents.whole, contents.whole)
+		m.Arrived, m.Estimate = shown(came.Read, sure), shown(came.Estimate, sure)
+		m.InOrder = m.Arrived
 		out.Events = append(out.Events, machine.Event{
 			Kind: machine.EventDelivered, Side: e.Side, Certainty: sure, Sequence: e.Sequence, Sequence64: e.Sequence64,
 			At: e.At, Ref: e.Ref, About: e.About, RTT: -1,
@@ -307,6 +318,11 @@ func (s *Direction) Lost(e *machine.Event, receiverNear bool) {
 
 // reportUnreliable reports the unreliable messages of a packet whose entry is reused.
 func (s *Direction) reportUnreliable(contents *Contents, out *machine.Effects) {
+	for i := range contents.unreliable {
+		if m := &contents.unreliable[i]; s.near && !m.Sent.Known() {
+			m.Sent = machine.At(m.At, machine.Certain) // the tap had not been placed yet
+		}
+	}
 	out.Messages = append(out.Messages, contents.unreliable...)
 	clear(contents.unreliable)
 	contents.unreliable = contents.unreliable[:0]
@@ -342,7 +358,7 @@ func (s *Direction) Clone() Direction {
 func (s *Direction) Size() int {
 	n := 200 + s.Assembler.Size() + cap(s.Contents)*64
 	for i := range s.Contents {
-		n += cap(s.Contents[i].Reliable)*24 + cap(s.Contents[i].unreliable)*360
+		n += cap(s.Contents[i].Reliable)*24 + cap(s.Contents[i].unreliable)*464
 	}
 	for i := range s.Lanes {
 		n += s.Lanes[i].size()
@@ -357,9 +373,17 @@ type Carrier struct {
 	Sequence   uint32
 	Sequence64 int64
 	Near       bool // the tap is at its sender
-	Datagrams  int
-	Length     int    // bytes of the datagram, or of the packet that its fragments make up
-	Payload    []byte // it contains the messages
+	Supposed   bool // Near rests on comparison alone: the tap may stand some way off
+	// Missing is how many packets of its sender have not passed the tap, of all up to now. It is
+	// -1 if that is unknown.
+	Missing int64
+	// After is when the newest packet passed the tap that the sender had read before it sent
+	// this one. The sender had sent none of it before then. It is a span of certainty Unknown
+	// where the capture does not say, and where Near is set.
+	After     machine.Span
+	Datagrams int
+	Length    int    // bytes of the datagram, or of the packet that its fragments make up
+	Payload   []byte // it contains the messages
 	// Tick is the sender's frame time, 0 if unknown. It is used where Near is not set.
 	Tick time.Duration
 }

@@ -47,6 +47,9 @@ const (
 // and its ack. The delivery is no earlier than the arrival.
 type life struct {
 	id        int64
+	sent      machine.Span // when its first copy left, where the tap is away from its sender
+	came      Receipt      // when its receiver had all of it
+	inOrder   machine.Span // when its receiver had it and all before it
 	content   content
 	sends     sends
 	ack       observation       // its sender has learned that it arrived
@@ -125,6 +128,10 @@ type Lane struct {
 	next      int64 // id that the receiver delivers next
 	nextKnown machine.Certainty
 
+	inOrder      machine.Span    // when the receiver had all that is delivered
+	near         bool            // the tap is at the sender, as its newest packet shows
+	topSent      machine.Span    // when the present top was first sent
+	topMissing   int64           // packets of the sender that had not passed the tap by then
 	topAt        machine.Instant // when the present top was first carried
 	topNumber    int64           // by which packet, unwrapped
 	oldestUnsent int64           // the id below top that no packet has carried yet; unsentNothing for none
@@ -167,16 +174,27 @@ func (c *Lane) begin(id int64) {
 	} else {
 		c.Fresh = false
 	}
+	c.inOrder = none.Read
+	if !c.Fresh {
+		c.inOrder.Certainty = machine.Likely // what came before the capture may have been missing
+	}
 }
+
+// begun reports whether no packet before the capture can have carried a message.
+func (c *Lane) begun(id int64) bool { return c.Fresh || id-c.first > livesBehind }
 
 // carry records that a packet carries a message.
 func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	if !c.Started {
 		c.begin(id)
+		c.topSent, c.topMissing = k.sent(), k.Missing
 	}
 	l := c.get(id, out)
+	c.near = k.Near
+	sent := c.sent(id, l, k)
 	if id > c.Top {
-		c.Top, c.topAt, c.topNumber = id, k.At, k.Sequence64
+		c.skip(id, k)
+		c.Top, c.topAt, c.topNumber, c.topSent, c.topMissing = id, k.At, k.Sequence64, sent, k.Missing
 	}
 	c.carried++
 	if l == nil {
@@ -185,6 +203,7 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	}
 	if l.sends.count == 0 {
 		l.sends.at, l.sends.sequence, l.sends.sequence64 = k.At, k.Sequence, k.Sequence64
+		l.sent = sent
 	} else {
 		c.resent++
 		if l.ack.shown && k.Near && k.At.Sub(l.readAt) > ackSlack {
@@ -232,8 +251,8 @@ func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 		float64(c.Top-c.oldestUnsent))
 }
 
-// arrive records that the receiver has accepted a packet that carried a message.
-func (c *Lane) arrive(id int64, e *machine.Event) {
+// arrive records that the receiver has accepted a packet that carried a message, and r when.
+func (c *Lane) arrive(id int64, e *machine.Event, r Receipt, whole machine.Instant) {
 	l := c.find(id)
 	if l == nil || l.arrival.shown {
 		return
@@ -245,6 +264,12 @@ func (c *Lane) arrive(id int64, e *machine.Event) {
 		if !l.block.complete {
 			return
 		}
+		r = l.block.came
+	} else {
+		r = r.of(e, l.sends.sequence, l.sends.at, whole)
+	}
+	if l.came = r.atMost(e.Certainty); !c.begun(id) {
+		l.came = l.came.atMost(machine.Likely)
 	}
 	l.arrival.shown, l.arrival.at, l.arrival.by, l.sure = true, e.At, e.About, c.atMost(e.Certainty)
 	for i := range min(l.sends.count, machine.MessageFrames) {
@@ -271,6 +296,12 @@ func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 		}
 		l.delivery.shown, l.delivery.at, l.delivery.by = true, e.At, e.About
 		l.sure = c.atMost(min(l.sure, c.nextKnown, e.Certainty))
+		if l.came.Read.Known() {
+			c.inOrder = later(c.inOrder, l.came.Read)
+			l.inOrder = c.inOrder
+		} else {
+			c.inOrder.Certainty = min(c.inOrder.Certainty, machine.Likely)
+		}
 		c.delivered++
 		c.next++
 		out.Events = append(out.Events, machine.Event{
@@ -312,6 +343,14 @@ func (c *Lane) report(l *life, out *machine.Effects) {
 		Sequence: l.sends.sequence, Sequence64: l.sends.sequence64,
 		Attempts: l.sends.count, Frames: l.sends.frames, At: l.sends.at,
 		BlockedBy: l.blockedBy, Body: l.content.body, BodyBit: l.content.bodyBit,
+		Sent: shown(l.sent, c.atMost(machine.Certain)),
+	}
+	if c.near && !m.Sent.Known() {
+		m.Sent = machine.At(m.At, machine.Likely) // the tap had not been placed yet
+	}
+	if l.arrival.shown {
+		most := c.atMost(machine.Certain)
+		m.Arrived, m.Estimate = shown(l.came.Read, most), shown(l.came.Estimate, most)
 	}
 	if !l.content.read {
 		m.Bits = -1
@@ -326,6 +365,7 @@ func (c *Lane) report(l *life, out *machine.Effects) {
 	if l.delivery.shown {
 		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.delivery.at, l.sure
 		m.DeliveredBy = l.delivery.by
+		m.InOrder = shown(l.inOrder, l.sure)
 		if m.Wait = l.delivery.at.Sub(l.arrival.at); m.Wait == 0 {
 			m.BlockedBy = -1 // that message came with the same packet
 		} else {

@@ -35,7 +35,7 @@ func (s *stream) carry(t *testing.T, id int64, at time.Duration) {
 func (s *stream) settle(t *testing.T, id int64, at time.Duration) {
 	t.Helper()
 	s.event.At, s.event.Certainty = machine.Instant(at), machine.Certain
-	s.lane.arrive(id, &s.event)
+	s.lane.arrive(id, &s.event, none, s.k.At)
 	s.lane.deliver(&s.event, &s.out)
 	s.lane.Ack(id, &s.event, s.event.At)
 	s.lane.Settle(s.event.At, &s.out)

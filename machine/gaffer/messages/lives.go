@@ -101,7 +101,7 @@ func (c *Lane) clone() Lane {
 }
 
 func (c *Lane) size() int {
-	n := 200 + len(c.room)*384 + c.Evidence.size()
+	n := 340 + len(c.room)*488 + c.Evidence.size()
 	for i := range c.lives {
 		n += len(c.lives[i].content.body)
 		if b := c.lives[i].block; b != nil {

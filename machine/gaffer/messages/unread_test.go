@@ -46,7 +46,7 @@ func TestUnreadEntries(t *testing.T) {
 			}
 			s.Carry(config, &Carrier{Sequence: uint32(n), Sequence64: int64(n), Payload: payload}, &p, true, &out)
 		}
-		s.Received(&machine.Event{Side: machine.B, Certainty: machine.Certain, Sequence: 1}, 0, &out)
+		s.Received(&machine.Event{Side: machine.B, Certainty: machine.Certain, Sequence: 1}, none, 0, &out)
 		s.Finish(&out)
 		for i := range out.Messages {
 			if m := &out.Messages[i]; m.Channel == c.channel && m.Delivered == machine.Yes && m.Certainty != c.expected {

@@ -147,6 +147,7 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 	if place := s.waiting(peer, q); place != 0 {
 		s.queue.at(place).flags |= candidateRival // the side may have accepted that copy instead
 	}
+	t.readNear(s, peer, &c, &settling{at: p.at}, machine.Likely)
 	t.accept(p.from, &c, p.at, machine.Likely, out)
 }
 

@@ -47,6 +47,7 @@ const StartWithin uint32 = 32
 // NewConversation returns the tracker of a flow whose profile has a message section.
 func NewConversation(p *wire.Profile, facts machine.Facts) *Conversation {
 	c := &Conversation{inner: NewByRules(p, gaffer.RulesOf(p), facts), section: &p.Messages}
+	c.inner.WantReceipts()
 	c.config = wire.YojimboChannel{SendQueue: p.Messages.SendQueue, ReceiveQueue: p.Messages.ReceiveQueue}
 	if p.Messages.Form == wire.MessagesSimple {
 		c.config.ReceiveQueue = 0 // the scheme keeps no message that is out of order
@@ -85,6 +86,7 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	if err == nil && p.Kind <= wire.KindFragment {
 		c.start(d.From, p)
 	}
+	c.inner.Receipts() // of a datagram that opened another session
 	c.inner.Observe(d, out)
 	if out.NewSession {
 		return
@@ -99,10 +101,8 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	if !whole {
 		return
 	}
-	k := messages.Carrier{
-		At: d.At, Ref: d.Ref, Sequence: p.Sequence, Sequence64: s.Unwrap(p.Sequence),
-		Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1), Length: d.Length, Payload: payload,
-	}
+	k := c.inner.Carrier(d, p)
+	k.Sequence64, k.Length, k.Payload = s.Unwrap(p.Sequence), d.Length, payload
 	if p.Kind == wire.KindFragment {
 		k.Length = len(payload)
 	}
@@ -110,10 +110,6 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 		k.Tick = time.Duration(c.inner.Sides[d.From].estimate.clock.tick)
 	}
 	c.carry(s, &k, out)
-}
-
-func (c *Conversation) near(x machine.Side) bool {
-	return c.inner.Sides != nil && c.inner.Sides[x].Near
 }
 
 // start checks on a side's first packet whether the flow was captured from its
@@ -144,7 +140,7 @@ func (c *Conversation) carry(s *messages.Direction, k *messages.Carrier, out *ma
 	if contents.Live && contents.Sequence == k.Sequence {
 		return // a copy
 	}
-	*contents = messages.Contents{Sequence: k.Sequence, Live: true, Reliable: contents.Reliable[:0]}
+	contents.Begin(k)
 	section, err := c.section.Open(k.Payload, 0)
 	if err != nil {
 		c.malformed(s, k, out)
@@ -184,11 +180,13 @@ func (c *Conversation) malformed(s *messages.Direction, k *messages.Carrier, out
 // settle applies the packet tracker's new events to the messages. The tracker knows them
 // by now.
 func (c *Conversation) settle(from int, now machine.Instant, out *machine.Effects) {
+	receipts := c.inner.Receipts()
 	for i := from; i < len(out.Events); i++ {
 		e := out.Events[i]
 		switch e.Kind {
 		case machine.EventReceived:
-			c.sides[e.Side.Other()].Received(&e, now, out)
+			c.sides[e.Side.Other()].Received(&e, receipts[0], now, out)
+			receipts = receipts[1:]
 			c.readAck(&e, now, out)
 		case machine.EventAcked:
 			if c.section.Form == wire.MessagesByID {
@@ -226,6 +224,7 @@ func (c *Conversation) readAck(e *machine.Event, now machine.Instant, out *machi
 func (c *Conversation) Finish(out *machine.Effects) {
 	quiet, told := out.NoEvents, len(out.Events)
 	out.NoEvents = false
+	c.inner.Receipts()
 	c.inner.Finish(out)
 	c.settle(told, c.inner.last, out)
 	for i := range c.sides {

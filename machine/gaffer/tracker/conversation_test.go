@@ -21,6 +21,7 @@ type spoken struct {
 	kind      uint32
 	body      []byte
 	packets   []int64         // that carried it
+	sent      machine.Instant // the first of them
 	arrived   machine.Instant // first packet accepted that carried it; 0 for none
 	delivered machine.Instant // 0 for never
 	acked     bool            // one of its packets was acked, or a message ack named it
@@ -83,7 +84,7 @@ func converseWatched(t *testing.T, seed uint64, tap float64, adjust func(*gaffer
 						c.sides[me] = append(c.sides[me], nil)
 					}
 					if c.sides[me][id] == nil {
-						c.sides[me][id] = &spoken{kind: m.Type}
+						c.sides[me][id] = &spoken{kind: m.Type, sent: step.At}
 					}
 					c.sides[me][id].packets = append(c.sides[me][id].packets, e.Sequence64)
 					carried[me][e.Sequence64] = append(carried[me][e.Sequence64], id)
@@ -164,6 +165,7 @@ func (c *conversation) follow(v machine.Vantage) (told []machine.Message, rules 
 func TestMessagesAgainstTruth(t *testing.T) {
 	seeds := uint64(gaffertest.Seeds(60, 20))
 	total, delivered, waited := 0, 0, 0
+	times := map[string]*timeTally{"sender": {}, "receiver": {}, "neither": {}}
 	for seed := range seeds {
 		tap := []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}[seed%3]
 		place := map[machine.Vantage]float64{machine.VantageA: 0, machine.VantageB: 1, machine.VantageBetween: 0.5}[tap]
@@ -188,6 +190,14 @@ func TestMessagesAgainstTruth(t *testing.T) {
 				switch {
 				case is:
 					c.checkMessage(t, who, truth, &m, tap.Near(from), tap.Near(from.Other()))
+					where := "neither"
+					switch {
+					case tap.Near(from):
+						where = "sender"
+					case tap.Near(from.Other()):
+						where = "receiver"
+					}
+					c.checkTimes(t, who, truth, &m, times[where])
 				case tap.Near(from):
 					t.Errorf("%s is not told", who)
 				default: // everything that carried it was lost before the tap
@@ -209,6 +219,9 @@ func TestMessagesAgainstTruth(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+	for where, tally := range times {
+		tally.holds(t, "tap at "+where)
 	}
 	t.Logf("%d messages, %d told as delivered, %d of them after a wait", total, delivered, waited)
 	if delivered < total/2 || waited == 0 {

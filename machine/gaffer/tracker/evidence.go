@@ -156,6 +156,9 @@ func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *m
 	f.s.EnterBehind(e.Sequence, behind)
 	f.s.reads.count++
 	f.peer.acks.arrived(e, f.p.at)
+	if t.receipts.wanted {
+		t.readFar(f, e, t.gradeJump(machine.Certain, f.jumped(behind)))
+	}
 	if !out.NoEvents {
 		v := emit(out, machine.EventReceived, f.p.from, t.gradeJump(machine.Certain, f.jumped(behind)), f.p.at, f.p.ref)
 		v.Sequence, v.Sequence64, v.About = e.Sequence, f.peer.unwrap(e.Sequence), e.Ref

@@ -72,9 +72,10 @@ type headers struct {
 	suspect   bool  // it named packets that either never arrived or are missing in the capture
 	joined    int64
 	openedAt  machine.Instant
-	closestAt machine.Ref // the header that left closest
-	count     uint64      // headers that passed the tap; near only
-	lies      uint64      // packets that it named and that never arrived
+	at        machine.Instant // when last passed the tap; near only
+	closestAt machine.Ref     // the header that left closest
+	count     uint64          // headers that passed the tap; near only
+	lies      uint64          // packets that it named and that never arrived
 }
 
 // nearEdge records the bit at which a packet was first named. The last bit is the edge

@@ -138,6 +138,7 @@ func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
 // Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
+	c.receipts.list = nil
 	c.Held = append([]sighting(nil), t.Held...)
 	if t.Sides == nil {
 		return &c
@@ -160,7 +161,7 @@ func (t *Tracker) Clone() machine.Tracker {
 const (
 	// trackerBytes is the approximate size of a Tracker, in bytes.
 	// Source: bound, the size of a tracker
-	trackerBytes = 240
+	trackerBytes = 288
 	// sideBytes is the approximate size of a side, in bytes.
 	// Source: bound, the size of a side
 	sideBytes = 760

@@ -33,6 +33,7 @@ type Tracker struct {
 	fixed     bool       // its headers show what bit 0 of ack_bits means
 	doubtful  bool       // bit 0 may mean something else, so acks prove less
 	last      machine.Instant
+	receipts  receipts
 }
 
 // New returns the tracker of a flow that uses a profile. Facts are what an earlier run

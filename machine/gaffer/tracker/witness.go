@@ -30,7 +30,7 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 	s.headers.count++
 	known := s.State.Claims()
 	if c == known {
-		s.headers.last = c
+		s.headers.last, s.headers.at = c, p.at
 		return
 	}
 	ahead := r.Distance(c.Newest, known.Newest)
@@ -64,7 +64,7 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 		t.reconcile(p, c, out)
 	}
 	t.expireUnnamed(s, peer, p, c, t.restOnBase(machine.Certain), out)
-	s.headers.last = c
+	s.headers.last, s.headers.at = c, p.at
 }
 
 // reconcile adapts the State of a near side to a header that it does not predict.
@@ -300,11 +300,13 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		if !named {
 			readAt = t.readAt(s, c, by)
 		}
+		t.readNear(s, peer, c, by, sure)
 		t.accept(x, c, readAt, sure, out)
 	case gaffer.Redelivered:
 		if doubted {
 			sure = min(sure, machine.Likely)
 		}
+		t.readNear(s, peer, c, by, sure)
 		t.accept(x, c, t.readAt(s, c, by), sure, out)
 	}
 }

@@ -80,6 +80,7 @@ func NewTracker(l Layers, o Opener, facts machine.Facts) *Yojimbo {
 	for i := range y.sides {
 		y.sides[i].From = machine.Side(i)
 	}
+	y.inner.WantReceipts()
 	return y
 }
 
@@ -139,7 +140,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 // and the game disconnects one while it runs its frame. It has read its socket by then, but
 // no header of its own will say so.
 func (y *Yojimbo) kicked(d *machine.Datagram, out *machine.Effects) {
-	y.out.Reset()
+	y.reset()
 	y.inner.ReadAll(d.From, &y.out)
 	y.pass(d.At, out)
 }
@@ -147,7 +148,7 @@ func (y *Yojimbo) kicked(d *machine.Datagram, out *machine.Effects) {
 // payload processes what netcode carried: a packet of reliable.
 func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effects) {
 	y.plain = machine.Datagram{At: d.At, Ref: d.Ref, From: d.From, Bytes: plain, Length: len(plain)}
-	y.out.Reset()
+	y.reset()
 	y.inner.Observe(&y.plain, &y.out)
 	if y.out.NewSession {
 		out.NewSession = true
@@ -163,10 +164,8 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	if !whole {
 		return
 	}
-	k := messages.Carrier{
-		At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence),
-		Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1), Payload: payload,
-	}
+	k := y.inner.Carrier(d, &y.inside)
+	k.Sequence64, k.Payload = s.Unwrap(y.inside.Sequence), payload
 	if y.sample != nil {
 		y.sample.Add(d.From, k.Sequence64, payload)
 		return
@@ -190,14 +189,29 @@ func (y *Yojimbo) malformed(d *machine.Datagram, length int, out *machine.Effect
 	out.At(d.At, d.Ref).Report(messages.MalformedConnection, d.From, sure, 0, float64(length))
 }
 
+// reset empties what the packet tracker reported.
+func (y *Yojimbo) reset() {
+	y.out.Reset()
+	y.inner.Receipts()
+}
+
 // pass passes on what the packet tracker knows by now, and applies it to the messages.
 func (y *Yojimbo) pass(now machine.Instant, out *machine.Effects) {
 	out.Anomalies = append(out.Anomalies, y.out.Anomalies...)
+	receipts := y.inner.Receipts()
 	for i := range y.out.Events {
 		if !out.NoEvents {
 			out.Events = append(out.Events, y.out.Events[i])
 		}
-		y.settle(&y.out.Events[i], now, out)
+		e := &y.out.Events[i]
+		if e.Kind != machine.EventReceived {
+			y.settle(e, now, out)
+			continue
+		}
+		if y.sample == nil {
+			y.sides[e.Side.Other()].Received(e, receipts[0], now, out)
+		}
+		receipts = receipts[1:]
 	}
 	for i := range y.sides {
 		y.sides[i].Settle(now, out)
@@ -210,8 +224,6 @@ func (y *Yojimbo) settle(e *machine.Event, now machine.Instant, out *machine.Eff
 		return
 	}
 	switch e.Kind {
-	case machine.EventReceived:
-		y.sides[e.Side.Other()].Received(e, now, out)
 	case machine.EventAcked:
 		y.sides[e.Side].Acked(e, now, out)
 	case machine.EventLost:
@@ -226,7 +238,7 @@ func (y *Yojimbo) Finish(out *machine.Effects) {
 		out.At(y.flow.Last, y.flow.Sides[machine.A].LastRef).Report(configurationInferred, machine.A, machine.Likely, 0,
 			float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
 	}
-	y.out.Reset()
+	y.reset()
 	if y.flow.Ended {
 		y.inner.Disconnect(&y.out)
 	}
