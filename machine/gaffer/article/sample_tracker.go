@@ -19,6 +19,7 @@ type Tracker struct {
 	packets [2]uint64
 	bytes   [2]uint64
 	blocks  [2]blockTiming // by the side that sends the blocks
+	lives   [2]blockLife   // their newest blocks
 	pieces  [2]fragmentTiming
 	mask    uint32 // of sequences
 	packet  wire.Packet
@@ -39,7 +40,7 @@ func NewTracker(p *wire.Profile, facts machine.Facts) machine.Tracker {
 }
 
 // Observe takes the next datagram.
-func (t *Tracker) Observe(d *machine.Datagram, _ *machine.Effects) {
+func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	t.packets[d.From]++
 	t.bytes[d.From] += uint64(d.Length)
 	p := &t.packet
@@ -48,16 +49,24 @@ func (t *Tracker) Observe(d *machine.Datagram, _ *machine.Effects) {
 	}
 	switch p.Kind {
 	case wire.KindSlice:
-		t.blocks[d.From].slice(d.At, p)
+		b := &t.blocks[d.From]
+		if b.slice(d.At, p); b.begun && b.chunk == p.Chunk && len(b.slices) == p.SliceCount {
+			t.lives[d.From].slice(d, p, &t.facts, out)
+		}
 	case wire.KindSliceAck:
 		t.blocks[d.From.Other()].ack(d.At, p)
+		t.lives[d.From.Other()].ack(d, p)
 	case wire.KindRegular, wire.KindFragment:
 		t.pieces[d.From].take(d.At, p, t.mask)
 	}
 }
 
-// Finish does nothing: everything is settled.
-func (t *Tracker) Finish(*machine.Effects) {}
+// Finish reports the blocks that are still under way.
+func (t *Tracker) Finish(out *machine.Effects) {
+	for i := range t.lives {
+		t.lives[i].report(&t.facts, out)
+	}
+}
 
 // Inspect draws only how much was sent.
 func (t *Tracker) Inspect(s machine.Side, v *machine.View) {
@@ -131,13 +140,14 @@ func (t *Tracker) Clone() machine.Tracker {
 	c := *t
 	for i := range c.blocks {
 		c.blocks[i].slices = slices.Clone(t.blocks[i].slices)
+		c.lives[i].slices = slices.Clone(t.lives[i].slices)
 	}
 	return &c
 }
 
 // Size returns the approximate size of a clone, in bytes.
 func (t *Tracker) Size() int {
-	return 512 + 40*(len(t.blocks[0].slices)+len(t.blocks[1].slices))
+	return 2048 + 80*(len(t.blocks[0].slices)+len(t.blocks[1].slices))
 }
 
 // blockTiming is how the slices of one side and the acks of the other follow each other
