@@ -41,12 +41,15 @@ func TestSentBounds(t *testing.T) {
 		expected machine.Span // of the last one
 	}{
 		{
-			"every packet passed", []Carrier{{At: 10, After: machine.At(4, machine.Certain)}}, []int64{0},
+			"every packet passed",
+			[]Carrier{{At: 10, After: machine.At(4, machine.Certain)}},
+			[]int64{0},
 			machine.Span{From: 4, To: 10, Certainty: machine.Certain},
 		},
 		{"the tap is at the sender", []Carrier{{At: 10, Near: true}}, []int64{0}, machine.At(10, machine.Certain)},
 		{
-			"a packet is missing since", []Carrier{
+			"a packet is missing since",
+			[]Carrier{
 				{At: 10, After: machine.At(4, machine.Certain)},
 				{At: 30, Sequence64: 2, After: machine.At(24, machine.Certain), Missing: 1},
 			},
@@ -54,7 +57,8 @@ func TestSentBounds(t *testing.T) {
 			machine.Span{From: 4, To: 30, Certainty: machine.Likely},
 		},
 		{
-			"a packet with a later message passed", []Carrier{
+			"a packet with a later message passed",
+			[]Carrier{
 				{At: 10, After: machine.At(4, machine.Certain)},
 				{At: 30, Sequence64: 2, After: machine.At(24, machine.Certain), Missing: 1},
 				{At: 90, Sequence64: 3, After: machine.At(84, machine.Certain), Missing: 1},
