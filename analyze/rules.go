@@ -18,7 +18,7 @@ const (
 var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost, captureDropped, steadyLoss}
 
 var captureDuplicate = &machine.Rule{
-	ID: "capture-duplicate", Severity: machine.Note,
+	ID: "capture-duplicate", Severity: machine.Note, Origin: machine.OriginCapture,
 	Summary: "the tap captured the same datagram twice",
 	Explain: `The capture holds the same datagram twice or more. The way the capture was taken made the copies, not the network. Examples are "-i any", a bridge together with its veth, and a mirror port.
 
@@ -57,7 +57,7 @@ Lower the size above which the protocol fragments its packets. For reliable, set
 }
 
 var framingLost = &machine.Rule{
-	ID: "stream-framing-lost", Severity: machine.Warn,
+	ID: "stream-framing-lost", Severity: machine.Warn, Origin: machine.OriginCapture,
 	Summary: "bytes of a TCP stream belong to no message: its framing was lost",
 	Explain: `Some bytes of this TCP stream belong to no message. Over TCP, a length stands in front of each message. Where bytes are missing from the capture, or where no valid length stands, nothing shows where the next message begins.
 
@@ -70,7 +70,7 @@ First check whether the capture is complete: look for dropped packets and for a 
 }
 
 var captureDropped = &machine.Rule{
-	ID: "capture-dropped", Severity: machine.Note,
+	ID: "capture-dropped", Severity: machine.Note, Origin: machine.OriginCapture,
 	Summary: "the capture lacks packets that its own tap dropped",
 	Explain: `The capture lacks packets that its own tap dropped, because the capturing host had no room or no time for them. ackscope reads this from the interface statistics in the file, or from the kernel's counters in a live capture.
 

@@ -81,6 +81,9 @@ type Rule struct {
 	// CopyLost is set by rules of which each occurrence is a copy that was lost: the one
 	// before the frame of the anomaly. About is the frame of the first copy.
 	CopyLost bool
+	// Origin is where the cause of what the rule finds most likely lies. Rules set it only
+	// where the method Cause would not conclude it from the other fields.
+	Origin Origin
 }
 
 // String returns the rule's ID.

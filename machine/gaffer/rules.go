@@ -97,7 +97,7 @@ A resend must be a new packet with a new sequence number. Only the messages in i
 
 // SequenceJump is the rule "sequence-jump".
 var SequenceJump = &machine.Rule{
-	ID: "sequence-jump", Severity: machine.Warn, Absence: true,
+	ID: "sequence-jump", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode,
 	Summary: "sequence numbers jump by more than the time allows",
 	Explain: `From one packet to the next, the sequence number grew by more than the side sends in that time. For example, it grew by 400 within 50 ms, at 60 packets a second. The side's counter does not advance by one per packet, or the capture lacks packets, or the network lost a burst.
 
@@ -111,7 +111,7 @@ Check that the counter advances by exactly one per packet. A jump of more than t
 
 // DuplicatePacket is the rule "duplicate".
 var DuplicatePacket = &machine.Rule{
-	ID: "duplicate", Severity: machine.Note,
+	ID: "duplicate", Severity: machine.Note, Origin: machine.OriginNetwork,
 	Summary: "the same packet passed the tap more than once",
 	Explain: `The same packet passed the tap more than once, with the same sequence number and the same header. The network duplicated it. The finding is certain. Datagrams that the tap itself captured twice are another finding: "capture-duplicate".
 
@@ -123,7 +123,7 @@ reliable drops a duplicate and does not read its acks. The article's code and re
 
 // OutOfOrder is the rule "out-of-order".
 var OutOfOrder = &machine.Rule{
-	ID: "out-of-order", Severity: machine.Note,
+	ID: "out-of-order", Severity: machine.Note, Origin: machine.OriginNetwork,
 	Summary: "a packet passed the tap after a newer one",
 	Explain: `The network let newer packets overtake this one. They passed the tap before it, so the finding is certain.
 
@@ -137,7 +137,7 @@ Packets that are overtaken by a few others need no action. If packets fall behin
 
 // AckWindowSlide is the rule "ack-window-slide".
 var AckWindowSlide = &machine.Rule{
-	ID: "ack-window-slide", Severity: machine.Warn, Absence: true, Unacked: true,
+	ID: "ack-window-slide", Severity: machine.Warn, Absence: true, Unacked: true, Origin: machine.OriginLibrary,
 	Summary: "a packet arrived and can never be acked: ack_bits slid past it",
 	Explain: `A packet arrived, but no ack can ever report it to its sender. By the receiver's next header, more newer packets had come than ack_bits covers. For example, 40 packets arrive between two headers with 32 ack bits: the oldest eight can never be acked. The sender never learns that they arrived, and resends what was in them for nothing.
 
@@ -208,7 +208,7 @@ const (
 
 // AckFrozen is the rule "ack-frozen".
 var AckFrozen = &machine.Rule{
-	ID: "ack-frozen", Severity: machine.Warn,
+	ID: "ack-frozen", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "a side goes on sending and acks nothing new, though packets of its peer pass the tap",
 	Explain: `The headers of a side repeat one ack while its peer goes on sending. For example, ack is 65534 in 500 headers, and packets 0 to 499 pass the tap in that time. The connection is dead in this direction: the peer resends all of its reliable messages and takes every packet for lost.
 
@@ -248,7 +248,7 @@ Look at the side's sequence numbers across the silence. If they went on, the net
 
 // Stall is the rule "stall".
 var Stall = &machine.Rule{
-	ID: "stall", Severity: machine.Warn, Absence: true,
+	ID: "stall", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode,
 	Summary: "a side stopped sending for a while: its process, not the network",
 	Explain: `The side stopped sending for a while, because its process was held up. Causes are a long frame, garbage collection, loading, or a busy machine. For example, a side that sends every 16 ms sends nothing for 400 ms.
 
@@ -262,7 +262,7 @@ Look at what the process did at that time. An outage of the network shows as "lo
 
 // RTTSpike is the rule "rtt-spike".
 var RTTSpike = &machine.Rule{
-	ID: "rtt-spike", Severity: machine.Note,
+	ID: "rtt-spike", Severity: machine.Note, Origin: machine.OriginNetwork,
 	Summary: "acks took far longer than usual",
 	Explain: `The ack of a packet came far later than usual: later than twice the smoothed RTT plus 50 ms. At a smoothed RTT of 40 ms, that is an ack after more than 130 ms. The cause is a queue on the way or a stall of either process. Or the first acks were lost, and only a later header brought this one.
 
@@ -333,7 +333,7 @@ ackscope grades facts that rest on the missing packets lower. Capture with a lar
 
 // MalformedPacket is the rule "malformed".
 var MalformedPacket = &machine.Rule{
-	ID: "malformed", Severity: machine.Warn,
+	ID: "malformed", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "a datagram is no packet of the dialect",
 	Explain: `The datagram cannot be read as a packet of the flow's profile. A receiver counts it as invalid and drops it. ackscope keeps it out of all state. The finding is certain for the profile in use.
 

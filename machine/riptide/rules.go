@@ -59,7 +59,7 @@ If the message must not take effect twice, put an id of your own into it and che
 
 // WindowJump is the rule "riptide-window-jump".
 var WindowJump = &machine.Rule{
-	ID: "riptide-window-jump", Severity: machine.Warn, Absence: true,
+	ID: "riptide-window-jump", Severity: machine.Warn, Absence: true, Origin: machine.OriginLibrary,
 	Summary: "the newest reliable id jumped further than the library's window stands",
 	Explain: `The newest reliable id jumped so far that the library's window of received ids is no longer reliable. That begins at a jump of 32 ids, or of 17 in release 2.0.0. Afterwards Acks can name messages that never came. The receiver can throw messages away as duplicates, and can let duplicates in.
 
@@ -101,7 +101,7 @@ Look for what kept the Acks away for so long. MaxSendAttempts raises the limit.`
 
 // AckOfNothing is the rule "riptide-ack-of-nothing".
 var AckOfNothing = &machine.Rule{
-	ID: "riptide-ack-of-nothing", Severity: machine.Warn, Absence: true,
+	ID: "riptide-ack-of-nothing", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode,
 	Summary: "an Ack answers an id that its receiver never sent",
 	Explain: `An Ack answers an id that its receiver never sent. For example, the newest id sent is 40, and the Ack answers 52.
 
@@ -127,7 +127,7 @@ Larger messages are possible where both ends raise the limit. A receiver with a 
 
 // Malformed is the rule "riptide-malformed".
 var Malformed = &machine.Rule{
-	ID: "riptide-malformed", Severity: machine.Warn,
+	ID: "riptide-malformed", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "a datagram of the flow cannot be read as a message of its dialect",
 	Explain: `A datagram cannot be read as a message of the flow's dialect. Its type does not exist, or a field of its header is missing. The finding is certain for the dialect in use.
 

@@ -104,7 +104,7 @@ The message contains the reason, but its numbers differ between versions. For ex
 
 // WelcomeMismatch is the rule "riptide-welcome-mismatch".
 var WelcomeMismatch = &machine.Rule{
-	ID: "riptide-welcome-mismatch", Severity: machine.Warn,
+	ID: "riptide-welcome-mismatch", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "the client answered Welcome with another id than the server gave it",
 	Explain: `The client answered Welcome with another id than the server gave it: for example 7 instead of 5. The client's Welcome must repeat the id of the server's. Both messages are in the capture, so the finding is certain.
 

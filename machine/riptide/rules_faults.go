@@ -45,7 +45,7 @@ Release 2.2.1 repairs it. Until then, treat reason 80 as ServerStopped.`,
 
 // FalseAck is the rule "riptide-false-ack".
 var FalseAck = &machine.Rule{
-	ID: "riptide-false-ack", Severity: machine.Warn, Absence: true,
+	ID: "riptide-false-ack", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode,
 	Summary: "an Ack names messages that had not come",
 	Explain: `An Ack names messages that had not come. For example, the ids jump from 100 to 140, and the Ack of 140 also names 130. The sender then counts message 130 as delivered and does not send it again.
 
@@ -132,7 +132,7 @@ Release 2.2.0 repairs it. Until then, write the elements one by one, or as an in
 
 // VarLong is the rule "riptide-varlong-overflow".
 var VarLong = &machine.Rule{
-	ID: "riptide-varlong-overflow", Severity: machine.Warn,
+	ID: "riptide-varlong-overflow", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "a VarLong is so large that the receiver's library reads another number",
 	Explain: `A VarLong is so large that the receiver's library reads another number. The bytes are right, and ackscope shows the value that they encode. But the library decodes a VarLong wrongly from a magnitude of 2^62 on: the smallest long arrives as 0. Every release that has VarLongs does so (2.1.0 and later).
 

@@ -61,7 +61,7 @@ The copies are duplicates, which the peer drops. They do not replace lost messag
 
 // PortThrows is the rule "riptide-pytide-ack-error".
 var PortThrows = &machine.Rule{
-	ID: "riptide-pytide-ack-error", Severity: machine.Warn,
+	ID: "riptide-pytide-ack-error", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "Acks make this side's library throw (Pytide 2.1.0-alpha)",
 	Explain: `Acks make this side's library throw. On the side that sends more than it receives, Pytide 2.1.0-alpha trims its list of acked ids below nothing ("negative shift count"). A program that calls update again loses only the rest of that Ack. The library's own update thread ends at the first such Ack. The side is silent from then on, while its socket stays open.
 

@@ -64,7 +64,7 @@ The wait ends with the first copy of the missing message that gets through. A sh
 
 // MalformedMessages is the rule "malformed-messages".
 var MalformedMessages = &machine.Rule{
-	ID: "malformed-messages", Severity: machine.Warn,
+	ID: "malformed-messages", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "a packet's message section cannot be read",
 	Explain: `The packet's header is sound, but its message section cannot be read. A count or a type is out of range, the schema does not allow a body, or padding is not zero. The finding is certain for the profile in use.
 
@@ -76,7 +76,7 @@ The article demands that a receiver discards such a packet, and so does not ack 
 
 // MalformedConnection is the rule "malformed-connection-packet".
 var MalformedConnection = &machine.Rule{
-	ID: "malformed-connection-packet", Severity: machine.Warn,
+	ID: "malformed-connection-packet", Severity: machine.Warn, Origin: machine.OriginCode,
 	Summary: "a decrypted packet is no connection packet of the configuration",
 	Explain: `A decrypted packet cannot be read to its last bit with the flow's configuration: channels, limits, message types and bodies. The finding is certain for the configuration in use.
 

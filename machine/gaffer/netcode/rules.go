@@ -64,7 +64,7 @@ Loss behind the tap does not show here. To see it, give ackscope the keys (--key
 }
 
 var netcodeDuplicate = &machine.Rule{
-	ID: "netcode-duplicate", Severity: machine.Note,
+	ID: "netcode-duplicate", Severity: machine.Note, Origin: machine.OriginNetwork,
 	Summary: "the network delivered a datagram twice",
 	Explain: `The same datagram passed the tap again within a second, as happens in networks at times. ackscope compares the counters and the authentication tags, so the finding is certain.
 
@@ -75,7 +75,7 @@ netcode's replay window drops the copy before decryption, so nothing above it no
 }
 
 var netcodeReplayed = &machine.Rule{
-	ID: "netcode-replay", Severity: machine.Warn,
+	ID: "netcode-replay", Severity: machine.Warn, Origin: machine.OriginNetwork,
 	Summary: "an old datagram was sent again: a replay",
 	Explain: `The same datagram, with the same counter and authentication tag, passed the tap again more than a second later. No network holds a copy back for so long. Somebody recorded the datagram and sent it again. That it came again so late is certain.
 
@@ -86,7 +86,7 @@ netcode's replay window of 256 drops it, so the game does not notice. If it goes
 }
 
 var netcodeTooOld = &machine.Rule{
-	ID: "netcode-too-old", Severity: machine.Warn,
+	ID: "netcode-too-old", Severity: machine.Warn, Origin: machine.OriginNetwork,
 	Summary: "a datagram came 256 or more behind the newest: the replay window drops it",
 	Explain: `A datagram came 256 or more numbers behind the newest one. netcode's receiver keeps the last 256 counters of a connection, to recognise replays. It drops an older datagram unread, even a genuine one. For example, after number 1,000 it drops number 744.
 
