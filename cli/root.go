@@ -67,26 +67,30 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 
 // command builds the tree of commands.
 func command(r protocol.Registry, a *app.App) *cobra.Command {
+	first := &listing.OverviewFlags{}
 	root := &cobra.Command{
-		Use:   "ackscope",
+		Use:   "ackscope [FILE...]",
 		Short: "What each side knew: analyze captures of game protocols' acks",
 		Long: `ackscope opens a capture of game traffic (pcap, pcapng, plain or compressed, a pipe
 or a live interface), finds the reliability protocol in it by itself, dissects every
 packet and rebuilds from the capture alone what both endpoints knew at any packet.
 
+Without a command, ackscope FILE prints the overview (ackscope help overview).
+
 Several files are analysed one after the other, each for itself; --join merges them. Flow
 numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
-		Example: `  ackscope flows match.pcapng
+		Example: `  ackscope match.pcapng                        # the overview: what is wrong, and where
+  ackscope flows match.pcapng
   ackscope findings match.pcapng
   ackscope findings --fail-on error captures/*.pcapng
   ackscope state --flow 1 --at 4711 match.pcapng
   tcpdump -U -w - udp port 7777 | ackscope events --json -`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          app.UnknownCommand,
+		Args:          app.CapturesOrCommand,
 
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if a.Flags.JSON {
+			if a.Flags.JSON && (c.HasParent() || !opens(a, c.Flags().Args())) {
 				if err := about.JSONRefused(c); err != nil {
 					return err
 				}
@@ -99,8 +103,14 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		},
 
 		SuggestionsMinimumDistance: 2,
-		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, args []string) error {
+			if !opens(a, args) {
+				return c.Help()
+			}
+			return listing.Overview(a, c, first, args)
+		},
 	}
+	first.Register(a, root)
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -131,6 +141,7 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 	_ = root.RegisterFlagCompletionFunc("color", app.CompleteWords("auto", "always", "never"))
 	root.AddCommand(
 		terminal.TUICommand(a),
+		listing.OverviewCommand(a),
 		listing.FlowsCommand(a),
 		listing.PacketsCommand(a),
 		listing.EventsCommand(a),
@@ -161,3 +172,6 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 	}
 	return root
 }
+
+// opens reports whether a command line without a command names captures to give an overview of.
+func opens(a *app.App, args []string) bool { return len(args)+len(a.Flags.Read) > 0 }

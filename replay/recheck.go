@@ -73,7 +73,7 @@ func (x *suspect) why(c *recheck) string {
 }
 
 // newRecheck returns the flows to check again; nil where there are none. The run first made the
-// survey; it is nil where the caller had one.
+// survey; it is nil where the caller has a survey only.
 func (r *run) newRecheck(first, s *analyze.Session) (*recheck, error) {
 	c := &recheck{flows: map[int]*suspect{}, dropped: s.Dropped(), counted: s.Counted()}
 	for id, t := range r.flows {

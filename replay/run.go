@@ -24,6 +24,9 @@ type Options struct {
 	// Survey is what an earlier run over the same capture learned, of a session with these
 	// Analysis options; nil to have Run make that run.
 	Survey *analyze.Survey
+	// Learned is that run's session, for callers that have it: replay then finds what it would
+	// find if it had made the run itself. Run uses its survey if Survey is nil.
+	Learned *analyze.Session
 }
 
 // Result is what is found of one side of one flow under one behaviour.
@@ -90,9 +93,11 @@ type File struct {
 
 // Run replays one capture. It fails where the file cannot be read, or by a fault of ackscope.
 func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
-	survey := o.Survey
-	var learned *analyze.Session // nil where the caller has the survey
-	if survey == nil {
+	survey, learned := o.Survey, o.Learned
+	switch {
+	case survey == nil && learned != nil:
+		survey = learned.Survey()
+	case survey == nil:
 		s, err := analyze.Learn(src, o.Analysis)
 		if err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/ledger"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/overview"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
@@ -58,10 +59,7 @@ func (l *LetGo) Add(f *analyze.Flow) {
 }
 
 // End is how a connection ended.
-type End struct {
-	Silent bool     // no packet announced the end
-	Story  []string // the sentences that describe it
-}
+type End = overview.End
 
 // Flow is a flow that is shown in full.
 type Flow struct {

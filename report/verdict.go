@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/overview"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -67,41 +68,21 @@ func (r *Report) silent() (n int) {
 	return n
 }
 
-// Verdict returns the first sentence.
+// Verdict returns the first sentence: the worst trouble, and where its cause most likely lies.
+// Flows that ended early for lack of memory only count.
 func (r *Report) Verdict() string {
-	n := r.counts()
+	diagnosis := overview.New(&overview.Input{Session: r.Session, Replay: r.Replay, Ends: r.Ends}, 1)
+	text := diagnosis.Sentence()
 	var parts []string
 	for _, s := range []machine.Severity{machine.Error, machine.Warn} {
-		if n[s] > 0 {
-			parts = append(parts, show.Plural(n[s], show.SeverityNoun(s)))
+		if n := r.LetGo.Findings[s]; n > 0 {
+			parts = append(parts, show.Plural(n, show.SeverityNoun(s)))
 		}
 	}
-	if d := r.diverges(); d > 0 {
-		parts = append(parts, show.Plural(d, "side")+" that the reference contradicts")
+	if len(parts) > 0 {
+		text += " Flows that ended early have " + strings.Join(parts, " and ") + "."
 	}
-	if d := r.silent(); d > 0 {
-		parts = append(parts, show.Plural(d, "connection")+" that ended without a goodbye")
-	}
-	switch r.grade() {
-	case "unknown":
-		return "No flow of a protocol that ackscope knows."
-	case "good":
-		// No rule fired, but something may still be wrong.
-		if n[machine.Note] > 0 {
-			return "No rule of severity warn or error fired; " + show.Plural(n[machine.Note], "note") + ". " + r.health() + "."
-		}
-		return "No rule fired. " + r.health() + "."
-	}
-	return strings.Join(parts, ", ") + "."
-}
-
-// health describes what the flows show of the network.
-func (r *Report) health() string {
-	var h show.Health
-	for _, f := range r.Session.Flows() {
-		h.Add(f)
-	}
-	return h.String()
+	return text
 }
 
 // Facts describes the capture in short phrases.

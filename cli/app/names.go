@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -178,6 +179,22 @@ func layerFields() (list []*filter.Field) {
 		list = append(list, f)
 	}
 	return list
+}
+
+// CapturesOrCommand checks the arguments of the program itself: they name captures. The first
+// can be a misspelt command, if it is no file and does not look like one.
+func CapturesOrCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 || args[0] == "-" {
+		return nil
+	}
+	word := args[0]
+	if _, err := os.Stat(word); err == nil || strings.ContainsAny(word, `*?[`) {
+		return nil
+	}
+	if strings.ContainsRune(word, filepath.Separator) || strings.Contains(word, ".pcap") || filepath.Ext(word) == ".cap" {
+		return fmt.Errorf("there is no file %q: expected a capture, or a command (`ackscope help` lists them)", word)
+	}
+	return UnknownCommand(c, args)
 }
 
 // UnknownCommand returns an error that suggests the nearest command. If the

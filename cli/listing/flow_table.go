@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/overview"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -25,7 +24,7 @@ func flowTable(a *app.App, s *analyze.Session, picked *flowPick, paint show.Pain
 }
 
 func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint show.Painter, room tableRoom) error {
-	for _, head := range []string{verdict(s, picked.from), goneText(s)} {
+	for _, head := range []string{overview.Heading(recordingName(picked.from), overview.TapText(s.Flows()), s), goneText(s)} {
 		if room.rows > 0 {
 			head = string(show.Fit([]byte(head), room.width))
 		}
@@ -178,76 +177,4 @@ func findingsCell(c *app.Columns, f *analyze.Flow) {
 		}
 	}
 	c.Str(worst, strings.Join(parts, "  "))
-}
-
-// verdict returns the first line: what was read, its duration, and where it was
-// captured.
-func verdict(s *analyze.Session, from *reader.Recording) string {
-	first, last := s.Span()
-	what := from.Paths[0]
-	if len(from.Paths) > 1 {
-		what = show.Plural(len(from.Paths), "file")
-	} else if what == "-" {
-		what = "standard input"
-	} else {
-		what = filepath.Base(what)
-	}
-	parts := []string{
-		what, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)),
-		show.Plural(s.Begun(), "flow"),
-	}
-	if n := s.Duplicates(); n > 0 {
-		parts = append(parts, show.Grouped(n)+" captured twice")
-	}
-	if tap := tapVerdict(s.Flows()); tap != "" {
-		parts = append(parts, tap)
-	}
-	missing, grave := uint64(0), [machine.Error + 1]uint64{}
-	for _, f := range s.Flows() {
-		for i, n := range show.Severities(f) {
-			grave[i] += n
-		}
-		for _, x := range f.Findings() {
-			if x.Rule.CaptureLoss {
-				missing += x.Count
-			}
-		}
-	}
-	if n := s.Dropped(); n > 0 {
-		parts = append(parts, "the tap dropped "+show.Plural(n, "packet"))
-	} else if missing > 0 {
-		parts = append(parts, "the capture itself lost packets")
-	}
-	if n := grave[machine.Error]; n > 0 {
-		parts = append(parts, show.Plural(n, "error"))
-	}
-	return string(show.AppendClean(nil, strings.Join(parts, " · ")))
-}
-
-// tapVerdict says where the tap was, if all flows agree.
-func tapVerdict(flows []*analyze.Flow) string {
-	near := ""
-	for _, f := range flows {
-		if f.Protocol == nil {
-			continue
-		}
-		at := ""
-		switch f.Facts().Vantage {
-		case machine.VantageA:
-			at = "tap at " + f.A.Addr().String()
-		case machine.VantageB:
-			at = "tap at " + f.B.Addr().String()
-		case machine.VantageBoth:
-			at = "tap at both ends"
-		case machine.VantageBetween:
-			at = "tap between the ends"
-		case machine.VantageUnknown:
-			continue
-		}
-		if near != "" && near != at {
-			return ""
-		}
-		near = at
-	}
-	return near
 }

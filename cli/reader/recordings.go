@@ -3,6 +3,7 @@ package reader
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,6 +54,17 @@ func (r *Recording) Only() string {
 		return ""
 	}
 	return r.File(machine.Ref(0))
+}
+
+// Reopens reports whether all files of the recording can be opened a second time: each is a
+// regular file, and none is a pipe.
+func (r *Recording) Reopens() bool {
+	for _, p := range r.Paths {
+		if info, err := os.Stat(p); p == "-" || err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
 }
 
 // Among reports whether the command reads other recordings too.

@@ -105,9 +105,10 @@ var law = []rule{
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"report", []string{
-		"analyze", "dissect", "graph", "ledger", "machine", "replay", "rewrite/merge", "show", "printable",
+		"analyze", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show", "printable",
 		"scale",
 	}, nil},
+	{"overview", []string{"analyze", "machine", "printable", "replay", "show"}, nil},
 	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "agenda", "sim"}, nil},
 	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
@@ -160,7 +161,7 @@ func roomOf(beside ...string) []string {
 func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "dissect", "dissect/stack", "export", "export/...", "filter", "filter/...",
-		"graph", "lab", "ledger", "machine", "metrics",
+		"graph", "lab", "ledger", "machine", "metrics", "overview",
 		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
 	}

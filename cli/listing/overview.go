@@ -1,0 +1,211 @@
+package listing
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/overview"
+	"github.com/ackscope/ackscope/replay"
+	"github.com/ackscope/ackscope/show"
+)
+
+// OverviewFlags are the flags of `ackscope overview`, which the program itself has too.
+type OverviewFlags struct {
+	All     bool
+	Verbose bool
+}
+
+// Register adds the flags to a command.
+func (f *OverviewFlags) Register(a *app.App, c *cobra.Command) {
+	reader.JoinFlag(a, c)
+	c.Flags().BoolVar(&f.All, "all", false, "show all flows (default: the worst five of known protocols)")
+	c.Flags().BoolVarP(&f.Verbose, "verbose", "V", false, "say why no protocol explains a flow (with --all)")
+}
+
+// OverviewCommand builds `ackscope overview`.
+func OverviewCommand(a *app.App) *cobra.Command {
+	f := &OverviewFlags{}
+	c := &cobra.Command{
+		Use:   "overview [FILE...]",
+		Short: "What is wrong, and is it the network, the library or the code: the first screen",
+		Long: `overview reads a capture and says first what is wrong with it and where the cause most
+likely lies. For each flow of a known protocol it then shows
+
+  network  loss by direction, round trips, jitter, the longest silence
+  library  what was sent again and why, and messages that waited for an earlier one
+  code     what replay and the rules found against an endpoint
+
+"captured here" is the side at which the capture was taken. What the other side knew is
+inferred from its acks. A figure that the capture does not show is "?".
+
+At the end stand commands to paste, which show more. Without a command, ackscope FILE
+prints the same.`,
+		Example: `  ackscope match.pcapng
+  ackscope overview --all match.pcapng
+  ackscope overview --json captures/*.pcapng | jq -r '"\(.name): \(.sentence)"'
+  tcpdump -w - -c 1000 udp port 7777 | ackscope -`,
+		RunE: func(c *cobra.Command, args []string) error { return Overview(a, c, f, args) },
+	}
+	f.Register(a, c)
+	return c
+}
+
+// Overview prints the overview of each recording.
+func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) error {
+	paint, err := a.Painter()
+	if err != nil {
+		return err
+	}
+	o, err := a.Options()
+	if err != nil {
+		return err
+	}
+	o.Limits = a.Limits(app.JudgeCost)
+	o.Limits.Flows, o.Limits.Bytes = max(1, o.Limits.Flows/2), max(1, o.Limits.Bytes/2) // two runs at a time
+	return reader.Each(a, args, func(r *reader.Recording) error {
+		in, ended := studyOverview(a, r, o)
+		if in == nil {
+			return ended
+		}
+		most := overview.FlowsShown
+		if f.All {
+			most = 0
+		}
+		x := overview.New(in, most)
+		flags := repeated(c)
+		if a.Flags.JSON {
+			if err := writeOverview(a, r, x, r.Paths, flags); err != nil {
+				return err
+			}
+			return a.Ended(ended)
+		}
+		if err := reader.Heading(a, r); err != nil {
+			return err
+		}
+		page := &overview.Page{
+			Paint: paint, Width: a.Width(), All: f.All, Verbose: f.Verbose, Files: r.Paths, Flags: flags,
+		}
+		if err := x.WriteText(a.Writer(), page); err != nil {
+			return err
+		}
+		return a.Ended(ended)
+	})
+}
+
+// repeated returns the flags that commands to paste need too: those that say how captures are
+// read.
+func repeated(c *cobra.Command) (list []string) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "decode-as", "profiles":
+			if v, ok := f.Value.(pflag.SliceValue); ok {
+				for _, x := range v.GetSlice() {
+					list = append(list, "--"+f.Name, x)
+				}
+			}
+		case "keys", "schema", "vantage", "memory":
+			list = append(list, "--"+f.Name, f.Value.String())
+		case "join":
+			list = append(list, "--join="+f.Value.String())
+		}
+	})
+	return list
+}
+
+// studyOverview reads a recording for an overview. The error says why there is none, or how
+// reading ended.
+func studyOverview(a *app.App, from *reader.Recording, o analyze.Options) (*overview.Input, error) {
+	src, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	defer src.Done()
+	learned, err := analyze.Learn(src, o)
+	if err != nil {
+		return nil, err
+	}
+	judged := judge(a, from, src, learned, o)
+	in := &overview.Input{Name: recordingName(from), Messages: &overview.Messages{}, Ends: map[int]overview.End{}}
+	endings := a.NewEndings()
+	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		in.Messages.Forget(f.ID)
+		endings.Forget(f, why)
+	}
+	o.Survey = learned.Survey()
+	o.Sink = func(r *analyze.Record) {
+		in.Messages.Take(r)
+		endings.Take(r)
+	}
+	session, ended := analyze.Run(src, o)
+	in.Session, in.Problem = session, ended
+	_, last := session.Span()
+	for _, e := range endings.Ended(last) {
+		in.Ends[e.Flow.ID] = overview.End{Silent: e.Silent, Story: e.Story}
+	}
+	if in.Replay, err = judged(); err != nil {
+		return nil, errors.Join(ended, err)
+	}
+	return in, ended
+}
+
+// judge begins the replay of a recording that was learned. The result of the function that it
+// returns is what replay found. Replay reads a file by itself, at the same time as the caller
+// does. A pipe cannot be opened twice, so it is read once more afterwards.
+func judge(a *app.App, from *reader.Recording, src *reader.Reader, learned *analyze.Session, o analyze.Options,
+) func() (*replay.File, error) {
+	o.Gone = nil // the caller's own run counts the flows that it lets go
+	name, options := recordingName(from), replay.Options{Analysis: o, Learned: learned}
+	if !from.Reopens() {
+		return func() (*replay.File, error) {
+			if err := src.Rewind(); err != nil {
+				return nil, err
+			}
+			return replay.Run(name, src, options)
+		}
+	}
+	type outcome struct {
+		file  *replay.File
+		err   error
+		fault any
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var x outcome
+		defer func() {
+			x.fault = recover()
+			done <- x
+		}()
+		var own *reader.Reader
+		if own, x.err = reader.Open(a, from, reader.Options{Keep: capture.KeepPipes}); x.err != nil {
+			return
+		}
+		defer own.Close()
+		x.file, x.err = replay.Run(name, own, options)
+	}()
+	return func() (*replay.File, error) {
+		x := <-done
+		if x.fault != nil {
+			panic(x.fault) // the program reports it as any other fault of its own
+		}
+		return x.file, x.err
+	}
+}
+
+// recordingName names a recording in a sentence.
+func recordingName(from *reader.Recording) string {
+	switch {
+	case len(from.Paths) > 1:
+		return show.Plural(len(from.Paths), "file")
+	case from.Paths[0] == "-":
+		return "standard input"
+	}
+	return filepath.Base(from.Paths[0])
+}

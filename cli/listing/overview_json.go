@@ -1,0 +1,131 @@
+package listing
+
+import (
+	"strings"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/overview"
+)
+
+// writeOverview prints the overview of a recording as one object.
+func writeOverview(a *app.App, from *reader.Recording, c *overview.Capture, files, flags []string) error {
+	var o app.Object
+	first, last := c.Session.Span()
+	o.Begin()
+	o.File(from.File(machine.Ref(0)))
+	o.Str("name", c.Name)
+	o.Str("sentence", c.Sentence())
+	if grade, ok := c.Grade(); ok {
+		o.Str("severity", grade.String())
+	} else {
+		o.Null("severity")
+	}
+	if c.Problem != nil {
+		o.Str("problem", c.Problem.Error())
+	}
+	o.Uint("packets", c.Session.Packets())
+	if c.Session.Packets() > 0 {
+		o.Time("first", first)
+	} else {
+		o.Null("first")
+	}
+	o.Float("span_ms", float64(last.Sub(first))/1e6, 6)
+	o.Uint("dropped", c.Session.Dropped())
+	o.Uint("flows", uint64(len(c.Flows)+c.More))
+	o.Uint("troubled", uint64(c.Troubled))
+	o.Uint("others", uint64(len(c.Others)))
+	o.List("worst", len(c.Flows), func(i int) { overviewFlow(&o, c.Flows[i]) })
+	next := c.Next(files, flags)
+	o.List("next", len(next), func(i int) {
+		o.Inner(func() {
+			o.Str("why", next[i].Why)
+			o.Str("command", next[i].String())
+		})
+	})
+	return o.End(a.Writer())
+}
+
+func overviewFlow(o *app.Object, f *overview.Flow) {
+	o.Inner(func() {
+		o.Uint("flow", uint64(f.ID))
+		o.Str("protocol", f.Protocol.Name)
+		o.Str("dialect", f.Config().Dialect)
+		o.Str("vantage", f.Facts().Vantage.String())
+		o.List("sides", len(f.Sides), func(i int) { overviewSide(o, f, &f.Sides[i]) })
+		o.List("troubles", len(f.Troubles), func(i int) {
+			t := &f.Troubles[i]
+			o.Inner(func() {
+				o.Str("origin", t.Origin.String())
+				o.Str("severity", t.Severity.String())
+				o.Str("certainty", t.Certainty.String())
+				o.Str("side", t.Side.String())
+				if t.Rule != nil {
+					o.Str("rule", t.Rule.ID)
+				} else {
+					o.Null("rule")
+				}
+				o.Bool("divergence", t.Divergence != nil)
+				o.Uint("count", t.Count)
+				o.Uint("frame", t.Frame.Frame())
+				o.Str("text", t.Text)
+			})
+		})
+		o.Uint("notes", uint64(f.Notes))
+		if len(f.End.Story) > 0 {
+			o.Str("end", strings.Join(f.End.Story, " "))
+		}
+	})
+}
+
+func overviewSide(o *app.Object, f *overview.Flow, s *overview.Side) {
+	n, l := &s.Network, &s.Lives
+	share := func(key string, v float64) {
+		if v < 0 {
+			o.Null(key)
+			return
+		}
+		o.Float(key, v, 6)
+	}
+	o.Inner(func() {
+		o.Str("side", s.Side.String())
+		o.Addr("addr", f.Addr(s.Side))
+		o.Bool("near", s.Near)
+		o.Word("version", s.Version)
+		o.Uint("packets", f.Packets[s.Side])
+		least, most := n.Loss.Share()
+		share("loss_least", least)
+		share("loss_most", most)
+		share("loss", n.Share)
+		o.Str("loss_certainty", n.Certain.String())
+		o.Bool("loss_round", n.Round)
+		o.Millis("rtt_ms", n.RTT)
+		o.Millis("rtt_p95_ms", n.RTT95)
+		o.Millis("jitter_ms", n.Jitter)
+		o.Millis("stall_ms", n.Stall)
+		o.Uint("messages", l.Count)
+		o.Uint("resent", l.Resent)
+		o.List("causes", len(s.Causes), func(i int) {
+			o.Inner(func() {
+				o.Str("cause", s.Causes[i].Word)
+				o.Uint("count", s.Causes[i].Count)
+			})
+		})
+		o.Millis("arrival_p50_ms", l.Arrival.Quantile(0.5))
+		o.Millis("arrival_p95_ms", l.Arrival.Quantile(0.95))
+		o.Uint("waited", l.Waited)
+		if l.Waited > 0 {
+			o.Millis("waited_max_ms", l.Longest.Wait)
+		} else {
+			o.Null("waited_max_ms")
+		}
+		if r := s.Result; r != nil {
+			o.Str("behaviour", r.Behaviour)
+			o.Str("verdict", r.Verdict())
+		} else {
+			o.Null("behaviour")
+			o.Null("verdict")
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package export
+
+// origins are the words of machine.Origin that troubles have.
+var origins = []string{"network", "library", "code", "capture", "unsaid"}
+
+func overviewObject() *Schema {
+	side := []Column{
+		field("side", Text, "Which side.", words(sides...)), addrField,
+		field("near", Bool, "True where the capture was taken at this side."),
+		field("version", Text, "Which versions of which library it can be; null where that is not known.", nullable),
+		field("packets", Uint, "Packets that it sent."),
+		field("loss_least", Float, "Share of them that the network lost on the way to the peer, at least, 0 to 1.", nullable),
+		field("loss_most", Float, "The same, at most.", nullable),
+		field("loss", Float, "The best estimate of that share.", nullable),
+		field("loss_certainty", Text, "How surely.", words(certainties...)),
+		field("loss_round", Bool, "True where the estimate covers the way there and back."),
+		duration("rtt_ms", "Mean round trip of its packets, at the tap.", nullable),
+		duration("rtt_p95_ms", "95 % of the round trips are below.", nullable),
+		duration("jitter_ms", "Mean difference of successive round trips.", nullable),
+		duration("stall_ms", "The longest time in which it sent nothing, and usually sends.", nullable),
+		field("messages", Uint, "Messages that it sent."),
+		field("resent", Uint, "Of these, how many it sent more than once."),
+		field("causes", JSON, "Why it sent something again.", listOf(
+			field("cause", Text, "The cause, in a word or two with hyphens."),
+			field("count", Uint, "How often."))),
+		duration("arrival_p50_ms", "From the first sending of a message to its arrival: the median.", nullable),
+		duration("arrival_p95_ms", "95 % are below.", nullable),
+		field("waited", Uint, "Messages that lay complete because an earlier one was missing."),
+		duration("waited_max_ms", "The longest such time; null where none waited.", nullable),
+		field("behaviour", Text, "What replay held it against; null where it did not.", nullable),
+		field("verdict", Text, "What came of that; null where it did not.", nullable,
+			words("conforms", "consistent", "diverges")),
+	}
+	trouble := []Column{
+		field("origin", Text, "Where its cause most likely lies; unsaid for a connection that ended without a goodbye.",
+			words(origins...)),
+		field("severity", Text, "How grave it is.", words(severities[1:]...)),
+		certainty("certainty", "How surely the capture shows it."),
+		field("side", Text, "Whose doing it is, or whose packets it concerns.", words(sides...)),
+		field("rule", Text, "Name of the finding or of the divergence, as `ackscope explain` knows it; null for the end of "+
+			"a connection.", nullable),
+		field("divergence", Bool, "True for what replay found."),
+		field("count", Uint, "How often."),
+		field("frame", Uint, "The first frame that shows it."),
+		field("text", Text, "What happened, with figures."),
+	}
+	return object("overview", "What is wrong with a capture, and where the cause most likely lies: a line a capture.",
+		severalFile,
+		field("name", Text, "Name of the capture."),
+		field("sentence", Text, "The worst trouble and its likely place, with figures."),
+		field("severity", Text, "Severity of the worst trouble; null where there is none.", nullable,
+			words(severities[1:]...)),
+		field("problem", Text, "How reading ended, where not at the end of the capture.", optional),
+		field("packets", Uint, "Packets of the capture."),
+		field("first", Time, "When the first passed the tap; null where there is none.", nullable),
+		field("span_ms", Float, "From the first to the last.", unit("ms")),
+		field("dropped", Uint, "Packets that the tap is known to have dropped."),
+		field("flows", Uint, "Flows of known protocols."),
+		field("troubled", Uint, "Of these, how many have a warning or an error."),
+		field("others", Uint, "Flows of no known protocol."),
+		field("worst", JSON, "The flows with the worst trouble: five, or all with --all.", listOf(
+			flowField, protocolField, dialectField, vantageField,
+			field("sides", JSON, "Both sides, a first.", listOf(side...)),
+			field("troubles", JSON, "Its warnings and errors, the gravest first.", listOf(trouble...)),
+			field("notes", Uint, "Its findings of severity note."),
+			field("end", Text, "How its connection ended, where that is known.", optional),
+		)),
+		field("next", JSON, "Commands that show more.", listOf(
+			field("why", Text, "What it shows."),
+			field("command", Text, "The command line, quoted for a shell."))),
+	)
+}
