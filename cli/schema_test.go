@@ -156,6 +156,11 @@ func TestObjectSchemas(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.pcapng")
 	loss := capt("reliable-loss10.client.pcap.gz")
 	for name, runs := range map[string][][]string{
+		"overview": {
+			{loss, capt("u210_falseack.client.pcap.gz")},
+			{"--all", capt("u210_timeout_kill.client.pcap.gz")},
+			{"-d", "udp.port==40000,srdp", loss},
+		},
 		"state": {
 			{loss, "--at", "300"},
 			{"--diff", "290", "310", loss},

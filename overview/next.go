@@ -25,7 +25,7 @@ func (c *Capture) Next(files, flags []string) []Command {
 	t, f := c.worst()
 	switch {
 	case len(c.Flows) == 0 && len(c.Others) > 0:
-		n.add("see all flows, with what speaks against each protocol:", "flows", "--all", "-V")
+		n.add("see all flows, with what speaks against each protocol:", "flows", "-V")
 		n.bare("see which protocols it knows, and how to add a header of your own:", "protocols")
 	case len(c.Flows) == 0:
 		n.add("see what the packets are:", "packets")

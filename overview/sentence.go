@@ -25,7 +25,11 @@ func (c *Capture) Sentence() string {
 	}
 	text := f.headline(t)
 	if len(c.Flows)+c.More > 1 {
-		text = fmt.Sprintf("Flow %d: %s", f.ID, text)
+		between := ": "
+		if strings.HasPrefix(text, name(t.Side)+": ") {
+			between = ", "
+		}
+		text = fmt.Sprintf("Flow %d%s%s", f.ID, between, text)
 		if c.Troubled > 1 {
 			text += fmt.Sprintf(" %s of %s have trouble.", show.Grouped(c.Troubled), show.Plural(len(c.Flows)+c.More, "flow"))
 		}
@@ -88,8 +92,8 @@ func hedge(c machine.Certainty) string {
 	return "possibly"
 }
 
-// what describes the trouble in words, with its first frame: "a message was acked and never
-// handed to the application (57 messages, likely, first in frame 2605)".
+// what describes the trouble in words, with its first frame. For example: "a message was acked
+// and never delivered (57 messages, likely, first in frame 2605)".
 func (t *Trouble) what() string {
 	text, notes := strings.TrimSuffix(t.Text, "."), ""
 	if t.Divergence == nil && t.Rule.Say != nil {

@@ -16,7 +16,7 @@ type Page struct {
 	Paint   show.Painter
 	Width   int  // columns of the terminal; 0 for the usual 80
 	All     bool // list the flows of no known protocol too
-	Verbose bool // with why no protocol explains them
+	Verbose bool // why no protocol explains them; lists them too
 	Files   []string
 	Flags   []string // of the commands that Next names
 }
@@ -35,6 +35,7 @@ func (c *Capture) WriteText(w io.Writer, p *Page) error {
 		t.Width = usualWidth
 	}
 	t.Width = min(t.Width, mostWidth)
+	t.All = t.All || t.Verbose
 	t.lines(Heading(c.Name, "", c.Session), "")
 	t.blank()
 	t.verdict(c)
@@ -312,7 +313,7 @@ func (t *text) rest(c *Capture) {
 	}
 	t.blank()
 	if !t.All {
-		t.lines(OthersText(c.Others, len(c.Flows) > 0), "")
+		t.lines(OthersText(len(c.Others), len(c.Flows) > 0), "")
 		return
 	}
 	for _, f := range c.Others {
@@ -321,12 +322,12 @@ func (t *text) rest(c *Capture) {
 }
 
 // OthersText counts flows of no known protocol in a line: "56 other flows (--all)".
-func OthersText(others []*analyze.Flow, besides bool) string {
+func OthersText(others int, besides bool) string {
 	word := "flow"
 	if besides {
 		word = "other flow"
 	}
-	return show.Plural(len(others), word) + " of no protocol that ackscope knows (--all)"
+	return show.Plural(others, word) + " of no protocol that ackscope knows (--all)"
 }
 
 func otherText(f *analyze.Flow, why bool) string {

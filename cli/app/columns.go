@@ -15,7 +15,10 @@ type Columns struct {
 	Paint show.Painter
 	Heads []string
 	Right []bool // columns aligned to the right
-	Fit   int    // the terminal's width; 0 for no limit
+	// Yields is the order in which columns are left out where the terminal is too narrow: 1
+	// first. A column with 0 always stays. It is nil if all stay.
+	Yields []int
+	Fit    int // the terminal's width; 0 for no limit
 
 	cells []cell
 	text  []byte
@@ -48,7 +51,11 @@ func (c *Columns) Str(s show.Style, text string) {
 // Render prints n rows below the headings. row adds the cells of one row.
 // Columns without any text are omitted.
 func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {
-	places := c.fitted(n, row).Places()
+	t := c.fitted(n, row)
+	if c.Fit > 0 && c.Yields != nil {
+		t.Fit(c.Fit)
+	}
+	places := t.Places()
 	var line []byte
 	for _, p := range places {
 		line = c.put(line, []byte(c.Heads[p.Column]), show.Bold, p)
@@ -77,6 +84,9 @@ func (c *Columns) fitted(n int, row func(i int)) *table.Table {
 	of := make([]table.Column, len(c.Heads))
 	for j, head := range c.Heads {
 		of[j] = table.Column{Title: head, Right: c.Right[j]}
+		if c.Yields != nil {
+			of[j].Yields = c.Yields[j]
+		}
 	}
 	t := table.New(of, columnGap)
 	t.Bare = true

@@ -24,7 +24,8 @@ func flowTable(a *app.App, s *analyze.Session, picked *flowPick, paint show.Pain
 }
 
 func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint show.Painter, room tableRoom) error {
-	for _, head := range []string{overview.Heading(recordingName(picked.from), overview.TapText(s.Flows()), s), goneText(s)} {
+	title := overview.Heading(recordingName(picked.from), overview.TapText(s.Flows()), s)
+	for _, head := range []string{title, goneText(s)} {
 		if room.rows > 0 {
 			head = string(show.Fit([]byte(head), room.width))
 		}
@@ -32,12 +33,7 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 			fmt.Fprintln(w, head)
 		}
 	}
-	var flows []*analyze.Flow
-	for _, f := range s.Flows() {
-		if picked.passes(f) {
-			flows = append(flows, f)
-		}
-	}
+	flows, others := picked.listed(s)
 	if len(flows) == 0 {
 		return nil
 	}
@@ -57,24 +53,37 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 	}
 	rows, row := len(flows), func(i int) { flowRow(c, flows[i]) }
 	if !c.Fits(rows, row) {
-		// One line for each side takes half the width.
+		// One line for each side takes half the width. What is found always stays.
 		c.Heads = []string{"#", "protocol", "side", "packets", "never acked", "loss", "RTT ms", "findings"}
 		c.Right = []bool{true, false, false, true, true, true, true, false}
+		c.Yields = []int{0, 5, 0, 2, 1, 3, 4, 0}
 		rows, row = 2*len(flows), func(i int) { sideRow(c, flows[i/2], machine.Side(i%2)) }
 	}
 	if err := c.Render(w, rows, row); err != nil {
 		return err
 	}
-	unexplained := 0
-	for _, f := range flows {
-		if f.Protocol == nil && f.Verdict.Reason != "" {
-			if unexplained++; unexplained == 1 {
-				fmt.Fprintln(w)
-			}
-			fmt.Fprintln(w, show.Wrap(fmt.Sprintf("flow %d: %s", f.ID, show.AppendClean(nil, f.Verdict.Reason)), "", c.Fit))
-		}
+	if others > 0 {
+		fmt.Fprintf(w, "\n%s\n", overview.OthersText(others, true))
+	}
+	if picked.reasons {
+		reasons(w, flows, c.Fit)
 	}
 	return nil
+}
+
+// reasons prints why flows have no protocol.
+func reasons(w io.Writer, flows []*analyze.Flow, width int) {
+	first := true
+	for _, f := range flows {
+		if f.Protocol != nil || f.Verdict.Reason == "" {
+			continue
+		}
+		if first {
+			fmt.Fprintln(w)
+			first = false
+		}
+		fmt.Fprintln(w, show.Wrap(fmt.Sprintf("flow %d: %s", f.ID, show.AppendClean(nil, f.Verdict.Reason)), "", width))
+	}
 }
 
 // flowWeight ranks flows if there is no room for all. Flows of a known protocol
@@ -132,7 +141,7 @@ func flowRow(c *app.Columns, f *analyze.Flow) {
 		c.Str("", resends)
 		c.Str("", show.TapText(f))
 	}
-	findingsCell(c, f)
+	findingsCell(c, f, show.SeverityNoun)
 }
 
 // sideRow adds a row of one side of a flow, for narrow terminals.
@@ -159,20 +168,20 @@ func sideRow(c *app.Columns, f *analyze.Flow, side machine.Side) {
 		c.Str("", "")
 	}
 	if side == machine.A {
-		findingsCell(c, f)
+		findingsCell(c, f, machine.Severity.String)
 	} else {
 		c.Str("", "")
 	}
 }
 
 // findingsCell adds a cell that counts a flow's findings, the gravest first.
-func findingsCell(c *app.Columns, f *analyze.Flow) {
+func findingsCell(c *app.Columns, f *analyze.Flow, noun func(machine.Severity) string) {
 	n := show.Severities(f)
 	var parts []string
 	worst := show.Style("")
 	for sev := machine.Note; sev <= machine.Error; sev++ {
 		if n[sev] > 0 {
-			parts = append([]string{show.Plural(n[sev], show.SeverityNoun(sev))}, parts...)
+			parts = append([]string{show.Plural(n[sev], noun(sev))}, parts...)
 			worst = show.SeverityStyle(sev)
 		}
 	}

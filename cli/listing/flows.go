@@ -17,13 +17,14 @@ import (
 
 // FlowsCommand builds `ackscope flows`.
 func FlowsCommand(a *app.App) *cobra.Command {
-	live, watch, text := &reader.LiveFlags{}, &reader.WatchFlags{}, ""
+	live, watch, text, picked := &reader.LiveFlags{}, &reader.WatchFlags{}, "", &flowPick{}
 	c := &cobra.Command{
 		Use:   "flows [FILE...]",
 		Short: "One row for each conversation: protocol, packets, loss, RTT, findings",
 		Long: `flows lists every conversation of two endpoints with what each side knew at the end: which of
 its packets it learned to have arrived, and loss and round-trip time as its own library
-computes them. Of a flow that no protocol explains, the reason stands below the table.
+computes them. Flows that no protocol explains are counted below the table. With --all, or
+where all flows are such, they are in the table; -V says why no protocol explains them.
 
 A filter (-Y) of flow.* and finding.* fields, addresses and ports is asked at the flow's end.
 Of one that has fields of packets, events or messages too, a flow passes when one of its
@@ -32,17 +33,22 @@ packets does, with the flow's figures as they stood at that packet.
 With -i, or --live, the table is drawn anew every second on a terminal. In a pipe each flow is
 printed when it has ended or was let go (docs/capture.md), the others at the end.`,
 		Example: `  ackscope flows match.pcapng
+  ackscope flows -V match.pcapng                 # all flows, and why some have no protocol
   ackscope flows --json match.pcapng | jq .rtt_ms_a
   ackscope flows -Y 'flow.rtt > 80ms && frame.len > 1200' match.pcapng
   ackscope flows -i any -a duration:30
   ackscope flows -i eth0 -f 'udp port 7777' --metrics :9090 --alert error --json`,
-		RunE: func(_ *cobra.Command, args []string) error { return showFlows(a, live, watch, text, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return showFlows(a, live, watch, text, picked, args) },
 	}
 	reader.RegisterWatched(a, c, live, watch, &text)
+	c.Flags().BoolVar(&picked.all, "all", false, "list the flows of no known protocol too (--json always does)")
+	c.Flags().BoolVarP(&picked.reasons, "verbose", "V", false, "list all flows, and say why no protocol explains one")
 	return c
 }
 
-func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text string, args []string) error {
+func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text string, picked *flowPick,
+	args []string,
+) error {
 	if live.List {
 		return reader.ListInterfaces(a)
 	}
@@ -59,7 +65,8 @@ func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, tex
 			return err
 		}
 	}
-	p := &flowPrinter{app: a, paint: paint, picked: &flowPick{filter: only}}
+	picked.filter = only
+	p := &flowPrinter{app: a, paint: paint, picked: picked}
 	if a.Flags.JSON {
 		p.rows = export.NewRows(export.Flows, a.Lines(&export.Flows.Schema))
 	}
@@ -200,16 +207,40 @@ func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
 	return s, err
 }
 
-// flowPick says which flows pass a filter.
+// flowPick says which flows are listed: those that pass a filter.
 type flowPick struct {
 	filter  *filter.Filter
+	all     bool // list flows of no known protocol too
+	reasons bool // say why no protocol explains them
 	from    *reader.Recording
 	reading filter.Reading
 	passed  map[*analyze.Flow]bool // flows of which a packet passed
 }
 
 // begin forgets the previous recording.
-func (p *flowPick) begin(from *reader.Recording) { *p = flowPick{filter: p.filter, from: from} }
+func (p *flowPick) begin(from *reader.Recording) {
+	*p = flowPick{filter: p.filter, all: p.all, reasons: p.reasons, from: from}
+}
+
+// listed returns the flows to list: those of known protocols first, in their order. others is
+// the number of further flows, which no protocol explains. They are listed too if the user asks
+// for them, by a flag or a filter, and if there are no others.
+func (p *flowPick) listed(s *analyze.Session) (flows []*analyze.Flow, others int) {
+	var rest []*analyze.Flow
+	for _, f := range s.Flows() {
+		switch {
+		case !p.passes(f):
+		case f.Protocol != nil:
+			flows = append(flows, f)
+		default:
+			rest = append(rest, f)
+		}
+	}
+	if p.all || p.reasons || p.filter.String() != "" || len(flows) == 0 {
+		return append(flows, rest...), 0
+	}
+	return flows, len(rest)
+}
 
 // asksPackets reports whether the filter names more than whole flows.
 func (p *flowPick) asksPackets() bool {

@@ -26,7 +26,8 @@ type OverviewFlags struct {
 func (f *OverviewFlags) Register(a *app.App, c *cobra.Command) {
 	reader.JoinFlag(a, c)
 	c.Flags().BoolVar(&f.All, "all", false, "show all flows (default: the worst five of known protocols)")
-	c.Flags().BoolVarP(&f.Verbose, "verbose", "V", false, "say why no protocol explains a flow (with --all)")
+	c.Flags().BoolVarP(&f.Verbose, "verbose", "V", false,
+		"list the flows of no known protocol, and why none explains them")
 }
 
 // OverviewCommand builds `ackscope overview`.

@@ -30,6 +30,8 @@ func cmd(name string, args ...string) command { return command{name, args} }
 
 // onCapture are the runs over each capture.
 var onCapture = []command{
+	cmd("overview", "overview", "CAPTURE"),
+	cmd("overview.json", "overview", "--json", "CAPTURE"),
 	cmd("flows", "flows", "CAPTURE"),
 	cmd("flows.json", "flows", "--json", "CAPTURE"),
 	cmd("packets", "packets", "CAPTURE"),
@@ -138,8 +140,8 @@ func alone() (list []subject) {
 	for _, c := range []string{
 		"", "anonymise", "autopsy", "capture", "events", "explain", "export", "export csv",
 		"export jsonl", "export parquet", "export pcapng", "export qlog", "export wireshark", "fields", "findings", "flows",
-		"graph", "guess", "lab", "lab gaffer", "lab riptide", "lab srdp", "ledger", "merge", "messages", "packets",
-		"protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui",
+		"graph", "guess", "lab", "lab gaffer", "lab riptide", "lab srdp", "ledger", "merge", "messages", "overview",
+		"packets", "protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui",
 	} {
 		helps = append(helps, command{"help." + strings.ReplaceAll(c, " ", "."), append(strings.Fields(c), "--help")})
 	}

@@ -33,7 +33,7 @@ So in this flow, ackscope reads equal ids with different bodies as different mes
 
 // PortLost is the rule "riptide-pytide-not-resent".
 var PortLost = &machine.Rule{
-	ID: "riptide-pytide-not-resent", Severity: machine.Warn, Absence: true,
+	ID: "riptide-pytide-not-resent", Severity: machine.Warn, Absence: true, Origin: machine.OriginLibrary,
 	Summary: "a reliable message was lost and never sent again (Pytide 2.1.0-alpha)",
 	Explain: `A reliable message was lost and never sent again. The timer of Pytide 2.1.0-alpha compares two times that are never equal, so it resends nothing. "Reliable" is not reliable there. A lost message stays lost, and a message whose Ack is lost stays pending for ever.
 

@@ -52,7 +52,8 @@ func (o *flowOrder) gather(br *browser.Browser, most int) bool {
 	return o.next < len(flows)
 }
 
-// list returns the flows in order. It runs without the lock.
+// list returns the flows in order: without another one, those of known protocols come first.
+// It runs without the lock.
 func (o *flowOrder) list() []*analyze.Flow {
 	if o.sorts {
 		slices.SortStableFunc(o.flows, func(x, y sortedFlow) int {
@@ -67,6 +68,25 @@ func (o *flowOrder) list() []*analyze.Flow {
 	for i := range o.flows {
 		out[i] = o.flows[i].flow
 	}
+	if !o.sorts {
+		return knownFirst(out)
+	}
+	return out
+}
+
+// knownFirst returns the flows with those of known protocols first, otherwise in their order.
+func knownFirst(flows []*analyze.Flow) []*analyze.Flow {
+	out := make([]*analyze.Flow, 0, len(flows))
+	for _, f := range flows {
+		if f.Protocol != nil {
+			out = append(out, f)
+		}
+	}
+	for _, f := range flows {
+		if f.Protocol == nil {
+			out = append(out, f)
+		}
+	}
 	return out
 }
 
@@ -75,7 +95,8 @@ func (t *FlowTable) take(o *flowOrder) { t.show(o.list()) }
 
 func (t *FlowTable) show(order []*analyze.Flow) {
 	t.Order, t.later = order, nil
-	if t.picked != 0 && t.sort != 0 {
+	// At the top the cursor stays there, so that it meets the first flow of a known protocol.
+	if t.picked != 0 && (t.sort != 0 || t.list.Cursor > 0) {
 		if i := slices.IndexFunc(t.Order, func(f *analyze.Flow) bool { return f.ID == t.picked }); i >= 0 {
 			t.list.Cursor = i
 		}
@@ -89,7 +110,7 @@ func (t *FlowTable) orderMany(br *browser.Browser, asked bool) {
 	switch {
 	case t.sort == 0 && !t.reverse && br.Filter == nil:
 		t.begin(br)
-		t.show(slices.Clone(br.Store.Flows())) // they are in this order already
+		t.show(knownFirst(br.Store.Flows()))
 		return
 	case t.later != nil && !asked:
 		return
