@@ -73,6 +73,8 @@ func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 		{"messages", "FILE"},
 		{"messages", "--json", "FILE"},
 		{"autopsy", "FILE"},
+		{"FILE"},
+		{"overview", "--all", "-V", "--json", "FILE", "CAPTURE"},
 		{"findings", "FILE"},
 		{"findings", "--json", "FILE", "CAPTURE"},
 		{"ledger", "FILE"},

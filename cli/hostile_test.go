@@ -180,6 +180,8 @@ func TestHostileText(t *testing.T) {
 		{args: []string{"messages", path}},
 		{args: []string{"messages", path, second}},
 		{args: []string{"autopsy", path}},
+		{args: []string{path}},
+		{args: []string{"overview", "--all", "-V", path, second}},
 		{args: []string{"findings", path}},
 		{args: []string{"findings", path, second}},
 		{args: []string{"ledger", path}},

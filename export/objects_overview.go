@@ -7,6 +7,8 @@ func overviewObject() *Schema {
 	side := []Column{
 		field("side", Text, "Which side.", words(sides...)), addrField,
 		field("near", Bool, "True where the capture was taken at this side."),
+		field("role", Text, "Which end of the connection it is; null where that is not known.", nullable,
+			words("client", "server")),
 		field("version", Text, "Which versions of which library it can be; null where that is not known.", nullable),
 		field("packets", Uint, "Packets that it sent."),
 		field("loss_least", Float, "Share of them that the network lost on the way to the peer, at least, 0 to 1.", nullable),

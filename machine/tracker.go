@@ -88,6 +88,7 @@ type Facts struct {
 	Suspect       [2]bool          // its headers name packets that are missing, perhaps from the capture only
 	Refuses       [2]bool          // the side's application refuses packets that arrived
 	Takes         [2]bool          // its application accepts every packet: its headers acked many and refused none
+	Client        [2]bool          // the side opened the connection, and its peer is the server
 	Tick          [2]time.Duration // the side's frame time, as its sends show it; 0 if unknown
 	Overtaken     [2]int           // how far behind the newest packet of the side another one came, in numbers, at most
 	Newest        [2]Number        // the newest packet of the side that passed the tap

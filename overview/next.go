@@ -80,6 +80,9 @@ func (n *next) trouble(t *Trouble, f *Flow) {
 		explain()
 	case t.Origin == machine.OriginNetwork:
 		explain()
+		if f.losses() != "" {
+			n.add("see which packets were lost:", "packets", "-Y", "flow == "+flow+" && fate == lost")
+		}
 		n.add("see when packets were lost (×) and sent again (R):", "graph", "--flow", flow)
 		n.add("see how the round trips went:", "graph", "-k", "rtt", "--flow", flow)
 	case t.Origin == machine.OriginLibrary && f.messages() > 0:

@@ -58,6 +58,7 @@ type Flow struct {
 type Side struct {
 	Side    machine.Side
 	Near    bool   // the capture was taken at this side
+	Role    string // "client" or "server"; empty if that is not known
 	Version string // which versions of which library it can be
 	Network analyze.Network
 	Known   bool // Network has figures
@@ -160,6 +161,7 @@ func newFlow(f *analyze.Flow, in *Input, of results) *Flow {
 		s := &x.Sides[i]
 		s.Side = machine.Side(i)
 		s.Near = near(f, s.Side)
+		s.Role = role(f, s.Side)
 		if v, ok := f.Versions(s.Side); ok {
 			s.Version = v.Short()
 		}
@@ -185,6 +187,18 @@ func newFlow(f *analyze.Flow, in *Input, of results) *Flow {
 func near(f *analyze.Flow, s machine.Side) bool {
 	v := f.Facts().Vantage
 	return v == machine.VantageBoth || v == machine.VantageA && s == machine.A || v == machine.VantageB && s == machine.B
+}
+
+// role returns the word for which end of the connection a side is.
+func role(f *analyze.Flow, s machine.Side) string {
+	client := f.Facts().Client
+	switch {
+	case client[s]:
+		return "client"
+	case client[s.Other()]:
+		return "server"
+	}
+	return ""
 }
 
 // lossOf returns the loss of a direction as one figure for comparisons: the best estimate, or

@@ -138,6 +138,9 @@ func (f *Flow) title() string {
 // seen says how the capture shows a side.
 func (f *Flow) seen(s *Side) string {
 	sent := show.Plural(f.Packets[s.Side], "packet")
+	if s.Role != "" {
+		sent = s.Role + ", " + sent
+	}
 	if s.Version != "" && f.Version == "" {
 		sent = s.Version + ", " + sent
 	}
@@ -281,7 +284,7 @@ func (l *Life) name() string {
 // code describes what replay found.
 func (f *Flow) code() (lines []string) {
 	if f.Skipped != "" {
-		return []string{"not compared with a reference: " + strings.TrimSuffix(f.Skipped, ".")}
+		return []string{strings.TrimSuffix(f.Skipped, ".")}
 	}
 	for i := range f.Sides {
 		if r := f.Sides[i].Result; r != nil {

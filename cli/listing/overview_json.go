@@ -92,6 +92,7 @@ func overviewSide(o *app.Object, f *overview.Flow, s *overview.Side) {
 		o.Str("side", s.Side.String())
 		o.Addr("addr", f.Addr(s.Side))
 		o.Bool("near", s.Near)
+		o.Word("role", s.Role)
 		o.Word("version", s.Version)
 		o.Uint("packets", f.Packets[s.Side])
 		least, most := n.Loss.Share()

@@ -364,6 +364,9 @@ func (t *ConnectionTracker) Learned() machine.Facts {
 	if f.Vantage == machine.VantageUnknown {
 		f.VantageReason = placeUnknown
 	}
+	for i := range t.sides {
+		f.Client[i] = t.sides[i].role == roleClient
+	}
 	return f
 }
 

@@ -85,8 +85,19 @@ func (n *Netcode) path(x machine.Side) machine.Certainty {
 	return machine.Possible
 }
 
-// Learned returns the facts that the tracker was given.
-func (n *Netcode) Learned() machine.Facts { return n.facts }
+// Learned returns the facts that the tracker was given, and which side is the client.
+func (n *Netcode) Learned() machine.Facts {
+	f := n.facts
+	n.flow.Roles(&f)
+	return f
+}
+
+// Roles notes which side is the client, if that is known.
+func (n *Flow) Roles(f *machine.Facts) {
+	for _, x := range []machine.Side{machine.A, machine.B} {
+		f.Client[x] = n.Server(x.Other())
+	}
+}
 
 // Clone returns an independent copy.
 func (n *Netcode) Clone() machine.Tracker {

@@ -295,6 +295,7 @@ func (y *Yojimbo) Sent(x machine.Side) uint64 {
 // the configuration if it had to be found.
 func (y *Yojimbo) Learned() machine.Facts {
 	f := y.inner.Learned()
+	y.flow.Roles(&f)
 	switch {
 	case y.sample != nil:
 		if i := y.infer(); i != nil {

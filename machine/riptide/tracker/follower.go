@@ -207,6 +207,7 @@ func (t *follower) learned() machine.Facts {
 		f.Vantage, f.VantageReason = t.placeTap()
 	}
 	if t.roles {
+		f.Client[t.client] = true
 		f.Tick[t.client] = t.conn.clock.Tick()
 	}
 	var p proofs
