@@ -259,7 +259,7 @@ func (f *Flow) library() (lines []string) {
 		}
 		lines = append(lines, text)
 		if l.Arrival.Count > 0 {
-			lines = append(lines, fmt.Sprintf("%s: half of them arrived within %s, 95%% within %s", Way(s.Side),
+			lines = append(lines, fmt.Sprintf("%s: half of them arrived within about %s, 95%% within %s", Way(s.Side),
 				Millis(l.Arrival.Quantile(0.5)), Millis(l.Arrival.Quantile(0.95))))
 		}
 		if l.Waited > 0 {
