@@ -24,7 +24,6 @@ const (
 var open = map[string]string{
 	"fragseq12.client to 133":                 vantage,
 	"fragseq12.client to 49":                  vantage,
-	"simulated 8":                             restarted,
 	"seqbyte.server":                          passes,
 	"resetearly.client cut 18-300":            restarted,
 	"resetearly.client cut 58-300":            restarted,

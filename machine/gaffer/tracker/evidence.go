@@ -169,22 +169,33 @@ func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *m
 }
 
 // readByFar records that a far side read the acks of e, a packet of its peer. It read
-// them no later than in the frame that sent the header.
+// them no later than in the frame that sent the header. So it had not sent the packet of
+// that header yet, nor later ones: an ack that names these was not taken.
+//
+// An honest peer names no such packet. But a peer that does not know of a restart names
+// packets of the session before. The same numbers come again.
 func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machine.Effects) {
 	r, s, p := t.rules, f.s, f.p
 	claims := r.Claims(e.Ack, e.AckBits)
 	fresh, recent := s.Unread(claims)
+	mixed := e.Flags&gaffer.SentFragmented != 0 && s.mayMix(f.peer, e.Sequence)
 	for ; fresh != 0; fresh &= fresh - 1 {
-		a := s.Ack(claims, bits.TrailingZeros64(fresh), recent, p.at, e.Ref)
+		n := bits.TrailingZeros64(fresh)
+		number := s.unwrap((claims.Newest - uint32(n)) & r.Mask())
+		if number >= f.own {
+			continue // not sent yet
+		}
+		a := s.Ack(claims, n, recent, p.at, e.Ref)
 		if a == nil {
 			continue
 		}
 		s.acks.read(a)
-		number := s.unwrap(a.Sequence)
 		sure := machine.Certain
-		if f.own-number > int64(r.Sent) || r.SentUnknown && f.own-number > int64(r.AckBits) {
-			// The side may have sent more than its buffer holds before it read this.
-			sure = machine.Likely
+		switch {
+		case f.own-number > int64(r.Sent), r.SentUnknown && f.own-number > int64(r.AckBits):
+			sure = machine.Likely // the side may have sent more than its buffer holds before it read this
+		case mixed, number > f.before && a.At >= e.At:
+			sure = machine.Likely // the side may have read other acks, or read these before it sent the packet
 		}
 		s.estimate.read(&farSample{number, f.before, f.own, t.carrierPassed(f, a.Sequence, e)})
 		if !out.NoEvents {

@@ -137,6 +137,14 @@ func NewEarlier(r *gaffer.Rules, newest machine.Earlier, at machine.Instant) Ear
 	return Earlier{r, newest, at.Add(LongestTransit)}
 }
 
+// mayMix reports whether a side may make a packet of fragments whole from two sessions of its
+// peer. For example, fragment 0 of packet 172 came before the peer restarted, and fragment 1 was
+// lost. Fragments 0 and 1 of the new packet 172 come. The side keeps the old fragment 0, with the
+// old acks, and the packet is whole.
+func (s *side) mayMix(peer *side, sequence uint32) bool {
+	return !s.headers.fresh && peer.earlier.Has(sequence)
+}
+
 // earlierSpan is how far behind the newest packet of a session its peer may still name packets.
 // It is the receive window of the built-in profiles, and twice the widest ack_bits.
 // Source: bound, the numbers of a session before that stay known

@@ -61,3 +61,83 @@ func TestNewSession(t *testing.T) {
 		}
 	}
 }
+
+// restarted returns a tape of a flow in which A has begun anew. Its session before went to packet
+// 120, and B's to 111. A's own packets pass first.
+func restarted(t *testing.T, vantage machine.Vantage, sent uint32) *tape {
+	facts := machine.Facts{Vantage: vantage}
+	facts.Earlier[machine.A][0] = machine.Number{Known: true, Value: 120}
+	facts.Earlier[machine.B][0] = machine.Number{Known: true, Value: 111}
+	p := &tape{T: t, tracker: NewByRules(nil, reliable(), facts)}
+	for q := range sent {
+		p.pass(machine.A, q, nothing, 0)
+	}
+	return p
+}
+
+// acked returns the certainty with which a side has read the ack of a packet.
+func (p *tape) acked(x machine.Side, sequence uint32) machine.Certainty {
+	for _, e := range p.out.Events {
+		if e.Kind == machine.EventAcked && e.Side == x && e.Sequence == sequence {
+			return e.Certainty
+		}
+	}
+	return machine.Unknown
+}
+
+// TestAckedNotBeforeSent: B still acks A's session before, up to 120. A reads that before it
+// sends its new packet 118, whose last fragment passes first.
+func TestAckedNotBeforeSent(t *testing.T) {
+	const all = 0xffffffff
+	p := restarted(t, machine.VantageB, 118)
+	p.pass(machine.B, 112, 120, all)
+	p.fragment(machine.A, 118, 1, 2, 0, 0)
+	p.fragment(machine.A, 118, 0, 2, 112, 1)
+	if got := p.acked(machine.A, 118); got != machine.Unknown {
+		t.Errorf("packet 118 is acked, %v, by what A read before it was sent", got)
+	}
+	if got := p.acked(machine.A, 117); got != machine.Certain {
+		t.Errorf("packet 117 is acked, %v: expected certain", got)
+	}
+	p.pass(machine.B, 113, 120, all)
+	p.pass(machine.A, 119, 113, 3)
+	if got := p.acked(machine.A, 118); got != machine.Certain {
+		t.Errorf("packet 118 is acked, %v, by what A read after it: expected certain", got)
+	}
+}
+
+// TestMixedSessions: B may hold fragments of a packet of A's session before, with other acks.
+// So what it reads of A's new packet of that number is likely at most. That does not hold for a
+// packet that is no packet of fragments, nor for one past the session before.
+func TestMixedSessions(t *testing.T) {
+	for vantage := machine.VantageA; vantage <= machine.VantageB; vantage++ {
+		for _, c := range []struct {
+			name       string
+			number     uint32
+			fragmented bool
+			want       machine.Certainty
+		}{
+			{"the number may be in reassembly", 100, true, machine.Likely},
+			{"no fragments", 100, false, machine.Certain},
+			{"past the session before", 130, true, machine.Certain},
+		} {
+			p := restarted(t, vantage, 1)
+			own := uint32(112)
+			p.pass(machine.B, own-1, 0, 1)
+			for q := uint32(1); q < c.number; q++ {
+				p.pass(machine.A, q, own-1, 1)
+			}
+			p.pass(machine.B, own, c.number-1, 1)
+			if c.fragmented {
+				p.fragment(machine.A, c.number, 0, 2, own, 1)
+				p.fragment(machine.A, c.number, 1, 2, 0, 0)
+			} else {
+				p.pass(machine.A, c.number, own, 1)
+			}
+			p.pass(machine.B, own+1, c.number, 3)
+			if got := p.acked(machine.B, own); got != c.want {
+				t.Errorf("%v, %s: acked %v, expected %v", vantage, c.name, got, c.want)
+			}
+		}
+	}
+}

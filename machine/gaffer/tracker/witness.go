@@ -229,6 +229,11 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 		by = &settling{at: by.at, ref: by.ref, claims: by.claims, doubtful: true}
 	}
 	if fate == gaffer.FragmentComplete {
+		if s.mayMix(peer, c.sequence) {
+			mixed := *by
+			mixed.doubtful = true
+			by = &mixed
+		}
 		t.settleWhole(x, c, by, out)
 		s.Forget(c.sequence)
 	}
