@@ -143,11 +143,6 @@ func (n *NearSide) opensWrong(
 	return v
 }
 
-// wrapsLeast is how many packets that did not pass the tap the header of packet 0 must name. Then
-// the side is in the middle of its run, at a wrap.
-// Source: unmeasured, a divergence that it decides is likely at most
-const wrapsLeast = 8
-
 // wraps reports whether packet 0 of the side is not its first: its header names many packets of
 // which none passed.
 func (n *NearSide) wraps(c gaffer.Claims) bool {
@@ -157,7 +152,7 @@ func (n *NearSide) wraps(c gaffer.Claims) bool {
 			unseen++
 		}
 	})
-	return unseen >= wrapsLeast
+	return unseen >= tracker.WrapsLeast
 }
 
 // know records that the entry of a packet's slot is now known, if the packet is in it.

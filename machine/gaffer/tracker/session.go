@@ -204,6 +204,23 @@ func (e *Earlier) Stray(sequence, top uint32, at machine.Instant) bool {
 	return false
 }
 
+// WrapsLeast decides whether packet 0 of a side is at a wrap. Then its header names at least so
+// many packets that did not pass the tap.
+// Source: unmeasured, a divergence that it decides is likely at most
+const WrapsLeast = 8
+
+// wraps reports whether packet 0 of a side is not its first: its header names many packets of
+// which none passed the tap.
+func (t *Tracker) wraps(s, peer *side, c gaffer.Claims) bool {
+	unseen := 0
+	c.Each(t.rules, func(q uint32) {
+		if s.Near && s.waiting(peer, q) == 0 || !s.Near && peer.Sent(q) == nil {
+			unseen++
+		}
+	})
+	return unseen >= WrapsLeast
+}
+
 // OvertakenLeast is how far a packet is taken to overtake others at least, where the tap is away
 // from its sender. The only packet that overtook another may be the one at which the capture
 // begins.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
 // TestNewSession: two connections follow each other on one pair of addresses. The first
@@ -137,6 +138,24 @@ func TestMixedSessions(t *testing.T) {
 			p.pass(machine.B, own+1, c.number, 3)
 			if got := p.acked(machine.B, own); got != c.want {
 				t.Errorf("%v, %s: acked %v, expected %v", vantage, c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// TestPacketZeroAtWrap: the capture begins at packet 0 of B, which names packets from before the
+// capture. B is at a wrap: nothing that it acks goes back, and older packets are unknown.
+func TestPacketZeroAtWrap(t *testing.T) {
+	for vantage := machine.VantageA; vantage <= machine.VantageB; vantage++ {
+		p := newTape(t, reliable(), vantage)
+		p.pass(machine.B, 0, 65534, 0xfeffffff)
+		for q := range uint32(40) {
+			p.pass(machine.A, (q+65535)&0xffff, q, 0xffffffff)
+			p.pass(machine.B, q+1, (q+65535)&0xffff, 0xffffffff&^(2<<(q+24))&0xffffffff)
+		}
+		for _, a := range p.out.Anomalies {
+			if a.Rule == gaffer.AckGoingBack {
+				t.Errorf("%v: frame %d: the ack went back", vantage, a.Ref.Frame())
 			}
 		}
 	}

@@ -118,9 +118,12 @@ func (t *Tracker) aheadOf(s *side) int {
 // open sets a side's receive window from its first header. A side's buffers are empty
 // if its first packet was captured, or if it says that it has received nothing.
 // Otherwise the side has what the header names, and anything older is unknown.
+//
+// Packet 0 is not the first one at a wrap. Its header then names packets from before the
+// capture.
 func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 	s.headers.opened, s.headers.openedAt = true, p.at
-	if c.Nothing(t.rules) || p.sequence == 0 && s.sent.starts {
+	if c.Nothing(t.rules) || p.sequence == 0 && s.sent.starts && (s.earlier.Known() || !t.wraps(s, peer, c)) {
 		s.headers.fresh = true
 		s.headers.joined = peer.sent.first64
 		return
