@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -144,6 +145,26 @@ func NewEarlier(r *gaffer.Rules, newest machine.Earlier, at machine.Instant) Ear
 func (s *side) mayMix(peer *side, sequence uint32) bool {
 	return !s.headers.fresh && peer.earlier.Has(sequence)
 }
+
+// leftBefore reports whether a packet of a side that has not restarted left it before its peer
+// did. Such a packet is older than all that passed since, and it names packets of the peer's
+// session before. For example, packets 112 to 117 of the side have passed since then, with acks up
+// to 94. The peer has sent 0 to 3. Packet 61 comes late, and names packets from 50 down. Where the
+// side had restarted as well, it would name few packets, and those that came lately.
+func (t *Tracker) leftBefore(s, peer *side, p *sighting, step int) bool {
+	if step > -strayAhead || !p.header || !s.headers.opened || !peer.Met || !peer.earlier.UnderWay(p.at) {
+		return false
+	}
+	c, last := t.rules.Claims(p.ack, p.ackBits), &s.headers.last
+	return s.sent.top64+int64(step) < s.sent.first64 && !c.Nothing(t.rules) && peer.earlier.Has(c.Newest) &&
+		t.rules.Distance(c.Newest, peer.sent.top) > 0 && t.rules.Distance(last.Newest, c.Newest) > 0 &&
+		bits.OnesCount64(c.Named) >= leftNames
+}
+
+// leftNames is how many packets of the peer's session before a header names at least, where its
+// side did not restart.
+// Source: unmeasured, it decides only which packets count as late ones of a session before
+const leftNames = 8
 
 // earlierSpan is how far behind the newest packet of a session its peer may still name packets.
 // It is the receive window of the built-in profiles, and twice the widest ack_bits.

@@ -143,6 +143,28 @@ func TestMixedSessions(t *testing.T) {
 	}
 }
 
+// TestLateFromBeforeRestart: A has restarted, and B has not. A packet that B sent long before
+// comes late. It opens no session, and counts for none.
+func TestLateFromBeforeRestart(t *testing.T) {
+	const all = 0xffffffff
+	p := restarted(t, machine.VantageA, 4)
+	for q := uint32(112); q < 118; q++ {
+		p.pass(machine.B, q, 94, all)
+	}
+	p.pass(machine.B, 61, 50, all)
+	p.pass(machine.B, 91, 80, all)
+	if p.out.NewSession {
+		t.Error("a late packet opened a session")
+	}
+	if s := &p.tracker.Sides[machine.B]; s.sent.first64 != 112 {
+		t.Errorf("B's packets begin at %d, expected 112", s.sent.first64)
+	}
+	p.pass(machine.B, 2, 93, 1) // B restarts too, and has read a packet of A that was under way
+	if !p.out.NewSession {
+		t.Error("the restart of B opened no session")
+	}
+}
+
 // TestPacketZeroAtWrap: the capture begins at packet 0 of B, which names packets from before the
 // capture. B is at a wrap: nothing that it acks goes back, and older packets are unknown.
 func TestPacketZeroAtWrap(t *testing.T) {

@@ -147,7 +147,7 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	ahead := 1 // distance to the newest of its side; 1 for the first one
 	if s.Met {
 		ahead = t.rules.Distance(p.sequence, s.sent.top)
-		if ahead >= strayAhead && s.earlier.Stray(p.sequence, s.sent.top, p.at) {
+		if ahead >= strayAhead && s.earlier.Stray(p.sequence, s.sent.top, p.at) || t.leftBefore(s, peer, p, ahead) {
 			return
 		}
 		if t.opensSession(s, p, ahead) {
