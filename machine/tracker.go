@@ -103,8 +103,9 @@ type Facts struct {
 
 // Number is a sequence number that may be unknown. The zero value is unknown.
 type Number struct {
-	Known bool
-	Value uint32
+	Known   bool
+	AtLeast bool // the right one may be larger
+	Value   uint32
 }
 
 // Earlier holds the newest packets of a side in the last two sessions before, the later one

@@ -59,12 +59,12 @@ func (s *Judged) goesOn(number uint32, c gaffer.Claims) {
 	}
 	if !s.before.young {
 		if s.Sent.met && s.Sent.began < tracker.RestartMost && s.Rules.Distance(c.Newest, s.Sent.top) > s.before.depth {
-			s.before.earlier.Found(c.Newest) // the capture begins behind the restart
+			s.before.earlier.Found(c.Newest, s.Sent.began) // the capture begins behind the restart
 		}
 		return
 	}
 	if s.neverSent(c.Newest) || s.Rules.Distance(c.Newest, s.Sent.top) > 0 {
-		s.before.earlier.Found(c.Newest)
+		s.before.earlier.Found(c.Newest, s.Sent.began)
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *Judged) goesOn(number uint32, c gaffer.Claims) {
 // far ahead of it. Then the capture begins behind a restart of the side.
 func (s *Judged) goesOnBefore(sequence uint32, peer *Judged) {
 	if peer.Sent.top >= tracker.StartWithin && s.Rules.Distance(peer.said.Newest, sequence) > s.before.depth {
-		s.before.earlier.Found(peer.said.Newest)
+		s.before.earlier.Found(peer.said.Newest, sequence)
 	}
 }
 

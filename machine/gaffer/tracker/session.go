@@ -171,13 +171,18 @@ const leftNames = 8
 // Source: bound, the numbers of a session before that stay known
 const earlierSpan = 256 + 2*64
 
-// Has reports whether a number is one that the side may have used in a session before.
+// Has reports whether a number is one that the side may have used in a session before. Where the
+// capture lacks that session, the side may have sent more than its peer had named by then.
 func (e *Earlier) Has(sequence uint32) bool {
 	for _, n := range e.newest {
 		if !n.Known {
 			continue
 		}
-		if behind := e.rules.Distance(n.Value, sequence); behind >= 0 && behind < earlierSpan {
+		least := 0
+		if n.AtLeast {
+			least = -strayNear
+		}
+		if behind := e.rules.Distance(n.Value, sequence); behind >= least && behind < earlierSpan {
 			return true
 		}
 	}
@@ -185,10 +190,12 @@ func (e *Earlier) Has(sequence uint32) bool {
 }
 
 // Found records that the peer goes on from a session that the capture lacks. Its first header
-// names a packet that the side has not sent.
-func (e *Earlier) Found(newest uint32) {
+// names a packet that the side has not sent. The argument began is the side's first packet that
+// passed. If it is not packet 0, the capture begins behind the restart. Then packets of that session
+// may still be under way to the peer.
+func (e *Earlier) Found(newest, began uint32) {
 	if n := &e.newest[0]; !n.Known {
-		*n = machine.Number{Known: true, Value: newest}
+		*n = machine.Number{Known: true, AtLeast: began != 0, Value: newest}
 	}
 }
 

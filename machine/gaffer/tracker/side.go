@@ -185,7 +185,7 @@ func (t *Tracker) meet(s *side, p *sighting) {
 	peer := &t.Sides[s.side.Other()]
 	if c := &peer.headers.last; c.Width > 0 && !c.Nothing(t.rules) && p.sequence < RestartMost &&
 		peer.sent.top >= StartWithin && t.rules.Distance(c.Newest, p.sequence) > t.overtakes(s) {
-		s.earlier.Found(c.Newest)
+		s.earlier.Found(c.Newest, p.sequence)
 	}
 }
 

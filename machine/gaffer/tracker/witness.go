@@ -129,7 +129,8 @@ func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 		return
 	}
 	if p.sequence >= StartWithin && t.rules.Distance(c.Newest, peer.sent.top) > t.aheadOf(peer) {
-		peer.earlier.Found(c.Newest) // the peer began anew, and the side goes on from a session before the capture
+		// The peer began anew, and the side goes on from a session before the capture.
+		peer.earlier.Found(c.Newest, uint32(peer.sent.began64)&t.rules.Mask())
 	}
 	before := c
 	for left := c.Named; left != 0; left &= left - 1 {
