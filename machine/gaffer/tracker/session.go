@@ -242,7 +242,7 @@ const WrapsLeast = 8
 func (t *Tracker) wraps(s, peer *side, c gaffer.Claims) bool {
 	unseen := 0
 	c.Each(t.rules, func(q uint32) {
-		if s.Near && s.waiting(peer, q) == 0 || !s.Near && peer.Sent(q) == nil {
+		if peer.Sent(q) == nil && s.waiting(peer, q) == 0 {
 			unseen++
 		}
 	})

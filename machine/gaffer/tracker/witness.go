@@ -123,7 +123,8 @@ func (t *Tracker) aheadOf(s *side) int {
 // capture.
 func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 	s.headers.opened, s.headers.openedAt = true, p.at
-	if c.Nothing(t.rules) || p.sequence == 0 && s.sent.starts && (s.earlier.Known() || !t.wraps(s, peer, c)) {
+	known := s.earlier.Known() || peer.earlier.Known()
+	if c.Nothing(t.rules) || p.sequence == 0 && s.sent.starts && (known || !t.wraps(s, peer, c)) {
 		s.headers.fresh = true
 		s.headers.joined = peer.sent.first64
 		return
