@@ -84,21 +84,45 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 	if p.ackBits != 0 || !p.header || p.sequence >= RestartMost || !t.rules.Claims(p.ack, p.ackBits).Nothing(t.rules) {
 		return false
 	}
-	opened, first := machine.Instant(-1), machine.Instant(-1)
+	opened, copied := machine.Instant(-1), machine.Instant(-1)
+	var first, newest *sighting // of the side
 	for i := range t.Held {
 		h := &t.Held[i]
+		if h.from != p.from || !h.header {
+			continue
+		}
 		switch {
-		case h.from != p.from || !h.header:
 		case h.sequence == 0 && p.sequence == 0 && h.count == 0 && p.count == 0 && h.payload != p.payload:
 			return true // another packet 0
-		case h.sequence == p.sequence && first < 0:
-			first = h.at // p may be a copy of it
+		case h.sequence == p.sequence && copied < 0:
+			copied = h.at // p may be a copy of it
 		case opened < 0 && !t.rules.Claims(h.ack, h.ackBits).Nothing(t.rules):
 			opened = h.at // the side has received something since then
 		}
+		if first == nil {
+			first, newest = h, h
+		} else if t.rules.Distance(h.sequence, newest.sequence) > 0 {
+			newest = h
+		}
 	}
-	return opened >= 0 && p.at.Sub(max(first, opened)) > LongestTransit
+	switch {
+	case opened < 0:
+		return false
+	case p.at.Sub(max(copied, opened)) > LongestTransit:
+		return true
+	}
+	// At the side's pace, it sent a packet of that number too long ago.
+	numbers := t.rules.Distance(newest.sequence, first.sequence)
+	behind := t.rules.Distance(newest.sequence, p.sequence)
+	if copied >= 0 || numbers < paceLeast {
+		return false
+	}
+	return p.at.Sub(first.at)/time.Duration(numbers)*time.Duration(behind) > LongestTransit
 }
+
+// paceLeast is how many numbers of a side must have passed to show its pace.
+// Source: unmeasured, with fewer a restart shows only after LongestTransit
+const paceLeast = 16
 
 // RestartMost is the sequence number below which a new connection must begin.
 // Source: measured, TestMarginsRestart
