@@ -24,7 +24,6 @@ const (
 var open = map[string]string{
 	"fragseq12.client to 133":             vantage,
 	"fragseq12.client to 49":              vantage,
-	"seqbyte.server":                      passes,
 	"resetearly.client cut 18-300":        restarted,
 	"resetearly.server cut 43-300":        restarted,
 	"u210_dup.client cut 60-159":          inMiddle,

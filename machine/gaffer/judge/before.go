@@ -29,9 +29,16 @@ func newBefore(facts *machine.Facts, x machine.Side) before {
 	return b
 }
 
-// begin takes the side's first packet that passes.
-func (b *before) begin(r *gaffer.Rules, p *wire.Packet) {
-	b.young = p.HasHeader && p.Sequence < tracker.StartWithin && r.Claims(p.Header.Ack, p.Header.AckBits).Nothing(r)
+// begin takes the side's first packet that passes. The side has just begun where it says that it
+// received nothing. So has one whose packet 0 names packets of its peer from 0 on, and no older
+// ones, where the peer has just begun.
+func (b *before) begin(r *gaffer.Rules, peer *before, p *wire.Packet) {
+	if !p.HasHeader || p.Sequence >= tracker.StartWithin {
+		return
+	}
+	c := r.Claims(p.Header.Ack, p.Header.AckBits)
+	b.young = c.Nothing(r) || p.Sequence == 0 && peer.young && !peer.earlier.Known() && c.Newest < tracker.StartWithin &&
+		c.Named>>(c.Newest+1) == 0
 	b.starts = b.young && p.Sequence == 0
 }
 

@@ -64,3 +64,50 @@ func TestNamesBelowTheFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestLateNumberNamesBelowTheFirst: packet 0 of a side comes after its packet 255, and the headers
+// around it are no longer kept. It names packets older than packet 0 of its peer. So it diverges,
+// certain: its peer had answered to the side's own first packet. A late packet that names what its
+// peer had sent is right.
+func TestLateNumberNamesBelowTheFirst(t *testing.T) {
+	p, _, err := wire.Builtin(wire.Reliable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ack      uint32
+		diverges bool
+	}{{65448, true}, {40, false}} {
+		j, err := New(p, machine.Facts{Vantage: machine.VantageB}, [2]string{"reliable@>=1.3", "reliable@>=1.3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame := uint64(0)
+		send := func(from machine.Side, sequence, ack uint32, bits uint64) {
+			frame++
+			k := wire.Packet{Kind: wire.KindRegular, HasHeader: true, Sequence: sequence}
+			k.Header = wire.Header{Sequence: sequence, Ack: ack, AckBits: bits}
+			b := p.Append(nil, &k, []byte("payload"))
+			j.Observe(&machine.Datagram{
+				Ref: machine.MakeRef(0, frame), At: machine.Instant(frame) * 10_000_000, From: from, Bytes: b, Length: len(b),
+			})
+		}
+		send(machine.A, 0, 0xffff, 0)
+		for q := range uint32(254) {
+			bits := uint64(1)<<min(q+1, 32) - 1
+			send(machine.B, q, q, bits)
+			send(machine.A, q+1, q, bits)
+		}
+		send(machine.A, 255, 253, 0xffffffff)
+		send(machine.A, 2, c.ack, 0xffffffff)
+		j.Finish()
+		d := j.Opinion(machine.A).Divergence
+		switch {
+		case (d != nil) != c.diverges:
+			t.Errorf("ack %d: %+v, expected a divergence: %v", c.ack, d, c.diverges)
+		case d != nil && (d.Ref.Frame() != frame || d.Rule != AckUnsent || d.RestsOn != machine.RestsOnPeer):
+			t.Errorf("ack %d: frame %d, %s, rests on %v, expected frame %d, ack-unsent and the peer alone", c.ack, d.Ref.Frame(),
+				d.Rule.ID, d.RestsOn.Words(), frame)
+		}
+	}
+}

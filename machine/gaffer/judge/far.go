@@ -47,7 +47,9 @@ func (f *farSide) enter(h farHeader) {
 		old := f.ring
 		f.ring = make([]farHeader, 2*len(old))
 		for _, o := range old {
-			f.ring[int(o.sequence)&(len(f.ring)-1)] = o
+			if o.live {
+				f.ring[int(o.sequence)&(len(f.ring)-1)] = o
+			}
 		}
 	}
 	f.ring[int(h.sequence)&(len(f.ring)-1)] = h
@@ -70,10 +72,6 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	if f.met {
 		ahead = r.Distance(h.Sequence, f.top)
 	}
-	if -ahead >= len(f.ring) {
-		s.Opinion.Undecided++
-		return nil
-	}
 	var diverge farDiverge = func(
 		want gaffer.Claims, rule *machine.Rule, rests machine.RestsOn, because string, frames ...machine.Ref,
 	) *machine.Divergence {
@@ -81,6 +79,18 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 			Ref: d.Ref, At: d.At, Rule: rule, RestsOn: rests, Mismatch: mismatchOf(r, want, c),
 			Because: because, Frames: gaffer.Refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
 		}
+	}
+	u := unsent{rules: r, side: s, peer: peer, number: h.Sequence, claims: c, at: d.At, diverge: diverge}
+	if -ahead >= len(f.ring) {
+		// The headers that were sent just before and after it are no longer kept.
+		if top := f.at(f.top); top != nil {
+			u.before = &top.claims
+			if v := u.judge(); v != nil {
+				return v
+			}
+		}
+		s.Opinion.Undecided++
+		return nil
 	}
 	if old := f.at(h.Sequence); ahead <= 0 && old != nil {
 		switch {
@@ -98,13 +108,11 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 		return nil // a copy by the network
 	}
 	before, after := f.neighbours(r, h.Sequence, ahead)
-	told := uint64(0) // what the header before named was looked at then
 	if before != nil && c.Newest != r.Mask() {
 		if moved := r.Distance(c.Newest, before.claims.Newest); moved >= 0 && moved < 64 {
-			told = before.claims.Named << uint(moved)
+			u.told = before.claims.Named << uint(moved)
 		}
 	}
-	u := unsent{rules: r, peer: peer, number: h.Sequence, claims: c, told: told, at: d.At, diverge: diverge}
 	if before != nil {
 		u.before = &before.claims
 	}

@@ -185,7 +185,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		s.Opinion.Divergence = zeroedDiverges(s.Rules, d, p.Header)
 	}
 	if !s.Sent.met {
-		s.before.begin(s.Rules, p)
+		s.before.begin(s.Rules, &peer.before, p)
 		if peer.said.Width > 0 && !peer.said.Nothing(s.Rules) && p.Sequence < tracker.RestartMost {
 			s.goesOnBefore(p.Sequence, peer)
 		}

@@ -12,6 +12,7 @@ import (
 // received.
 type unsent struct {
 	rules   *gaffer.Rules
+	side    *Judged // the sender of the header
 	peer    *Judged // the sender of these packets
 	number  uint32  // of the packet with the header
 	claims  gaffer.Claims
@@ -61,7 +62,7 @@ func (u *unsent) judge() *machine.Divergence {
 func (u *unsent) names(ahead bool) *machine.Divergence {
 	r, c, peer := u.rules, u.claims, u.peer
 	want := c
-	lied, what := uint32(0), ""
+	lied, what, older := uint32(0), "", true
 	for left := c.Named &^ u.told; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
 		q := (c.Newest - uint32(n)) & r.Mask()
@@ -78,7 +79,7 @@ func (u *unsent) names(ahead bool) *machine.Divergence {
 			continue
 		}
 		want.Named &^= 1 << uint(n)
-		lied, what = q, says
+		lied, what, older = q, says, older && peer.neverSent(q)
 	}
 	switch {
 	case ahead && !u.lacks(c.Newest):
@@ -89,9 +90,29 @@ func (u *unsent) names(ahead bool) *machine.Divergence {
 		return u.never(want, c.Newest,
 			fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.Sent.top))
 	case want.Named != c.Named:
-		return u.never(want, lied, fmt.Sprintf("the header names packet %d, which %s", lied, what))
+		v := u.never(want, lied, fmt.Sprintf("the header names packet %d, which %s", lied, what))
+		if older && u.current() {
+			v.RestsOn &^= machine.RestsOnAbsence
+		}
+		return v
 	}
 	return nil
+}
+
+// current reports whether the side knows of no session before the capture. It has just begun, or its
+// header before names a packet of this session that passed the tap.
+func (u *unsent) current() bool {
+	if u.peer.before.earlier.Known() {
+		return false
+	}
+	if u.side.before.young {
+		return true
+	}
+	if u.before == nil {
+		return false
+	}
+	how := u.peer.passage(u.rules, u.before.Newest)
+	return how == passedWhole || how == passedFragments
 }
 
 // never returns the divergence of a header that names packet q, which the side cannot have

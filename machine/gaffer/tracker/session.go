@@ -24,7 +24,9 @@ const LongestTransit = 3 * time.Second
 //     of the new connection need not pass the tap, and an endpoint may read before it sends.
 //   - Another packet 0 that says "nothing received". A copy by the network has the same length.
 //
-// Within one connection only a late packet or a copy looks like that.
+// Within one connection only a late packet or a copy looks like that. So does a sequence that is cut
+// to its low byte: 0 follows 255. But after a restart a side reads packets that were sent later than
+// those which it had read before. Its ack does not fall back.
 func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	if step > 0 && p.ackBits != 0 || !p.header || p.sequence >= RestartMost || !s.headers.opened {
 		return false
@@ -42,6 +44,8 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	default:
 		ahead := r.Distance(c.Newest, last.Newest)
 		switch {
+		case ahead < -readsBack && t.Sides[s.side.Other()].spans(last.Newest):
+			return false // what it reads after a restart was sent after what it had read before
 		case ahead >= c.Width:
 			return false // nothing of what the earlier header named is in range
 		case ahead >= 0 && last.Named<<uint(ahead)&c.Covered()&^c.Named == 0:
@@ -119,6 +123,11 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 	}
 	return p.at.Sub(first.at)/time.Duration(numbers)*time.Duration(behind) > LongestTransit
 }
+
+// readsBack is how far a packet that a side reads after its restart can lie behind the newest one
+// that it had read before. The network held that packet back.
+// Source: unmeasured, beyond it a lower number is a wrong one, and no restart
+const readsBack = 64
 
 // paceLeast is how many numbers of a side must have passed to show its pace.
 // Source: unmeasured, with fewer a restart shows only after LongestTransit

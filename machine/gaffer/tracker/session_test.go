@@ -182,3 +182,50 @@ func TestPacketZeroAtWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestLowByteIsNoSession: a side writes only the low byte of its sequence, and ack relative to it. So
+// packet 0 follows 255, and its ack falls back by 256. That is no restart, not at the first such wrap
+// and not at the second. A side that restarts and reads before it sends looks alike up to its ack.
+func TestLowByteIsNoSession(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		tap     machine.Vantage
+		restart bool
+		opened  int // the packet of the side that opens a session; -1 for none
+	}{
+		{"near", machine.VantageA, false, -1},
+		{"far", machine.VantageB, false, -1},
+		{"near, a restart", machine.VantageA, true, 256},
+		{"far, a restart", machine.VantageB, true, 256},
+	} {
+		tr := NewByRules(nil, reliable(), machine.Facts{Vantage: c.tap})
+		var out machine.Effects
+		opened := -1
+		for i := 0; i < 600 && opened < 0; i++ {
+			at := machine.Instant(i) * machine.Instant(20*time.Millisecond)
+			b := sighting{at: at, from: machine.B, header: true, sequence: uint32(i), ack: uint32(i-1) & 0xffff, ackBits: 1}
+			if i > 255 {
+				b.ack = 255 // it takes nothing more
+			}
+			tr.take(&b, &out)
+			a := sighting{
+				at: at + 1, from: machine.A, header: true, sequence: uint32(i) & 0xff, ack: uint32(i), ackBits: 1<<32 - 1,
+			}
+			switch {
+			case i < 32:
+				a.ackBits = 1<<uint(i+1) - 1
+			case i > 255 && c.restart:
+				a.ackBits = 1<<uint(i-255) - 1
+			case i > 255:
+				a.ack -= uint32(i) &^ 0xff // below 0 where its peer has sent fewer
+				a.ack &= 0xffff
+			}
+			if tr.take(&a, &out); out.NewSession {
+				opened = i
+			}
+		}
+		if opened != c.opened {
+			t.Errorf("%s: packet %d opens a session, expected %d; -1 is none", c.name, opened, c.opened)
+		}
+	}
+}

@@ -193,3 +193,10 @@ func (t *Tracker) meet(s *side, p *sighting) {
 func (s *side) unwrap(sequence uint32) int64 {
 	return s.sent.top64 + int64(s.Rules.Distance(sequence, s.sent.top))
 }
+
+// spans reports whether a number lies between the oldest and the newest of the side's packets that
+// passed the tap.
+func (s *side) spans(sequence uint32) bool {
+	number := s.unwrap(sequence)
+	return s.Met && number >= s.sent.first64 && number <= s.sent.top64
+}
