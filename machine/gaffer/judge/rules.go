@@ -28,7 +28,7 @@ var AckUnsent = &machine.Rule{
 	Summary: "a header acks a packet that did not pass the tap on its way to this side",
 	Explain: `The tap stands away from the sender of the header. All that this side received must have passed the tap first, and a packet that the header names did not. For example, ack is 90, and the newest packet of its peer is 88.
 
-Packets that may have passed before the capture do not count, nor do those that were too old to be kept. Where a side restarts, its peer may still ack the packets of the session before. A capture that lacks the packet shows the same. But where the peer's later packets have lower numbers, the packet had not been sent, and the divergence is certain.
+Packets that may have passed before the capture do not count, nor do those that were too old to be kept. Where a side restarts, its peer may still ack the packets of the session before. A capture that lacks the packet shows the same. But where the peer's later packets have lower numbers, the packet had not been sent, and the divergence is certain. The same holds for a packet older than packet 0 of a peer that began in the capture.
 
 Look at the code that builds ack and ack_bits, as for ack-never-arrived. A profile that gives the bits another meaning shows this too: bit n can stand for ack - n or for ack - n - 1. "ackscope protocols gaffer" prints the profiles.`,
 }
