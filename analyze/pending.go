@@ -121,7 +121,7 @@ type candidate struct {
 type heldDatagram struct {
 	at  machine.Instant
 	ref machine.Ref
-	// length, with the side, heldBehind and the prefix in the top bits: 100,000 flows hold
+	// length, with the side, heldBehind, heldGaps and the prefix in the top bits: 100,000 flows hold
 	// eight of these each
 	length uint32
 	end    uint32 // of its bytes in pending.bytes
@@ -132,7 +132,8 @@ const (
 	heldBehind = 1 << 30
 	heldBig    = 1 << 29 // a prefix is big-endian
 	heldPrefix = 26      // the lowest of 3 bits for the size of a prefix
-	heldLength = 1<<heldPrefix - 1
+	heldGaps   = 1 << 25
+	heldLength = heldGaps - 1
 	heldCost   = int(unsafe.Sizeof(heldDatagram{}))
 )
 
@@ -154,6 +155,7 @@ func (p *pending) each(do func(d *machine.Datagram)) {
 	for _, h := range p.held {
 		*d = machine.Datagram{
 			At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Behind: h.length&heldBehind != 0,
+			Gaps:  h.length&heldGaps != 0,
 			Bytes: p.bytes[start:h.end:h.end], Length: int(h.length & heldLength),
 			Prefix: machine.Prefix{Bytes: uint8(h.length >> heldPrefix & 7), BigEndian: h.length&heldBig != 0},
 		}
@@ -200,6 +202,9 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	}
 	if d.Behind {
 		length |= heldBehind
+	}
+	if d.Gaps {
+		length |= heldGaps
 	}
 	p.held = append(p.held, heldDatagram{d.At, d.Ref, length, uint32(len(p.bytes))})
 	w.bytes += len(kept) + heldCost

@@ -66,7 +66,7 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
 	d := &s.stream.datagram
 	*d = machine.Datagram{
-		At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length, Behind: m.Behind,
+		At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length, Behind: m.Behind, Gaps: m.Gaps,
 		Prefix: machine.Prefix{Bytes: uint8(m.Prefix), BigEndian: m.BigEndian},
 	}
 	s.stream.index, s.stream.spans = m.Index, m.Spans

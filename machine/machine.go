@@ -87,6 +87,7 @@ type Datagram struct {
 	Length int    // its length on the wire, more than len(Bytes) when a snap length cut it
 	Place  Place  // its position among all that its sender sends, from the sender's Scope
 	Behind bool   // follows a gap in its stream, so its receiver cannot have read it
+	Gaps   bool   // the capture lacks bytes that passed before it, in either direction of its stream
 	Prefix Prefix // of a message from a stream: how its length stands before it
 }
 

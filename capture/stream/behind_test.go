@@ -8,7 +8,7 @@ import (
 )
 
 // TestBehind: Behind is set on messages after a hole that remains at the end,
-// unless the receiver's acks show that it had the missing bytes.
+// unless the receiver's acks show that it had the missing bytes. Gaps is set on all behind it.
 func TestBehind(t *testing.T) {
 	for _, acks := range []bool{false, true} {
 		f := &toyFormats[0]
@@ -18,6 +18,9 @@ func TestBehind(t *testing.T) {
 		c.Feed(machine.A, s.syn(), &out)
 		c.Feed(machine.A, s.packet(0, hole, 0), &out)
 		ahead := len(out.Messages)
+		if ahead > 0 && out.Messages[ahead-1].Gaps {
+			t.Error("Gaps before the hole")
+		}
 		c.Feed(machine.A, s.packet(s.ends[20], len(s.stream), 0), &out)
 		if len(out.Messages) > 0 {
 			t.Fatal("told before the hole is given up")
@@ -29,6 +32,11 @@ func TestBehind(t *testing.T) {
 		}
 		c.Feed(machine.B, answer, &out)
 		c.Finish(&out)
+		for _, m := range out.Messages {
+			if !m.Gaps {
+				t.Errorf("acked %v: a message behind the hole without Gaps", acks)
+			}
+		}
 		if ahead != 20 || len(out.Messages) < 10 {
 			t.Fatalf("%d messages before the hole, %d behind it", ahead, len(out.Messages))
 		}

@@ -30,6 +30,8 @@ type Message struct {
 	// ended. And the receiver's acks do not show that those bytes reached it some
 	// other way.
 	Behind bool
+	// Gaps is set when bytes that passed before it, in either direction, are missing in the capture.
+	Gaps bool
 	// Prefix is the size in bytes of the length before it, and BigEndian its byte order.
 	Prefix    int
 	BigEndian bool
@@ -185,7 +187,7 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 		format := &c.formats[h.framer.format]
 		m := Message{
 			From: side, Bytes: h.buf[from:to:to], Length: length, Grade: grade, Prefix: format.Prefix,
-			BigEndian: format.BigEndian,
+			BigEndian: format.BigEndian, Gaps: c.halves[0].counts.Gaps+c.halves[1].counts.Gaps > 0,
 		}
 		m.Behind = h.open && (h.base+uint64(to) > h.behind || length > to-from)
 		first := len(out.spans)

@@ -55,7 +55,9 @@ type judged struct {
 	near      bool // the tap is at it, so its times are known
 	ordered   bool // all that passes the tap towards it reaches it, in order
 	stream    bool // it sends over TCP, so when its messages left is not known
-	hole      bool // bytes of its stream are missing in the capture
+	supposed  bool // near, and a way off it the tap would see the same
+	hole      bool // bytes of its stream are missing in the capture, or found late
+	cut       bool // bytes of what it sent are missing in the capture, as the capture itself shows
 	behaviour *riptide.Behaviour
 	opinion   machine.Opinion
 	joined    bool // the capture began in the middle of its connection
@@ -100,7 +102,7 @@ func New(c riptide.Config, facts machine.Facts, behaviours [2]string) (*Judge, e
 		}
 		s := &j.sides[i]
 		s.side, s.behaviour = machine.Side(i), b
-		s.near = facts.Vantage.Near(s.side)
+		s.near, s.supposed = facts.Vantage.Near(s.side), facts.Supposed[i]
 		s.ordered, s.stream = s.near || c.Stream, c.Stream
 		s.opinion.Inferred.Tick = facts.Tick[i]
 		s.begin(j.config.Senders[i].Codec.Dialect.Form)
@@ -120,6 +122,7 @@ type observed struct {
 // Observe judges the next message.
 func (j *Judge) Observe(d *machine.Datagram) {
 	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
+	s.hole, s.cut = s.hole || d.Gaps, s.cut || d.Gaps
 	m := &j.m
 	err := j.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m)
 	if err != nil {
@@ -129,6 +132,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		if !errors.Is(err, base.ErrTrailing) {
 			s.keep(d, m.Type, false, false)
 			s.opens(d, m.Type, false)
+			s.cut = s.cut || d.Length > len(d.Bytes)
 			return // a reference ignores it
 		}
 	}
@@ -140,7 +144,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	open := s.opinion.Undecided
 	if d.Behind || s.stream && d.Length > len(d.Bytes) {
 		// Bytes before it are missing, and some of its own may be.
-		s.hole = true
+		s.hole, s.cut = true, true
 		s.opinion.Compared++
 		s.opinion.Undecided++
 		return
@@ -201,7 +205,7 @@ func (j *Judge) begins(from machine.Side, p *observed) {
 			p.at.Sub(o.at) < riptide.HeartbeatInterval && len(p.bytes) == 1 {
 			// This answers a Connect, and the Connect is there under another type.
 			l.client, l.sure, fresh, l.ended = asker.side, true, true, 0
-			if asker.near && asker.opinion.Divergence == nil {
+			if asker.near && asker.opinion.Divergence == nil && !j.lacks() {
 				asker.opinion.Divergence = asker.mistyped(p, o, wire.Connect,
 					"the answer to it shows that it was a Connect: nothing was sent before")
 			}
@@ -247,7 +251,7 @@ func (j *Judge) welcomed(server machine.Side) {
 // judge compares a message of s with the reference's.
 func (j *Judge) judge(s, peer *judged, p *observed) *machine.Divergence {
 	s.opinion.Compared++
-	if v := s.afterDisconnect(p); v != nil {
+	if v := s.afterDisconnect(p); v != nil && !j.lacks() {
 		if j.connection.ended == s.parting.at {
 			j.connection.ended = 0
 		}
@@ -262,11 +266,13 @@ func (j *Judge) judge(s, peer *judged, p *observed) *machine.Divergence {
 			return v
 		}
 	}
-	if v := j.trusted(s, peer, p, s.goesOn(p)); v != nil {
-		return v
-	}
-	if v := j.trusted(s, peer, p, s.alive(j, p)); v != nil {
-		return v
+	if !j.lacks() { // all of these rest on an absence
+		if v := j.trusted(s, peer, p, s.goesOn(p)); v != nil {
+			return v
+		}
+		if v := j.trusted(s, peer, p, s.alive(j, p)); v != nil {
+			return v
+		}
 	}
 	if v := s.wrongRole(j, p); v != nil {
 		return v
@@ -318,6 +324,9 @@ func (s *judged) accept(j *Judge, p *observed) {
 		s.acks.adopt(p.m.Last, p.m.AckBits)
 	case t == wire.Notify && !p.m.Bare:
 		s.notes.join(p.m.Last, uint8(p.m.AckBits))
+		s.notes.met, s.notes.next = true, p.m.Sequence+1
+	case t.Reliable() && !s.behaviour.OneSequence:
+		s.sends.accept(p, s.behaviour)
 	}
 }
 
@@ -382,7 +391,10 @@ func (j *Judge) Finish() {
 		}
 		if s.opinion.Undecided > 0 && s.opinion.Why == "" {
 			s.opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
-			if s.ordered {
+			switch {
+			case j.lacks():
+				s.opinion.Why = "the capture lacks bytes of this connection: what was missed in them is held against nobody"
+			case s.ordered:
 				s.opinion.Why = "the capture began in the middle of the connection"
 			}
 		}

@@ -206,6 +206,19 @@ func (s *judged) sendsReliable(j *Judge, p *observed) *machine.Divergence {
 	return nil
 }
 
+// accept records a message that the reference would not have sent, and goes on from it.
+func (n *judgedSends) accept(p *observed, b *riptide.Behaviour) {
+	id, hash := p.m.Sequence, machine.Digest(0, p.bytes)
+	e := n.find(id, hash)
+	if e == nil {
+		if riptide.GapOf(id, n.next) >= 0 {
+			n.met, n.next, n.ref = true, id+1, p.ref
+		}
+		e = n.enter(id, p.at)
+	}
+	n.note(e, p, hash, b)
+}
+
 // waited returns for how long a message may have been sent again and again.
 func (n *judgedSends) waited() time.Duration {
 	if n.rtt.high < 0 {

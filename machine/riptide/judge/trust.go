@@ -6,14 +6,22 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// trusted returns a divergence of s, or nil where the peer explains it. A divergence can rest
-// on what the peer sent. If the peer is at the tap and was shown to be wrong, what it sent is
-// open.
+// lacks reports whether the capture lacks bytes of the connection: segments of a stream, or
+// what stands behind its snap length. What a side seems not to have sent can be there.
+func (j *Judge) lacks() bool { return j.sides[machine.A].cut || j.sides[machine.B].cut }
+
+// trusted returns a divergence of s, or nil where the peer or the capture explains it. A
+// divergence can rest on what the peer sent. If the peer is at the tap and was shown to be
+// wrong, what it sent is open. A divergence can rest on an absence, and the capture lacks bytes.
 func (j *Judge) trusted(s, peer *judged, p *observed, v *machine.Divergence) *machine.Divergence {
-	if v == nil || !v.RestsOn.Peer() {
+	switch {
+	case v != nil && v.RestsOn.Absence() && j.lacks():
+		s.opinion.Undecided++
+		return nil
+	case v == nil || !v.RestsOn.Peer():
 		return v
 	}
-	if peer.near && peer.opinion.Divergence == nil {
+	if peer.near && peer.opinion.Divergence == nil && !j.lacks() {
 		// What s names may be there, under a wrong type.
 		peer.opinion.Divergence = j.mistold(peer, p)
 	}
