@@ -106,7 +106,7 @@ var ResendEarly = &machine.Rule{
 	Summary: "messages are sent again before they are due",
 	Explain: `The library sends a reliable message again after 1.2 times its smoothed round trip time, or after 50 ms while it knows none. Here copies come sooner, over and over. For example, the smoothed RTT is 100 ms, and messages are sent again after 60 ms. Such copies leave before the Ack can be back.
 
-The tap stands at the side, and the connection runs over UDP. The round trip time of the library is known between two bounds. One early copy proves nothing, since a process can be held up. So four times are needed, 200 ms apart, and most copies must be early.
+The tap stands at the side, and the connection runs over UDP. The round trip time of the library is known between two bounds. One early copy proves nothing, since a process can be held up. So four times are needed, 200 ms apart, and most copies must be early. A capture that lacks a heartbeat can show the same: the heartbeat told of a shorter time.
 
 Check the unit and the factor of the timer, and that it starts with each copy. A library whose resend time was changed on purpose is no fault: this divergence says that it is not the release's.`,
 }

@@ -145,7 +145,7 @@ func (s *judged) early(p *observed, e *pending) *machine.Divergence {
 	}
 	if t.early == nil {
 		t.early = s.diverge(p, difference{
-			ResendEarly, machine.RestsOnPeer, "riptide.sequence",
+			ResendEarly, machine.RestsOnBoth, "riptide.sequence",
 			fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())),
 			fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)),
 			fmt.Sprintf("message %d was sent again before it was due, as are others", e.id),
