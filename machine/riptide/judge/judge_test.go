@@ -293,17 +293,3 @@ func TestJumpOfBefore(t *testing.T) {
 		}
 	}
 }
-
-// TestMergedAtFirst: a server of 2.1.0 is met at a message to several clients, whose ids are OR-ed. Its own
-// message with that id comes later, with other content.
-func TestMergedAtFirst(t *testing.T) {
-	c := newTalk(t, machine.VantageB, "riptide@2.1.0")
-	c.say(0, machine.A, wire.Message{Type: wire.Heartbeat, Ping: 7, RTT: 20, HasRTT: true})
-	c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Heartbeat, Ping: 7})
-	for i, id := range []uint16{47, 45, 46, 47, 48} {
-		c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: uint16(i)})
-	}
-	if d := c.found(machine.B); d != nil {
-		t.Errorf("frame %d: %s: %s", d.Ref.Frame(), d.Rule.ID, d.Because)
-	}
-}

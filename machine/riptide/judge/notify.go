@@ -21,6 +21,8 @@ type judgedNotes struct {
 	passed      passedIDs // of a far side: the peer's ids that passed the tap towards it
 	far         farNotes
 	said        farNote // the last header of a side at the tap, once it is live
+	first       uint16  // of a side that is met in the middle: the sequence of its first message
+	sentBefore  notesBefore
 }
 
 func (n *judgedNotes) begin(b *riptide.Behaviour) {
@@ -41,7 +43,11 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *observed) *machine.Diver
 	if s.ordered {
 		due := n.next
 		if !n.met && !j.connection.begun {
-			due = m.Sequence
+			due, n.first = m.Sequence, m.Sequence
+		}
+		if s.supposed && n.sentBefore.explains(p, due) || s.supposed && n.met && s.overtakes(j, p) {
+			s.opinion.Undecided++
+			return nil
 		}
 		if s.stream && !s.near && (s.hole || riptide.GapOf(m.Sequence, due) > 0) {
 			s.hole = true
@@ -81,6 +87,35 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *observed) *machine.Diver
 	}
 	n.known = true
 	return s.matchNotify(j, p)
+}
+
+// notesBefore are the last notify messages of a side that the tap is only supposed to stand at.
+// A network may lie between, and bring one of them twice.
+type notesBefore struct{ ring []noteBefore } // by sequence; its length is 0 or farNoteRing
+
+type noteBefore struct {
+	sequence uint16
+	hash     uint64
+}
+
+// explains reports whether a message that lies behind the one that is due is a copy of one that
+// passed before, and keeps it.
+func (n *notesBefore) explains(p *observed, due uint16) (copied bool) {
+	if n.ring == nil {
+		n.ring = make([]noteBefore, farNoteRing)
+	}
+	now := noteBefore{p.m.Sequence, machine.Digest(1, p.bytes)}
+	e := &n.ring[now.sequence%farNoteRing]
+	copied = riptide.GapOf(now.sequence, due) < 0 && *e == now
+	*e = now
+	return copied
+}
+
+// overtakes reports whether a notify message can have been overtaken on its way to the tap by
+// those with which the capture began.
+func (s *judged) overtakes(j *Judge, p *observed) bool {
+	behind := riptide.GapOf(s.notes.first, p.m.Sequence)
+	return behind > 0 && behind < farNoteRing && j.settling(p.at)
 }
 
 // stepsTo returns what the divergence of a number rests on, by how far it lies ahead of the

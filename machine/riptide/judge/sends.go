@@ -162,11 +162,16 @@ func (s *judged) sendsReliable(j *Judge, p *observed) *machine.Divergence {
 			// What passed first was from before the capture, and so were those between: they were acked.
 			s.opinion.Undecided++
 			n.first, n.next, n.ref = m.Sequence, m.Sequence+1, p.ref
-			n.note(n.enter(m.Sequence, p.at), p, hash, b)
+			e := n.enter(m.Sequence, p.at)
+			n.note(e, p, hash, b)
+			if b.MergedSequences && m.Sequence&due == due && !s.client(j) {
+				n.merged = machine.KeepNewest(n.merged, *e, mergedMost) // or its ids are OR-ed
+			}
 			return nil
 		}
-		if e := n.at(m.Sequence); s.joined && e != nil && m.Sequence == n.first && b.MergedSequences && !s.client(j) {
-			// The first message in the capture had the OR-ed ids of several clients.
+		if e := n.at(m.Sequence); s.joined && e != nil && b.MergedSequences && !s.client(j) &&
+			(m.Sequence == n.first || p.at.Sub(j.connection.first) < n.waited()) {
+			// One of the two had the OR-ed ids of several clients, and was first sent before the capture.
 			s.opinion.Undecided++
 			n.merged = machine.KeepNewest(n.merged, *e, mergedMost)
 			*e = pending{id: m.Sequence, live: true}

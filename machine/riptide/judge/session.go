@@ -197,7 +197,8 @@ func (s *judged) hears(j *Judge, p *observed) {
 			}
 			return
 		}
-		if p.is == riptide.BeatAnswer && c.own.waiting && p.m.Ping == c.own.ping {
+		// A stream that was joined in its middle may be read late. Then older answers come behind this ping.
+		if p.is == riptide.BeatAnswer && c.own.waiting && p.m.Ping == c.own.ping && p.at >= c.own.at {
 			c.own.waiting, c.own.measured, c.own.answered = false, true, p.at
 			c.own.heard = true
 			c.own.low = int(p.at.Sub(c.own.at)/time.Millisecond) - 1
@@ -380,7 +381,7 @@ func (s *judged) pongs(j *Judge, p *observed) *machine.Divergence {
 		return nil
 	}
 	for i, a := range c.heard.asked {
-		if a.id == p.m.Ping {
+		if a.id == p.m.Ping && a.at <= p.at { // of a stream that is found late, older answers come behind it
 			s.sends.rtt.fresh.at = 0 // the server knows what it told
 			if lost := &c.heard.asked[0]; i > 0 && s.near && !lost.may && !s.joined {
 				if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, lost.id, lost.ref, false); v != nil {
