@@ -12,6 +12,7 @@ import (
 func (t *follower) evidence(p *step, answers answering) {
 	s, peer, m := p.own, p.peer, p.m
 	if !peer.out.met {
+		s.acks.foretell(m.Last)
 		return
 	}
 	last, cause := peer.out.unwrap(m.Last), peer.out.unwrap(answers.id)
@@ -103,6 +104,19 @@ func (a *ackTrail) advance(last int64, b *riptide.Behaviour, begun bool) (jump i
 	}
 	a.heard, a.last = true, last
 	return jump
+}
+
+// foretell records the newest id of an Ack that comes before the first message that it could name.
+func (a *ackTrail) foretell(last uint16) {
+	if !a.foreknew || riptide.GapOf(last, a.foreknown) > 0 {
+		a.foreknew, a.foreknown = true, last
+	}
+}
+
+// foretold reports whether an Ack had an id, or a newer one, as its newest before the id passed.
+// Then a copy of its message was sent before the capture.
+func (a *ackTrail) foretold(id int64, sequence uint16) bool {
+	return a.heard && id <= a.last || a.foreknew && riptide.GapOf(sequence, a.foreknown) <= 0
 }
 
 // grade returns how surely an id that an Ack names has arrived and was delivered.

@@ -57,7 +57,9 @@ func (t *follower) messageFindings(s *side, e *life, out *machine.Effects) {
 	} else if e.copies.count > 1 {
 		t.resent(s, e, last, out)
 	}
-	if (e.sender.merged && e.sender.waits || e.clash) && t.merges(s) {
+	// A message that was first sent before the capture jumps ahead too.
+	jumps := e.sender.merged && e.sender.waits && (t.begun || e.copies.first.Sub(s.out.metAt) > riptide.Timeout)
+	if (jumps || e.clash) && t.merges(s) {
 		grade := machine.Likely
 		if s.tap.near && e.clash && !t.config.Stream {
 			grade = s.tap.grade()

@@ -82,6 +82,22 @@ func (l *lives) lookup(sequence int64, hash uint64) *life {
 	return nil
 }
 
+// copied returns the life of which a message with a sequence and content is a copy, or nil. Content 0 is not
+// known, and can be any.
+func (l *lives) copied(sequence int64, hash uint64) *life {
+	if hash == 0 {
+		return l.find(sequence)
+	}
+	if e := l.lookup(sequence, hash); e != nil {
+		return e
+	}
+	e := l.lookup(sequence, 0)
+	if e != nil {
+		e.hash = hash
+	}
+	return e
+}
+
 // full reports whether the oldest life must end before another can begin.
 func (l *lives) full() bool { return l.next-l.first == livesMost }
 

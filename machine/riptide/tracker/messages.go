@@ -19,8 +19,8 @@ func (o *outbound) unwrap(id uint16) int64 {
 // reliable records a copy of a reliable message.
 func (t *follower) reliable(p *step) {
 	s, peer := p.own, p.peer
-	id, hash := s.out.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
-	e := s.out.lives.lookup(id, hash)
+	id, hash := s.out.unwrap(p.m.Sequence), t.hashOf(p)
+	e := s.out.lives.copied(id, hash)
 	if e == nil || s.behaviour.OneSequence {
 		e = t.reliableBegins(p, id, hash)
 	} else {
@@ -39,6 +39,15 @@ func (t *follower) reliable(p *step) {
 	}
 }
 
+// hashOf returns a hash of a message that is the same for all its copies. It is 0 where a hole in
+// the stream took some of its bytes.
+func (t *follower) hashOf(p *step) uint64 {
+	if t.config.Stream && p.length > len(p.bytes) {
+		return 0
+	}
+	return machine.Digest(0, p.bytes)
+}
+
 // reliableBegins records the first copy of a reliable message.
 func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	s, peer, m := p.own, p.peer, p.m
@@ -53,7 +62,9 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	t.suspected(s, id, p.out)
 	// Its own ids have no gaps where the tap is at it. So at a jump, either ids of several peers were
 	// OR-ed, or the capture missed some.
-	if e.sender.merged = s.tap.near && s.out.met && id > s.out.top+1 && t.merges(s); e.sender.merged {
+	e.sender.merged = s.tap.near && s.out.met && id > s.out.top+1 && t.merges(s) && !p.gaps &&
+		!peer.acks.foretold(id, m.Sequence)
+	if e.sender.merged {
 		s.out.suspect = e.number + 1
 	}
 	for o := s.out.lives.older(e); o != nil && !s.behaviour.OneSequence; o = s.out.lives.older(o) {
@@ -65,7 +76,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	}
 	switch {
 	case !s.out.met:
-		s.out.top, s.out.topAt, s.out.met = id, p.at, true
+		s.out.top, s.out.topAt, s.out.met, s.out.metAt = id, p.at, true, p.at
 	case id > s.out.top:
 		gap := uint64(id - s.out.top - 1)
 		if !s.tap.stream && !t.merges(s) {

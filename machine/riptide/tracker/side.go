@@ -162,15 +162,17 @@ type inbound struct {
 //
 //   - blind ≤ doubt
 //   - last ≤ finished.top once heard is set
-//   - faultyTo is valid while faulty is set
+//   - faultyTo is valid while faulty is set, foreknown while foreknew is
 type ackTrail struct {
-	heard    bool  // an Ack has passed
-	faulty   bool  // far: they show bits that the shift fault left behind
-	last     int64 // newest id that an Ack had as its last
-	finished finished
-	doubt    int64 // ids up to here may have been refused, acked without arriving, or delivered again
-	blind    int64 // far: ids up to here may have been refused, and its window is not known
-	faultyTo int64 // far: the id after the jump that left those bits
+	heard     bool  // an Ack has passed
+	faulty    bool  // far: they show bits that the shift fault left behind
+	foreknew  bool  // Acks passed before the first message that they could name
+	last      int64 // newest id that an Ack had as its last
+	finished  finished
+	doubt     int64  // ids up to here may have been refused, acked without arriving, or delivered again
+	blind     int64  // far: ids up to here may have been refused, and its window is not known
+	faultyTo  int64  // far: the id after the jump that left those bits
+	foreknown uint16 // newest id of the Acks that passed before the first message
 }
 
 // notifyInbound is what a side has of its peer's notify messages (notify.go).
@@ -189,7 +191,7 @@ type notifyInbound struct {
 // from their Acks.
 //
 //   - sender is valid once known is set
-//   - top and topAt are valid once met is set
+//   - top, topAt and metAt are valid once met is set
 //   - 0 ≤ suspect ≤ lives.next
 //   - absent rises by id, each below top; len(absent) ≤ absentMost
 //   - 0 ≤ missing: ids up to top that have not passed
@@ -200,9 +202,10 @@ type outbound struct {
 	met     bool
 	top     int64 // newest sequence
 	topAt   machine.Instant
-	suspect int64    // number plus one of the newest message that may be merged; 0 for none
-	missing uint64   // ids that newer ones have overtaken
-	absent  []absent // the newest of them
+	metAt   machine.Instant // when its first message passed, where the capture began later
+	suspect int64           // number plus one of the newest message that may be merged; 0 for none
+	missing uint64          // ids that newer ones have overtaken
+	absent  []absent        // the newest of them
 	quality riptide.Quality
 }
 

@@ -14,6 +14,7 @@ type sighting struct {
 	bytes  []byte
 	length int
 	behind bool // a hole in its stream: it has not reached its receiver
+	gaps   bool // the capture lacks bytes of the connection's streams
 }
 
 // step holds one message while it is processed: where it passed the tap, its contents, its two

@@ -56,7 +56,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 	p := sighting{
 		at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
-		behind: d.Behind,
+		behind: d.Behind, gaps: d.Gaps,
 	}
 	if o := t.opening; o != nil {
 		if !o.reopens(&p) {
