@@ -31,6 +31,7 @@ const (
 	worthFirstWelcome = 8   // has the first sequence id
 	worthWelcomeBack  = 14  // both sides name the same client id
 	worthNoWelcome    = -10 // the first reliable message is no Welcome, although both sides begin with one
+	worthLateStart    = -6  // the first id of a side that has asked for a connection lies far from the first of all
 	worthNextSequence = 6
 	worthJump         = -6
 	worthAck          = 8 // names a reliable message of the other side

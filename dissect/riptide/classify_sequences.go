@@ -14,6 +14,9 @@ func (s *sender) reliable(m *wire.Message, hash uint64) {
 	if !s.sequenced {
 		s.sequenced, s.newest, s.oldest, s.hash = true, m.Sequence, m.Sequence, hash
 		s.seen.set(0)
+		if s.connects > 0 && m.Sequence > startMost {
+			s.bits += worthLateStart
+		}
 		return
 	}
 	ahead := int16(m.Sequence - s.newest)
@@ -51,6 +54,10 @@ func (s *sender) reliable(m *wire.Message, hash uint64) {
 		}
 	}
 }
+
+// startMost is more than the ids that a capture can lack between a Connect and the first message
+// behind it.
+const startMost = 32
 
 // astrayMost messages in a row far behind the newest id show that this id was wrong.
 const astrayMost = 2
