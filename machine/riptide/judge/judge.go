@@ -224,6 +224,9 @@ func (j *Judge) begins(from machine.Side, p *observed) {
 		}
 	case wire.Ack, wire.AckExtra:
 		l.answered = true
+		if from == l.welcome.from {
+			l.welcome.known = false // it answers a message from before the capture
+		}
 	case wire.Heartbeat:
 		client := from
 		switch {

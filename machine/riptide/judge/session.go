@@ -337,7 +337,8 @@ func (s *judged) beats(j *Judge, p *observed) *machine.Divergence {
 			WrongRTT, machine.RestsOnBoth, "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
 			"the RTT is from the last ping to its answer",
 		}, c.own.ref, c.heard.ref)
-	case !c.own.measured && !repeats && !j.connection.begun && !c.own.heard:
+	case !c.own.measured && !repeats && !c.own.heard &&
+		(!j.connection.begun || s.stream && j.sides[s.side.Other()].opened == 0):
 		s.opinion.Undecided++ // the first answers of a stream that was joined may not have been found
 	case !c.own.measured && !repeats:
 		return s.diverge(p, difference{
