@@ -1,5 +1,7 @@
 package machine
 
+import "math"
+
 // PathLoss counts how many of a side's packets were lost on the way to its
 // peer. It counts a packet once evidence settles whether it arrived. A packet
 // without evidence counts neither as lost nor as arrived. The zero value is
@@ -66,6 +68,23 @@ func (p *PathLoss) Forget() {
 		p.Lost--
 		p.Settled--
 	}
+}
+
+// atMostZ is the quantile of the normal distribution for AtMost: one in 30,000 lies above.
+// Source: definition, steady-loss: a loss lies below its upper bound in all but one of 30,000 cases
+const atMostZ = 4
+
+// AtMost returns the share above which the loss of like packets hardly lies, 0..1: the upper end of
+// Wilson's interval. It returns 1 when no packet is settled.
+// Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+// Journal of the American Statistical Association 22, 1927.
+func (p *PathLoss) AtMost() float64 {
+	if p.Settled == 0 {
+		return 1
+	}
+	const z2 = atMostZ * atMostZ
+	n, share := float64(p.Settled), p.Share()
+	return (share + z2/(2*n) + atMostZ*math.Sqrt((share*(1-share)+z2/(4*n))/n)) / (1 + z2/n)
 }
 
 // Share returns the share of the settled packets that were lost, 0..1. It

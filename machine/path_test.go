@@ -64,3 +64,19 @@ func TestPathLossAfter(t *testing.T) {
 		t.Errorf("nothing beyond the tap: %+v", whole)
 	}
 }
+
+// AtMost lies above the share, nears it with more packets, and bounds nothing without any.
+func TestPathLossAtMost(t *testing.T) {
+	above := 1.0
+	for _, n := range []uint64{0, 10, 100, 1000, 100_000} {
+		p := PathLoss{Settled: n, Lost: n / 10}
+		most := p.AtMost()
+		if n == 0 && most != 1 || n > 0 && (most <= 0.1 || most >= above) {
+			t.Errorf("of %d packets a tenth was lost: at most %.3f, before %.3f", n, most, above)
+		}
+		above = most
+	}
+	if above > 0.11 {
+		t.Errorf("of 100,000 packets a tenth was lost, and at most %.3f", above)
+	}
+}

@@ -34,25 +34,3 @@ func TestElapsed(t *testing.T) {
 		t.Errorf("from an unknown begin: %v to %v, %s", least, most, c)
 	}
 }
-
-// TestTrips compares the figures with those of a sorted list.
-func TestTrips(t *testing.T) {
-	var x Trips
-	if x.Mean() >= 0 || x.Jitter() >= 0 || x.Quantile(0.95) >= 0 {
-		t.Error("figures without a trip")
-	}
-	for i := range 1000 {
-		x.Add(time.Duration(i+1) * time.Millisecond / 4) // 0.25 to 250 ms
-	}
-	if x.Count != 1000 || x.Least != 250*time.Microsecond || x.Most != 250*time.Millisecond {
-		t.Errorf("%d trips from %v to %v", x.Count, x.Least, x.Most)
-	}
-	if x.Mean() != 125125*time.Microsecond || x.Jitter() != 250*time.Microsecond {
-		t.Errorf("mean %v, jitter %v", x.Mean(), x.Jitter())
-	}
-	for share, want := range map[float64]time.Duration{0.5: 125 * time.Millisecond, 0.95: 237500 * time.Microsecond} {
-		if got := x.Quantile(share); got < want || float64(got) > 1.19*float64(want) {
-			t.Errorf("quantile %v: %v, expected %v to 19 %% more", share, got, want)
-		}
-	}
-}

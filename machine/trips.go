@@ -16,16 +16,21 @@ type Trips struct {
 	Changes     time.Duration // sum of the absolute differences of successive trips; there are Count-1
 
 	last   time.Duration
-	spread [tripBuckets]uint32
+	spread [tripBuckets]uint16 // halved when one is full: the shares stay
 }
 
-// The distribution of trips has four buckets for each doubling, from half a millisecond on. A
-// quantile is at most 19 % above the trip that it stands for.
-// Source: bound, memory for the distribution of round trips: 52 buckets, to 4 seconds
+// The distribution of trips has tripsPerOctave buckets for each doubling. So a quantile is at
+// most 19 % above the trip that it stands for.
 const (
-	tripBuckets    = 52
+	// tripBuckets is how many buckets there are, up to 3.5 seconds.
+	// Source: bound, memory for the distribution of round trips
+	tripBuckets = 52
+	// tripsPerOctave is how many buckets each doubling has.
+	// Source: bound, the precision of the distribution of round trips
 	tripsPerOctave = 4
-	tripLeast      = 500 * time.Microsecond
+	// tripLeast is the upper end of the first bucket.
+	// Source: bound, the shortest round trip that the distribution tells
+	tripLeast = 500 * time.Microsecond
 )
 
 // Add counts one round trip. It takes a negative one for 0, since clocks step.
@@ -39,7 +44,13 @@ func (t *Trips) Add(trip time.Duration) {
 	t.Least, t.Most, t.last = min(t.Least, trip), max(t.Most, trip), trip
 	t.Count++
 	t.Sum = scale.Add(t.Sum, trip)
-	t.spread[tripBucket(trip)]++
+	b := &t.spread[tripBucket(trip)]
+	if *b == math.MaxUint16 {
+		for i := range t.spread {
+			t.spread[i] >>= 1
+		}
+	}
+	*b++
 }
 
 // tripBucket returns the bucket of a trip. Shorter trips are in the first, longer ones in
@@ -49,6 +60,15 @@ func tripBucket(trip time.Duration) int {
 		return 0
 	}
 	return min(tripBuckets-1, int(math.Ceil(tripsPerOctave*math.Log2(float64(trip)/float64(tripLeast)))))
+}
+
+// Clone returns an independent copy. It is nil if t is nil.
+func (t *Trips) Clone() *Trips {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	return &c
 }
 
 // Mean returns the mean trip. It is negative if there is none.
@@ -74,7 +94,11 @@ func (t *Trips) Quantile(share float64) time.Duration {
 	if t.Count == 0 {
 		return -1
 	}
-	need, sum := max(1, uint64(math.Ceil(share*float64(t.Count)))), uint64(0)
+	total := uint64(0)
+	for _, n := range t.spread {
+		total += uint64(n)
+	}
+	need, sum := max(1, uint64(math.Ceil(share*float64(total)))), uint64(0)
 	for i, n := range t.spread {
 		if sum += uint64(n); sum >= need && i < tripBuckets-1 {
 			top := time.Duration(float64(tripLeast) * math.Exp2(float64(i)/tripsPerOctave))

@@ -35,6 +35,7 @@ const (
 	SentLost                             // tracker: the peer's headers have moved past it without naming it
 	SentDoubtful                         // tracker: its ack depends on a doubtful receipt
 	SentUnproved                         // tracker: no header proves that its first copy was accepted
+	SentUnnamed                          // tracker: the peer's headers covered it and named it in none
 )
 
 // NextSequence returns the sequence number of the next packet.

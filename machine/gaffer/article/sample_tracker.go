@@ -21,7 +21,8 @@ type Tracker struct {
 	blocks  [2]blockTiming // by the side that sends the blocks
 	lives   [2]blockLife   // their newest blocks
 	pieces  [2]fragmentTiming
-	mask    uint32 // of sequences
+	numbers [2]numbers // of the packets of each side
+	mask    uint32     // of sequences
 	packet  wire.Packet
 }
 
@@ -58,6 +59,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 		t.lives[d.From.Other()].ack(d, p)
 	case wire.KindRegular, wire.KindFragment:
 		t.pieces[d.From].take(d.At, p, t.mask)
+		t.numbers[d.From].take(p, t.mask)
 	}
 }
 
@@ -75,9 +77,12 @@ func (t *Tracker) Inspect(s machine.Side, v *machine.View) {
 		machine.Gauge{Name: "bytes", Value: float64(t.bytes[s]), Unit: "bytes", Grade: machine.Certain})
 }
 
-// Summary returns the counts. The rest is unknown.
+// Summary returns the counts, and what numbers and acks show of the loss. The rest is
+// unknown.
 func (t *Tracker) Summary(s machine.Side) machine.Summary {
-	return countsOnly(t.packets[s], t.bytes[s])
+	m := countsOnly(t.packets[s], t.bytes[s])
+	m.Bounds = t.lossBounds(s)
+	return m
 }
 
 // countsOnly returns the summary of a side whose packets are not acknowledged.

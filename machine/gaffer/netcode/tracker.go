@@ -68,21 +68,7 @@ func (n *Netcode) Inspect(x machine.Side, v *machine.View) { n.flow.Inspect(x, v
 
 // Summary returns what the counters show. Acks are encrypted.
 func (n *Netcode) Summary(x machine.Side) machine.Summary {
-	m := n.flow.Summary(x)
-	m.PathKnown = n.path(x)
-	return m
-}
-
-// path grades what the gaps in a side's counters mean. At its peer they are loss. At
-// the side itself the capture lacks packets. Elsewhere they may be either.
-func (n *Netcode) path(x machine.Side) machine.Certainty {
-	switch v := n.facts.Vantage; {
-	case v.Near(x):
-		return machine.Unknown
-	case v.Near(x.Other()):
-		return machine.Certain
-	}
-	return machine.Possible
+	return n.flow.SummaryAt(x, n.facts.Vantage)
 }
 
 // Learned returns the facts that the tracker was given, and which side is the client.
@@ -117,6 +103,46 @@ func (n *Flow) Summary(x machine.Side) machine.Summary {
 		Missing: n.Sides[x.Other()].Missing(), Path: s.counters.before,
 		NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
 	}
+}
+
+// SummaryAt returns the figures of a side, with what they say about loss where the tap is
+// known.
+func (n *Flow) SummaryAt(x machine.Side, v machine.Vantage) machine.Summary {
+	m := n.Summary(x)
+	m.PathKnown, m.Bounds = n.path(x, v)
+	return m
+}
+
+// completeLeast is how many numbers of a side without a gap show that the capture is
+// complete. Then gaps of its peer are loss on the way to the tap. A capture that loses
+// packets loses those of both sides.
+// Source: definition, steady-loss: 64 numbers without a gap show that the capture is complete
+const completeLeast = 64
+
+// path grades what the gaps in a side's counters mean. At its peer they are loss. At
+// the side itself the capture lacks packets. Elsewhere they may be either. Where the
+// tap is unknown, it is likely at a side of which no number is missing while its peer's
+// are.
+func (n *Flow) path(x machine.Side, v machine.Vantage) (machine.Certainty, machine.LossBounds) {
+	s, peer := &n.Sides[x], &n.Sides[x.Other()]
+	b := machine.LossBounds{Sent: s.counters.distinct + s.counters.passed + s.Missing()}
+	switch complete := peer.Missing() == 0 && peer.counters.distinct >= completeLeast; {
+	case v.Near(x):
+		b.Most = b.Sent
+		return machine.Unknown, b
+	case v.Near(x.Other()):
+		b.Certainty = machine.Certain
+	case v == machine.VantageUnknown && complete && s.Missing() > 0:
+		b.Certainty = machine.Likely
+	case s.Missing() == 0:
+		b.Most = b.Sent
+		return machine.Unknown, b // all of it passed the tap: what was lost behind it stays open
+	default:
+		b.Most = b.Sent
+		return machine.Possible, b
+	}
+	b.Least, b.Most = s.Missing(), s.Missing()
+	return b.Certainty, b
 }
 
 // Inspect draws a side.

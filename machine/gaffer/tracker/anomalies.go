@@ -148,7 +148,7 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 		s.queue.at(place).flags |= candidateRival // the side may have accepted that copy instead
 	}
 	t.readNear(s, peer, &c, &settling{at: p.at}, machine.Likely)
-	t.accept(p.from, &c, p.at, machine.Likely, out)
+	t.accept(p.from, &c, p.at, true, machine.Likely, out)
 }
 
 // repeated handles another datagram of a known packet: a copy, or another fragment.
@@ -184,7 +184,11 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 		out.At(p.at, p.ref).Report(gaffer.LossBurst, p.from, machine.Certain, 0, float64(lost), machine.Milliseconds(gap))
 	}
 	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
-	if lost > 0 && !s.Near && !s.sent.starts && !jumped {
+	switch {
+	case lost <= 0 || s.sent.starts:
+	case jumped:
+		s.sent.leapt += uint64(lost)
+	case !s.Near:
 		s.losses.before.SettleLost(uint64(lost))
 	}
 	if tick <= 0 || s.estimate.clock.n < 16 {

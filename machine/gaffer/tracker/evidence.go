@@ -95,7 +95,7 @@ func (t *Tracker) takeFarHeader(s, peer *side, p *sighting, c gaffer.Claims, num
 		if !peer.Near {
 			t.expireUnnamed(s, peer, p, c, machine.Likely, out)
 		}
-		t.countLossBeyond(s, peer, c)
+		t.settleUnnamed(s, peer, c)
 		s.headers.last = c
 	}
 }
@@ -144,6 +144,7 @@ func (t *Tracker) named(f *farHeader, n int, out *machine.Effects) *gaffer.Sent 
 		return nil
 	}
 	f.s.headers.nearEdge(f.p, f.claims, n)
+	f.s.headers.leftOut(t.rules, q)
 	if f.s.SlidPast(q) && !t.rules.DeliverStale {
 		return nil // named by a header from long ago; the window has moved on
 	}
@@ -155,7 +156,7 @@ func (t *Tracker) named(f *farHeader, n int, out *machine.Effects) *gaffer.Sent 
 func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *machine.Effects) {
 	f.s.EnterBehind(e.Sequence, behind)
 	f.s.reads.count++
-	f.peer.acks.arrived(e, f.p.at)
+	f.peer.arrived(e, f.p.at, true)
 	if t.receipts.wanted {
 		t.readFar(f, e, t.gradeJump(machine.Certain, f.jumped(behind)))
 	}
@@ -256,29 +257,6 @@ func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sur
 	for n := min(c.Width+ahead, r.Sent) - 1; n >= c.Width; n-- {
 		if q := (c.Newest - uint32(n)) & r.Mask(); !s.Has(q) {
 			peer.loseUnnamed(x, q, p.at, p.ref, sure, out)
-		}
-	}
-}
-
-// countLossBeyond counts how many of the peer's packets were lost beyond the tap. For
-// example, packet 100 passes the tap, the side acks 131, then 140, and no header names
-// 100. With 32 ack bits the header with 131 covers it for the last time: it did not
-// arrive. It looks at the packets that a header has just moved out of its range, except
-// these:
-//
-//   - packets that no header covered;
-//   - packets less than half a window behind the last header that covered them. Such a
-//     packet may have been overtaken, and may arrive when no header covers it any more.
-func (t *Tracker) countLossBeyond(s, peer *side, c gaffer.Claims) {
-	r, heard := t.rules, &s.headers.last
-	ahead := r.Distance(c.Newest, heard.Newest)
-	if heard.Width == 0 || ahead <= 0 {
-		return
-	}
-	first := max(c.Width, ahead+heard.Width/2)
-	for n := ahead + heard.Width - 1; n >= first; n-- {
-		if e := peer.Sent((c.Newest - uint32(n)) & r.Mask()); e != nil {
-			peer.losses.beyond.Settle(e.Flags&gaffer.SentArrived == 0)
 		}
 	}
 }

@@ -51,6 +51,7 @@ func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 		s.State.SentBuffer, s.State.ReceivedBuffer = nil, nil
 		s.PartialBuffer = slices.Clone(from.PartialBuffer)
 		s.queue = from.queue.compact()
+		s.trips = from.trips.Clone()
 		s.estimate.transit = slices.Clone(from.estimate.transit)
 		s.estimate.early = slices.Clone(from.estimate.early)
 		s.headers.claimed = slices.Clone(from.headers.claimed)

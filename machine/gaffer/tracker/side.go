@@ -20,9 +20,10 @@ type side struct {
 	reads       reads
 	standing    standing
 	estimate    estimate
-	queue       queue   // near only: datagrams that it may not have read yet
-	losses      losses  // of its packets
-	earlier     Earlier // its packets of the session before
+	queue       queue          // near only: datagrams that it may not have read yet
+	losses      losses         // of its packets
+	trips       *machine.Trips // of its packets; nil before the first one
+	earlier     Earlier        // its packets of the session before
 }
 
 // sentPackets are the packets of a side that passed the tap, by their numbers. The
@@ -37,9 +38,10 @@ type sentPackets struct {
 	distinct  uint64          // sequences that passed the tap
 	disorder  uint64          // packets that came after a newer one, or again
 	bytes     uint64
-	first64   int64 // oldest sequence, unwrapped
-	began64   int64 // the sequence that passed first, unwrapped
-	overtaken int   // how far behind the newest a packet came, at most
+	first64   int64  // oldest sequence, unwrapped
+	began64   int64  // the sequence that passed first, unwrapped
+	leapt     uint64 // numbers that it left out by itself: it jumped ahead
+	overtaken int    // how far behind the newest a packet came, at most
 }
 
 // late records a packet that came so far ahead of the newest, which is zero or negative.
@@ -76,6 +78,8 @@ type headers struct {
 	closestAt machine.Ref     // the header that left closest
 	count     uint64          // headers that passed the tap; near only
 	lies      uint64          // packets that it named and that never arrived
+	uncovered uint64          // numbers that its headers jumped over
+	named     int             // how far behind the newest a packet was that a header left out and a later one named
 }
 
 // nearEdge records the bit at which a packet was first named. The last bit is the edge
@@ -105,13 +109,26 @@ func (a *acks) read(e *gaffer.Sent) {
 	}
 }
 
-// arrived records that e was received. at is when the proof passed the tap.
-func (a *acks) arrived(e *gaffer.Sent, at machine.Instant) {
-	if e.Flags&gaffer.SentArrived == 0 {
-		e.Flags |= gaffer.SentArrived
-		a.wireRTT += int64(at - e.At)
-		a.wireCount++
+// arrived records that the side's packet e was received. at is when the proof passed the tap.
+// The flag named says that the proof is a header that names e.
+func (s *side) arrived(e *gaffer.Sent, at machine.Instant, named bool) {
+	if e.Flags&gaffer.SentArrived != 0 {
+		return
 	}
+	if e.Flags&gaffer.SentUnnamed != 0 {
+		e.Flags &^= gaffer.SentUnnamed
+		s.losses.unnamed--
+	}
+	e.Flags |= gaffer.SentArrived
+	s.acks.wireRTT += int64(at - e.At)
+	s.acks.wireCount++
+	if !named {
+		return
+	}
+	if s.trips == nil {
+		s.trips = new(machine.Trips)
+	}
+	s.trips.Add(at.Sub(e.At))
 }
 
 // lose records that e can no longer be acked.
@@ -163,6 +180,8 @@ type losses struct {
 	before machine.PathLoss // of its packets, on the way to the tap
 	beyond machine.PathLoss // of those that passed the tap, on the way to the peer
 	unseen uint64           // packets that the peer named, and that did not pass the tap
+	// unnamed counts packets that the headers of a far peer covered, and that none named.
+	unnamed uint64
 }
 
 // unseenHere records that a packet reached the peer without passing the tap: the capture

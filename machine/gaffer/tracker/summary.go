@@ -69,6 +69,10 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 		m.Missing = peer.sent.missing()
 	}
 	m.Path, m.PathKnown = t.path(x)
+	m.Bounds = t.lossBounds(x)
+	if s.trips != nil {
+		m.Trips = *s.trips
+	}
 	m.Loss, m.LossKnown = t.loss(x)
 	m.RTT, m.RTTKnown = t.rtt(x)
 	return m
@@ -84,6 +88,8 @@ func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 	switch {
 	case s.Near && peer.Near:
 		return machine.PathLoss{Settled: s.sent.distinct}, machine.Certain // there is no path
+	case s.Near && t.heldBack(s, peer):
+		return machine.PathLoss{}, machine.Unknown // what no header names may have come later
 	case s.Near:
 		return s.losses.beyond, t.grade(sure)
 	case peer.Near && s.losses.unseen == 0:
@@ -148,6 +154,7 @@ func (t *Tracker) Clone() machine.Tracker {
 	for i := range c.Sides {
 		c.Sides[i].State = t.Sides[i].State.Clone()
 		c.Sides[i].queue = t.Sides[i].queue.clone()
+		c.Sides[i].trips = t.Sides[i].trips.Clone()
 		c.Sides[i].estimate.transit = append([]float32(nil), t.Sides[i].estimate.transit...)
 		c.Sides[i].estimate.early = append([]farSample(nil), t.Sides[i].estimate.early...)
 		c.Sides[i].headers.claimed = append([]earlyClaim(nil), t.Sides[i].headers.claimed...)

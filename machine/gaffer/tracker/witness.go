@@ -64,6 +64,7 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 		t.reconcile(p, c, out)
 	}
 	t.expireUnnamed(s, peer, p, c, t.restOnBase(machine.Certain), out)
+	s.headers.passOver(r, c)
 	s.headers.last, s.headers.at = c, p.at
 }
 
@@ -311,13 +312,13 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 			readAt = t.readAt(s, c, by)
 		}
 		t.readNear(s, peer, c, by, sure)
-		t.accept(x, c, readAt, sure, out)
+		t.accept(x, c, readAt, named, sure, out)
 	case gaffer.Redelivered:
 		if doubted {
 			sure = min(sure, machine.Likely)
 		}
 		t.readNear(s, peer, c, by, sure)
-		t.accept(x, c, t.readAt(s, c, by), sure, out)
+		t.accept(x, c, t.readAt(s, c, by), false, sure, out)
 	}
 }
 
@@ -422,15 +423,16 @@ func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, 
 	}
 }
 
-// accept records that a near side accepted a packet, and read its acks at readAt.
-func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty,
+// accept records that a near side accepted a packet, and read its acks at readAt. If a
+// header names the packet (named), that header passed the tap at readAt.
+func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, named bool, sure machine.Certainty,
 	out *machine.Effects,
 ) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	s.reads.count++
 	t.arrival(machine.EventReceived, x, c, sure, out)
 	if e := peer.Sent(c.sequence); e != nil {
-		peer.acks.arrived(e, readAt)
+		peer.arrived(e, readAt, named)
 	}
 	if c.flags&candidateHeader == 0 {
 		return

@@ -262,7 +262,7 @@ func (y *Yojimbo) packets() bool {
 // netcode's.
 func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
 	if !y.packets() {
-		return y.flow.Summary(x)
+		return y.flow.SummaryAt(x, y.inner.Learned().Vantage)
 	}
 	return y.inner.Summary(x)
 }

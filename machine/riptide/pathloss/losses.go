@@ -23,6 +23,10 @@ type Losses struct {
 	toTap  machine.PathLoss // on the way to the tap; of a far side only
 	beyond machine.PathLoss // of those that passed the tap, on the way to its peer
 	both   machine.PathLoss // of the same, or their Acks on the way back
+	once   machine.PathLoss // on the way to the tap: of notify messages and pings, which are never sent again
+	echoes machine.PathLoss // of the peer's pings, or of the side's answers to them
+
+	overtaken uint64 // messages that came late on the way to the tap
 	// Unnamed counts messages to a peer whose Acks name none.
 	Unnamed Unnamed
 }
@@ -35,7 +39,22 @@ func (l *Losses) Stepped(gap uint64) {
 }
 
 // Overtaken corrects a loss on the way to the tap: the message came late.
-func (l *Losses) Overtaken() { l.toTap.Found() }
+func (l *Losses) Overtaken() {
+	l.toTap.Found()
+	l.overtaken++
+}
+
+// Once counts a message of a far side that is never sent again, like Stepped.
+func (l *Losses) Once(gap uint64) {
+	l.once.SettleLost(gap)
+	l.once.Settle(false)
+}
+
+// OnceLate corrects a loss that Once counted: the message came late.
+func (l *Losses) OnceLate() { l.once.Found() }
+
+// Echo counts a ping of the peer, and whether the side's answer to it came.
+func (l *Losses) Echo(lost bool) { l.echoes.Settle(lost) }
 
 // Came counts a message that arrived, and whose Ack came back.
 func (l *Losses) Came() {
@@ -61,8 +80,32 @@ func (l *Losses) EitherLost() { l.both.Settle(true) }
 // Notify counts a notify message that passed the tap: headers show its fate.
 func (l *Losses) Notify(lost bool) { l.beyond.Settle(lost) }
 
-// ToTap returns what was lost on the way to the tap.
-func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
+// ToTap returns what was lost on the way to the tap. A reliable message may come again before a newer
+// one shows that its first copy was lost. So enough messages that are never sent again show more.
+func (l *Losses) ToTap() machine.PathLoss {
+	if l.once.Settled >= machine.PathBlock {
+		return l.once
+	}
+	return l.toTap
+}
+
+// Least returns how many messages were surely lost on the way to the tap and beyond it. The way back
+// counts in neither. Where the network reorders, only what never came counts on the way to the tap.
+// missing is how many reliable messages that are.
+func (l *Losses) Least(missing uint64) (toTap, beyond uint64) {
+	if l.overtaken > l.toTap.Lost/8 {
+		return min(l.toTap.Lost, missing+l.once.Lost), l.beyond.Lost
+	}
+	return l.toTap.Lost, l.beyond.Lost
+}
+
+// ToTapMost returns the share of datagrams that were lost on the way to the tap at most, 0..1. It
+// counts those that are sent once.
+func (l *Losses) ToTapMost() float64 {
+	p := l.once
+	p.Settled, p.Lost = p.Settled+l.echoes.Settled, p.Lost+l.echoes.Lost
+	return p.AtMost()
+}
 
 // Beyond returns what was lost beyond the tap. Where most of the lost packets may have been Acks,
 // the figure for one way is unknown. Then both is set, and the figures are those of the way there

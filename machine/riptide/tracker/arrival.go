@@ -158,7 +158,7 @@ func (t *follower) sentSpan(s, r *side, e *life) machine.Span {
 // leftBefore returns when the peer of r likely sent a message that passed the tap at a time. It was on
 // its way for less than the shortest round trip from the tap.
 func (r *side) leftBefore(at machine.Instant) machine.Span {
-	if trips := &r.figures.trips; trips.known {
+	if trips := &r.figures.quickest; trips.known {
 		return machine.Span{From: at.Add(-trips.least), To: at, Certainty: machine.Likely}
 	}
 	return machine.Span{}
@@ -216,8 +216,8 @@ func (t *follower) estimate(s, r *side, e *life, arrived *machine.Span) machine.
 		span.From = span.To
 	case r.tap.near:
 		span.To = min(span.To, span.From.Add(t.frame(r)))
-	case s.figures.trips.known:
-		way := s.figures.trips.least / 2
+	case s.figures.quickest.known:
+		way := s.figures.quickest.least / 2
 		from, to := span.From.Add(way), span.To.Add(-way)
 		if !own {
 			to = min(to, from.Add(t.frame(r)))

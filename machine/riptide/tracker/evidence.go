@@ -32,6 +32,10 @@ func (t *follower) evidence(p *step, answers answering) {
 	if e != nil {
 		if answers.known || e.answers.count == 0 {
 			e.answers.take(p.at, p.at.Sub(s.activity.before))
+			peer.figures.arrived.answered(e)
+			if e.answers.count == 1 && e.copies.count == 1 {
+				peer.figures.trip(p.at.Sub(e.copies.first))
+			}
 		}
 		if !s.tap.ordered {
 			t.followFar(p, e)
@@ -218,6 +222,9 @@ func (t *follower) name(p *step, e *life, id int64) {
 		peer.figures.roundTrip(p.at.Sub(e.copies.first))
 	}
 	unsure := s.behaviour.Port || s.maybePort || peer.behaviour.OneSequence
+	if id > s.acks.doubt && !unsure && !e.clash {
+		peer.figures.arrived.named(e)
+	}
 	for ; e != nil; e = peer.out.lives.older(e) {
 		if !e.answers.named {
 			e.answers.named = true

@@ -18,7 +18,55 @@ type figures struct {
 	duplicates     uint64 // of the peer's, refused
 	wireRTT        time.Duration
 	wireCount      uint64
-	trips          trips
+	quickest       trips          // those that answers show
+	trips          *machine.Trips // nil before the first one
+	arrived        arrived
+}
+
+// arrived counts the copies of a side that something of its peer proves to have arrived.
+//
+//   - once ≤ copies ≤ asked
+type arrived struct {
+	asked   uint64 // copies that the peer answers
+	copies  uint64 // by the Acks: the peer answers each copy
+	once    uint64 // the same, one for each message
+	doubled bool   // more Acks came than copies were sent: the network doubles packets
+}
+
+// least returns how many copies are proven to have arrived. Where the network doubles packets, two
+// Acks may answer one copy.
+func (a *arrived) least() uint64 {
+	if a.doubled {
+		return a.once
+	}
+	return a.copies
+}
+
+// one counts a packet that was sent once.
+func (a *arrived) one() {
+	a.copies++
+	a.once++
+}
+
+// answered counts an Ack of a message, after answers.take.
+func (a *arrived) answered(e *life) {
+	switch {
+	case e.answers.count > e.copies.count:
+		a.doubled = true
+	case e.answers.count > 1:
+		a.copies++
+	case !e.answers.proven:
+		e.answers.proven = true
+		a.one()
+	}
+}
+
+// named counts a message that only the Ack of another one names.
+func (a *arrived) named(e *life) {
+	if !e.answers.proven {
+		e.answers.proven = true
+		a.one()
+	}
 }
 
 // packet counts a packet that the side sent. length is in bytes.
@@ -31,7 +79,17 @@ func (f *figures) packet(length int) {
 func (f *figures) roundTrip(took time.Duration) {
 	f.wireRTT += took
 	f.wireCount++
-	f.trips.add(took)
+	f.quickest.add(took)
+}
+
+// trip counts the time at the tap from a packet that was sent once to the answer that it got at
+// once. The header of a notify message is no such answer: it waits until its sender has something
+// to say.
+func (f *figures) trip(took time.Duration) {
+	if f.trips == nil {
+		f.trips = new(machine.Trips)
+	}
+	f.trips.Add(took)
 }
 
 // usual returns the mean time at the tap from a message to its Ack, or 0 if unknown.
@@ -52,6 +110,10 @@ func (t *follower) summary(x machine.Side) machine.Summary {
 		Resends: s.figures.resends,
 	}
 	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
+	sum.Bounds = t.lossBounds(x)
+	if s.figures.trips != nil {
+		sum.Trips = *s.figures.trips
+	}
 	if _, smoothed, sure := t.rtt(x); smoothed >= 0 {
 		sum.RTT, sum.RTTKnown = time.Duration(smoothed)*time.Millisecond, sure
 	}

@@ -39,8 +39,13 @@ func (h *heartbeats) answer(client, server *side, at machine.Instant) {
 	} else {
 		h.answers++
 	}
+	fresh := !h.sampled
 	h.waiting, h.sampled = false, true
 	h.sample = at.Sub(h.pingAt)
+	if fresh {
+		client.figures.trip(h.sample)
+		client.figures.arrived.one()
+	}
 	h.unanswered = 0
 }
 
@@ -100,6 +105,10 @@ func (t *follower) heartbeat(p *step) {
 	}
 }
 
+// pingsMost is how many pings in a row can be lost before their numbers no longer show how many.
+// Source: definition, steady-loss: a client that sends a ping a second is gone after a minute
+const pingsMost = 64
+
 // beat records a heartbeat of the client. The RTT in it is the newest sample. The server smooths
 // the reported RTT, and the client the one that it measured.
 func (t *follower) beat(p *step) {
@@ -114,6 +123,12 @@ func (t *follower) beat(p *step) {
 	if !repeated && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 &&
 		!client.behaviour.Port && !client.maybePort {
 		client.tap.lacks++
+	}
+	if c.pings > 0 && !repeated && !client.tap.stream {
+		server.path.Echo(c.waiting)
+		if gap := m.Ping - c.ping - 1; !client.tap.near && gap < pingsMost && !client.behaviour.Port && !client.maybePort {
+			client.path.Once(uint64(gap))
+		}
 	}
 	if c.waiting && c.pings > 0 && !repeated {
 		c.unanswered++
@@ -139,6 +154,7 @@ func (t *follower) beat(p *step) {
 	if repeated {
 		return
 	}
+	client.figures.arrived.asked++
 	c.sampled = false
 	sent := p.at
 	if t.config.Stream && c.pings > 0 {

@@ -67,6 +67,7 @@ type answers struct {
 	named   bool            // an Ack names it
 	byBit   bool            // a bit in another message's Ack named it, before any Ack answered it
 	passed  bool            // an Ack of a newer message did not name it, before any Ack answered it
+	proven  bool            // it is counted as arrived
 }
 
 // take records an Ack that answers the message. silence is how long the peer had sent nothing

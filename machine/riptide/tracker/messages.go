@@ -19,6 +19,7 @@ func (o *outbound) unwrap(id uint16) int64 {
 // reliable records a copy of a reliable message.
 func (t *follower) reliable(p *step) {
 	s, peer := p.own, p.peer
+	s.figures.arrived.asked++
 	id, hash := s.out.unwrap(p.m.Sequence), t.hashOf(p)
 	e := s.out.lives.copied(id, hash)
 	if e == nil || s.behaviour.OneSequence {

@@ -51,6 +51,7 @@ func (t *follower) notify(p *step) {
 // duplicate it.
 func (t *follower) notifyCopy(p *step) *life {
 	s := p.own
+	s.figures.arrived.asked++
 	id, hash := s.notifyOut.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
 	if e := s.notifyOut.lives.lookup(id, hash); e != nil {
 		t.copied(p, e)
@@ -66,8 +67,10 @@ func (t *follower) notifyCopy(p *step) *life {
 		case s.tap.near:
 		case gap >= 0:
 			s.path.Stepped(uint64(gap))
+			s.path.Once(uint64(gap))
 		default:
 			s.path.Overtaken() // nothing is sent twice, so the network overtook it
+			s.path.OnceLate()
 		}
 	}
 	s.notifyOut.pass(id)
@@ -183,11 +186,14 @@ func (t *follower) notifyEvidence(p *step) {
 		}
 		if came && !e.answers.named {
 			e.answers.named = true
-			peer.figures.trips.add(p.at.Sub(e.copies.first))
+			peer.figures.quickest.add(p.at.Sub(e.copies.first))
 			t.named(p, e)
 			e.bounds.shown(p.at)
 			if s.tap.ordered && e.receiver.delivered == machine.Yes {
 				t.showRead(s, proof{e.receiver.at, e.receiver.by}, p.at)
+			}
+			if id > s.notifyIn.doubt {
+				peer.figures.arrived.one()
 			}
 		}
 		if s.tap.ordered {

@@ -58,6 +58,9 @@ func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certai
 		return p, machine.Unknown, false
 	}
 	p, both = s.path.Beyond()
+	if f := &s.figures.arrived; both && !f.doubled && !t.unnamed(peer) && f.asked > 0 {
+		p.Settled, p.Lost = f.asked, f.asked-min(f.asked, f.copies) // each copy is answered by itself
+	}
 	if s.tap.near {
 		return p, machine.Likely, both
 	}

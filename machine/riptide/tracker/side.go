@@ -69,10 +69,28 @@ type activity struct {
 	last      machine.Instant
 	ref       machine.Ref
 	addressed machine.Instant // the peer's last message
+	begun     machine.Instant // its first message
+	silence   time.Duration   // the longest time between two messages of it
 }
+
+// outage reports whether the side seems to have been cut off for a while. Then it was silent for much
+// longer than usual. packets is how many it sent in all.
+func (s *activity) outage(packets uint64) bool {
+	usual := s.last.Sub(s.begun) / time.Duration(max(1, packets))
+	return s.silence > outageLeast && s.silence > 8*usual
+}
+
+// outageLeast is the shortest silence that counts as an outage.
+// Source: definition, steady-loss: an outage lasts 300 ms, and eight times the usual time between packets
+const outageLeast = 300 * time.Millisecond
 
 // spoke records a message of the side.
 func (s *activity) spoke(at machine.Instant, ref machine.Ref) {
+	if s.ref == 0 {
+		s.begun = at
+	} else {
+		s.silence = max(s.silence, at.Sub(s.last))
+	}
 	s.before, s.last, s.ref = s.last, at, ref
 }
 
@@ -263,6 +281,7 @@ func (s *side) clone() side {
 	c.in, c.out = s.in.clone(), s.out.clone()
 	c.notifyIn.receiver, c.notifyOut.lives = s.notifyIn.receiver.Clone(), s.notifyOut.lives.clone()
 	c.unreliable = s.unreliable.clone()
+	c.figures.trips = s.figures.trips.Clone()
 	return c
 }
 

@@ -35,6 +35,9 @@ func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 		e.ack.at, e.ack.ref = p.at, p.ref
 		t.confirmed(peer, l, e)
 	}
+	if e.tally.acks == 1 || e.tally.acks <= e.tally.attempts() && peer.reach.disordered+s.reach.disordered == 0 {
+		peer.losses.arrived++ // each copy has an acknowledgement of its own, unless the network doubles it
+	}
 	t.receiverHas(s, l, e, p, out)
 	t.senderLearns(s, peer, l, e, p, out)
 }

@@ -81,8 +81,9 @@ type delays struct {
 	longest   time.Duration
 	sum       time.Duration
 	count     uint64
-	ambiguous uint64 // packets that were sent more than once: Karn's rule leaves them out
-	earlier   bool   // a measured packet may have had a copy before the capture
+	ambiguous uint64         // packets that were sent more than once: Karn's rule leaves them out
+	earlier   bool           // a measured packet may have had a copy before the capture
+	trips     *machine.Trips // the same times; nil before the first one
 }
 
 // take adds an unambiguous time.
@@ -90,12 +91,17 @@ func (d *delays) take(x time.Duration) {
 	d.longest = max(d.longest, x)
 	d.sum += x
 	d.count++
+	if d.trips == nil {
+		d.trips = new(machine.Trips)
+	}
+	d.trips.Add(x)
 }
 
 // losses counts where a party's packets were lost.
 type losses struct {
 	both      machine.PathLoss // its copies, or their acknowledgements on the way back; for a tap near it or between
 	answering machine.PathLoss // its acknowledgements, on the way to the peer; for a tap near it only
+	arrived   uint64           // its copies that acknowledgements prove to have arrived
 }
 
 // lane is one direction of data, from one source to one destination.
@@ -222,6 +228,7 @@ func (s *party) clone() party {
 			c.heard[source] = &k
 		}
 	}
+	c.delays.trips = s.delays.trips.Clone()
 	if s.timing != nil {
 		t := *s.timing
 		c.timing = &t

@@ -22,6 +22,10 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 		sum.WireRTT = s.delays.sum / time.Duration(s.delays.count)
 	}
 	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
+	sum.Bounds = t.lossBounds(x)
+	if s.delays.trips != nil {
+		sum.Trips = *s.delays.trips
+	}
 	sum.RTT, sum.RTTKnown = t.rtt(x)
 	return sum
 }

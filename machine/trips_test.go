@@ -1,0 +1,52 @@
+package machine
+
+import (
+	"testing"
+	"time"
+)
+
+// The figures of round trips are those of the trips: the mean and the jitter exactly, a
+// quantile to a bucket. More trips than a bucket counts do not change the shares.
+func TestTrips(t *testing.T) {
+	var none Trips
+	if none.Mean() >= 0 || none.Jitter() >= 0 || none.Quantile(0.5) >= 0 {
+		t.Error("figures of no trips")
+	}
+	for _, n := range []int{20, 200_000} {
+		var x Trips
+		for i := range n {
+			trip := 40 * time.Millisecond
+			if i%10 == 9 {
+				trip = 140 * time.Millisecond
+			}
+			x.Add(trip)
+		}
+		if x.Mean() != 50*time.Millisecond || x.Least != 40*time.Millisecond || x.Most != 140*time.Millisecond {
+			t.Errorf("%d trips: mean %v, from %v to %v", n, x.Mean(), x.Least, x.Most)
+		}
+		if j := x.Jitter(); j < 19*time.Millisecond || j > 21*time.Millisecond {
+			t.Errorf("%d trips: jitter %v, expected 20 ms: two of ten steps are of 100 ms", n, j)
+		}
+		if q := x.Quantile(0.5); q < 40*time.Millisecond || q > 48*time.Millisecond {
+			t.Errorf("%d trips: the middle one took %v, expected 40 ms, up to 19 %% more", n, q)
+		}
+		if q := x.Quantile(0.95); q != 140*time.Millisecond {
+			t.Errorf("%d trips: the 95th percentile is %v, expected 140 ms", n, q)
+		}
+	}
+}
+
+// A copy of trips does not change with them.
+func TestTripsClone(t *testing.T) {
+	var x *Trips
+	if x.Clone() != nil {
+		t.Error("a copy of nothing")
+	}
+	x = new(Trips)
+	x.Add(time.Second)
+	c := x.Clone()
+	x.Add(time.Second)
+	if c.Count != 1 {
+		t.Errorf("the copy has %d trips, expected 1", c.Count)
+	}
+}
