@@ -37,12 +37,36 @@ func (f *Flow) Network(s machine.Side) (Network, bool) {
 		return n, false
 	}
 	n.Loss, n.RTT, n.RTT95, n.Jitter = sum.Bounds, sum.Trips.Mean(), sum.Trips.Quantile(0.95), sum.Trips.Jitter()
-	if sum.PathKnown != machine.Unknown {
-		n.Share, n.Certain, n.Round = sum.Path.Share(), sum.PathKnown, sum.PathBoth
-	}
+	n.estimate(&sum)
 	n.Resends, n.Sent = sum.Resends, sum.Packets
 	if span := f.Last.Sub(f.First); span > 0 {
 		n.Mean = float64(f.Bytes[s]) / span.Seconds()
 	}
 	return n, true
+}
+
+// toldWithin is how far apart the bounds of a loss are at most where the tap tells it.
+// Source: definition, steady-loss: a tap tells a loss to one point
+const toldWithin = 0.01
+
+// estimate sets the best single figure of the loss: what the evidence of packets with a
+// known fate shows, within the bounds.
+func (n *Network) estimate(sum *machine.Summary) {
+	if sum.PathKnown != machine.Unknown {
+		n.Share, n.Certain, n.Round = sum.Path.Share(), sum.PathKnown, sum.PathBoth
+	}
+	if n.Share < 0 {
+		n.Certain, n.Round = machine.Unknown, false
+	}
+	least, most := n.Loss.Share()
+	n.Tells = n.Loss.Known() && n.Loss.Certainty >= machine.Likely && most-least <= toldWithin
+	switch {
+	case n.Tells && (n.Share < 0 || n.Round):
+		n.Share, n.Certain, n.Round = (least+most)/2, n.Loss.Certainty, false
+	case n.Tells:
+		n.Certain = n.Loss.Certainty
+		fallthrough
+	case n.Loss.Known() && n.Share >= 0 && !n.Round:
+		n.Share = min(max(n.Share, least), most)
+	}
 }

@@ -25,17 +25,36 @@ const (
 	steadyZ = 1.96
 )
 
-// How the loss was measured: the third figure of a finding.
+// Where the tap stood: the third figure of a finding. The first two are the bounds of the
+// loss in percent. They are equal where the tap tells it.
 const (
-	lossByNumbers = iota
-	lossByAcks
+	lossAtSender = iota
+	lossAtReceiver
+	lossBetween
+	lossAnywhere
+	lossOfKnown // no bounds: the share among packets whose fate is known
 	lossThereAndBack
 )
 
 var lossWords = [...]string{
-	lossByNumbers:    "packets never came to the tap at their receiver",
-	lossByAcks:       "packets that acks speak of were named by none",
-	lossThereAndBack: "packets were lost, or their answers",
+	lossAtSender:     "the tap stands at their sender",
+	lossAtReceiver:   "the tap stands at their receiver",
+	lossBetween:      "the tap stands between the two sides",
+	lossAnywhere:     "the place of the tap is unknown",
+	lossOfKnown:      "the fate of the others is unknown",
+	lossThereAndBack: "the packets were lost, or their answers",
+}
+
+// sayLoss formats the bounds of a loss, and what they rest on.
+func sayLoss(_ uint64, worst [3]float64) string {
+	least, most, how := worst[0], worst[1], int(worst[2])%len(lossWords)
+	switch {
+	case least != most:
+		return fmt.Sprintf("between %.1f and %.1f%% of its packets were lost: %s", least, most, lossWords[how])
+	case how >= lossOfKnown:
+		return fmt.Sprintf("%.1f%% of its packets were lost: %s", least, lossWords[how])
+	}
+	return fmt.Sprintf("%.1f%% of its packets were lost", least)
 }
 
 var steadyLoss = &machine.Rule{
@@ -49,12 +68,12 @@ At the receiver, a packet whose number never passed the tap was lost before it. 
 
 At the sender, a packet counts as lost where acks of the peer cover it and none names it. That is likely, since the peer may also refuse packets or receive them far too late. A packet that no ack covers does not count, so sparse acks are no loss.
 
+The finding says the share where the tap tells it to one point. Elsewhere it says the bounds: at least what is known to be lost, at most what nothing shows to have arrived.
+
 Where each copy is answered by itself, the way there and the way back count as one. Of a message that is sent again, the first copy counts.
 
 The protocol repairs this loss, at the price of latency and copies. Look at the network first: wireless links, a full uplink or queue, a rate limit. "ackscope merge" of captures at both ends shows where packets are lost.`,
-	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.1f%% of %.0f %s", worst[0], worst[1], lossWords[int(worst[2])%len(lossWords)])
-	},
+	Say: sayLoss,
 }
 
 // noteLoss reports the steady loss of a flow that ends.
@@ -64,18 +83,39 @@ func (s *Session) noteLoss(f *Flow) {
 		if sum.PathKnown == machine.Unknown || !steady(&sum.Path) {
 			continue
 		}
-		how := lossByAcks
-		switch {
-		case sum.PathBoth:
-			how = lossThereAndBack
-		case f.Facts().Vantage.Near(side.Other()):
-			how = lossByNumbers
-		}
+		n, _ := f.Network(side)
+		least, most, how := n.lossFigures(f.Facts().Vantage, side)
 		s.note(f, &machine.Anomaly{
 			Rule: steadyLoss, Side: side, Certainty: sum.PathKnown, At: f.Last, Ref: f.LastRef,
-			Figures: [3]float64{100 * sum.Path.Share(), float64(sum.Path.Settled), float64(how)},
+			Figures: [3]float64{100 * least, 100 * most, float64(how)},
 		})
 	}
+}
+
+// lossFigures returns the figures of a finding about the loss of the side's packets. They
+// are the bounds and the place of the tap. The bounds are equal where the tap tells the loss.
+func (n *Network) lossFigures(v machine.Vantage, side machine.Side) (least, most float64, how int) {
+	if !n.Loss.Known() {
+		if n.Round {
+			return n.Share, n.Share, lossThereAndBack
+		}
+		return n.Share, n.Share, lossOfKnown
+	}
+	switch {
+	case v.Near(side):
+		how = lossAtSender
+	case v.Near(side.Other()):
+		how = lossAtReceiver
+	case v == machine.VantageBetween:
+		how = lossBetween
+	default:
+		how = lossAnywhere
+	}
+	if n.Tells {
+		return n.Share, n.Share, how
+	}
+	least, most = n.Loss.Share()
+	return least, most, how
 }
 
 // steady reports whether the loss is at least 3 % and spread over the flow.

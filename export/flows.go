@@ -188,6 +188,19 @@ func sideColumns(side machine.Side) []flowColumn {
 				c.null = true
 			})
 	}
+	figure := func(name, doc string, get func(n *analyze.Network) float64) flowColumn {
+		return flowColumn{
+			Column{Name: name + x, Type: Float, Absent: Either, Digits: 8, Doc: doc},
+			func(r *FlowRow, c *Cell) {
+				if n, ok := r.Network(side); ok {
+					if v := get(&n); v >= 0 {
+						c.float(v, 8)
+					}
+					c.null = true
+				}
+			},
+		}
+	}
 	sure := func(name, doc string, get func(s *machine.Summary) machine.Certainty) flowColumn {
 		return of(Column{Name: name, Type: Text, Words: certainties, Doc: doc},
 			func(s *machine.Summary, c *Cell) { c.own(get(s).String()) })
@@ -241,6 +254,17 @@ func sideColumns(side machine.Side) []flowColumn {
 			func(s *machine.Summary) machine.Certainty { return s.LossKnown }),
 		rtt("wire_rtt_ms", "Mean time from sending to ack as both passed the tap.",
 			func(s *machine.Summary) time.Duration { return s.WireRTT }),
+		rtt("rtt_p95_ms", "The 95th percentile of the same time, up to 19 % too high.",
+			func(s *machine.Summary) time.Duration { return s.Trips.Quantile(0.95) }),
+		rtt("jitter_ms", "Mean difference of one such time and the next.",
+			func(s *machine.Summary) time.Duration { return s.Trips.Jitter() }),
+		figure("path_loss", "The best single figure of the share of its packets that the network lost, 0 to 1. "+
+			"Where the tap cannot tell the way there from the way back, it counts both.",
+			func(n *analyze.Network) float64 { return n.Share }),
+		share("loss_least", "Share of its packets that the network lost at least, 0 to 1.",
+			func(s *machine.Summary) float64 { least, _ := s.Bounds.Share(); return least }),
+		share("loss_most", "Share of its packets that the network lost at most, 0 to 1.",
+			func(s *machine.Summary) float64 { _, most := s.Bounds.Share(); return most }),
 		count("received", "Packets of "+peer+" that "+who+" is known to have accepted.",
 			func(s *machine.Summary) uint64 { return s.Received }),
 		count("duplicates", "Packets of "+peer+" that "+who+" refused as already received.",
