@@ -24,8 +24,9 @@ func TestTrips(t *testing.T) {
 		if x.Mean() != 50*time.Millisecond || x.Least != 40*time.Millisecond || x.Most != 140*time.Millisecond {
 			t.Errorf("%d trips: mean %v, from %v to %v", n, x.Mean(), x.Least, x.Most)
 		}
-		if j := x.Jitter(); j < 19*time.Millisecond || j > 21*time.Millisecond {
-			t.Errorf("%d trips: jitter %v, expected 20 ms: two of ten steps are of 100 ms", n, j)
+		steps := time.Duration(2*(n/10) - 1) // of 100 ms: up to each long trip and down again, but for the last
+		if j, want := x.Jitter(), steps*100*time.Millisecond/time.Duration(n-1); j != want {
+			t.Errorf("%d trips: jitter %v, expected %v", n, j, want)
 		}
 		if q := x.Quantile(0.5); q < 40*time.Millisecond || q > 48*time.Millisecond {
 			t.Errorf("%d trips: the middle one took %v, expected 40 ms, up to 19 %% more", n, q)

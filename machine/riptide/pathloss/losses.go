@@ -26,6 +26,8 @@ type Losses struct {
 	once   machine.PathLoss // on the way to the tap: of notify messages and pings, which are never sent again
 	echoes machine.PathLoss // of the peer's pings, or of the side's answers to them
 
+	copies, answered uint64 // of reliable messages; how many Acks of these copies came, at most one each
+
 	overtaken uint64 // messages that came late on the way to the tap
 	// Unnamed counts messages to a peer whose Acks name none.
 	Unnamed Unnamed
@@ -74,6 +76,12 @@ func (l *Losses) AckLost() {
 	l.both.Settle(true)
 }
 
+// Copies counts the copies of a message, and how many of them were answered.
+func (l *Losses) Copies(copies, answered uint64) {
+	l.copies += copies
+	l.answered += answered
+}
+
 // EitherLost counts a message that was lost, or whose Ack was.
 func (l *Losses) EitherLost() { l.both.Settle(true) }
 
@@ -109,11 +117,16 @@ func (l *Losses) ToTapMost() float64 {
 
 // Beyond returns what was lost beyond the tap. Where most of the lost packets may have been Acks,
 // the figure for one way is unknown. Then both is set, and the figures are those of the way there
-// and back.
-func (l *Losses) Beyond() (p machine.PathLoss, both bool) {
+// and back. Each copy is answered by itself, so they are of copies. If the network doubles packets,
+// single is false: two Acks may answer one copy, and the figures are of messages.
+func (l *Losses) Beyond(single bool) (p machine.PathLoss, both bool) {
 	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Settled == 0 &&
 		l.both.Settled > 0 {
-		return l.both, true
+		p = l.both
+		if single && l.answered > 0 {
+			p.Settled, p.Lost = l.copies, l.copies-min(l.copies, l.answered)
+		}
+		return p, true
 	}
 	return l.beyond, false
 }

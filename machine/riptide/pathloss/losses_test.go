@@ -17,14 +17,14 @@ func TestWays(t *testing.T) {
 	if p := l.ToTap(); p.Settled != 5 || p.Lost != 2 {
 		t.Errorf("of %d messages on the way to the tap %d were lost, expected 2 of 5", p.Settled, p.Lost)
 	}
-	if p, both := l.Beyond(); p.Settled != 0 || both {
+	if p, both := l.Beyond(true); p.Settled != 0 || both {
 		t.Errorf("%d messages are judged beyond the tap, expected none", p.Settled)
 	}
 	l.Came()
 	l.Lost()
 	l.AckLost()
 	l.Notify(true)
-	if p, both := l.Beyond(); p.Settled != 4 || p.Lost != 2 || both {
+	if p, both := l.Beyond(true); p.Settled != 4 || p.Lost != 2 || both {
 		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Settled,
 			p.Lost, both)
 	}
@@ -32,7 +32,7 @@ func TestWays(t *testing.T) {
 	for range 3 {
 		l.EitherLost()
 	}
-	if p, both := l.Beyond(); p.Settled != 6 || p.Lost != 5 || !both {
+	if p, both := l.Beyond(true); p.Settled != 6 || p.Lost != 5 || !both {
 		t.Errorf("of %d messages %d were lost (both ways %v), expected 5 of 6, both ways", p.Settled, p.Lost, both)
 	}
 }
@@ -51,16 +51,16 @@ func TestUnnamed(t *testing.T) {
 		}
 	}
 	l.CountUnnamed(at.Add(answer), answer)
-	if p, _ := l.Beyond(); p.Settled != 0 {
+	if p, _ := l.Beyond(true); p.Settled != 0 {
 		t.Errorf("%d copies are settled before their time", p.Settled)
 	}
 	l.CountUnnamed(at.Add(answer+1), answer)
-	if p, both := l.Beyond(); p.Settled != machine.PathBlock || p.Lost != machine.PathBlock/4 || !both {
+	if p, both := l.Beyond(true); p.Settled != machine.PathBlock || p.Lost != machine.PathBlock/4 || !both {
 		t.Errorf("of %d copies %d were lost, expected a quarter of %d", p.Settled, p.Lost, machine.PathBlock)
 	}
 	l.Unnamed.Copy(at)
 	l.Finish()
-	if p, _ := l.Beyond(); p.Settled != machine.PathBlock+1 || p.Lost != machine.PathBlock/4+1 {
+	if p, _ := l.Beyond(true); p.Settled != machine.PathBlock+1 || p.Lost != machine.PathBlock/4+1 {
 		t.Errorf("at the end %d of %d copies were lost, expected one more", p.Lost, p.Settled)
 	}
 }

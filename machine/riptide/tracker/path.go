@@ -17,6 +17,11 @@ func (t *follower) countPath(s *side, e *life) {
 	if t.unnamed(peer) {
 		return // copies are counted against Acks
 	}
+	if e.answers.count == 0 {
+		s.path.Copies(1, 0) // the peer may refuse it again and again
+	} else {
+		s.path.Copies(uint64(e.copies.count), uint64(min(e.answers.count, e.copies.count)))
+	}
 	if e.copies.count == 1 {
 		switch {
 		case e.answers.named || e.answers.count > 0 || e.sender.acked == machine.Yes:
@@ -57,10 +62,7 @@ func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certai
 	case !s.tap.near && t.facts.Vantage == machine.VantageUnknown:
 		return p, machine.Unknown, false
 	}
-	p, both = s.path.Beyond()
-	if f := &s.figures.arrived; both && !f.doubled && !t.unnamed(peer) && f.asked > 0 {
-		p.Settled, p.Lost = f.asked, f.asked-min(f.asked, f.copies) // each copy is answered by itself
-	}
+	p, both = s.path.Beyond(!s.figures.arrived.doubled)
 	if s.tap.near {
 		return p, machine.Likely, both
 	}
