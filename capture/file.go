@@ -44,6 +44,17 @@ type file struct {
 	described  int // bytes of descriptions in this pass
 }
 
+// Begins reports whether an uncompressed capture begins with head.
+func Begins(head [4]byte) bool {
+	_, _, ok := pcapMagic(head[:])
+	return ok || isSection(head[:])
+}
+
+// isSection reports whether a file begins with the block of a pcapng section.
+func isSection(b []byte) bool {
+	return (&section{}).u32(b) == blockSection // it reads the same in both byte orders
+}
+
 // begin recognises the format from the first bytes of the stream.
 func (f *file) begin() error {
 	f.count, f.number, f.seen, f.opened, f.end, f.head = 0, 0, 0, 0, nil, Frame{}
@@ -68,7 +79,7 @@ func (f *file) begin() error {
 		f.setReader(r)
 		return nil
 	}
-	if (&section{}).u32(h) == blockSection { // reads the same in both byte orders
+	if isSection(h) {
 		r, err := openPcapng(f)
 		if err != nil {
 			return err

@@ -131,18 +131,21 @@ func exportTables(a *app.App, f *exportFlags, format string, to encode, args []s
 	if f.out == "-" || strings.HasSuffix(f.out, "."+format) {
 		return fmt.Errorf("-o %s: expected a folder for %d tables (--table names one)", f.out, len(tables))
 	}
-	if slices.Contains(a.Paths(args), "-") {
+	if slices.Contains(reader.Paths(a, args), "-") {
 		return errors.New("several tables read the capture several times: expected a file rather than standard input")
 	}
 	if err := os.MkdirAll(f.out, 0o777); err != nil {
 		return fmt.Errorf("-o: %w", err)
 	}
+	var unread error // the same for each table
 	for _, name := range tables {
-		if err := exportTable(a, f, name, filepath.Join(f.out, name+"."+format), format, to, args); err != nil {
+		err := exportTable(a, f, name, filepath.Join(f.out, name+"."+format), format, to, args)
+		if err != nil && reader.Unread(err) == nil {
 			return err
 		}
+		unread = err
 	}
-	return nil
+	return unread
 }
 
 // contentOf returns the kind of contents of a table. Packets contain bytes,
@@ -159,17 +162,22 @@ func exportTable(a *app.App, f *exportFlags, name, path, format string, to encod
 	if path == "-" && app.IsTerminal(a.Out) && format == "parquet" {
 		return errors.New("-o -: expected a file or a pipe for Parquet, found a terminal")
 	}
-	return a.SaveFile("-o", path, contentOf(name), a.Paths(args), func(w io.Writer) error {
+	var unread error // of some of several captures: the rows of the others are kept
+	err := a.SaveFile("-o", path, contentOf(name), reader.Paths(a, args), func(w io.Writer) error {
 		i := slices.Index(TableNames, name)
 		e, err := to(w, export.Tables()[i])
 		if err != nil {
 			return err
 		}
 		if err := exportRows(a, name, f, args, e); err != nil {
-			return err
+			if reader.Unread(err) == nil {
+				return err
+			}
+			unread = err
 		}
 		return e.Close()
 	})
+	return errors.Join(err, unread)
 }
 
 // exportRows passes the rows of a table to an encoder.
@@ -181,7 +189,7 @@ func exportRows(a *app.App, name string, f *exportFlags, args []string, to expor
 		if l.Filter, err = reader.Compile(a, f.filter); err != nil {
 			return err
 		}
-		listing.ExportPackets(l, to, len(a.Paths(args)) > 1, f.tree, f.hex)
+		listing.ExportPackets(l, to, f.tree, f.hex)
 		return l.Run(args)
 	case export.Events.Name:
 		return listing.ExportEvents(a, &listing.EventPrinter{App: a}, f.filter, args, to)

@@ -62,7 +62,7 @@ func exportPcapng(a *app.App, f *exportFlags, args []string) error {
 	if err := in.In.Rewind(); err != nil {
 		return err
 	}
-	return a.SaveFile("-o", f.out, outfile.Payload, a.Paths(args), func(w io.Writer) error {
+	return a.SaveFile("-o", f.out, outfile.Payload, from.Paths, func(w io.Writer) error {
 		s, err := reader.NewSaveInto(a, w, reader.OriginOf(in.In))
 		if err != nil {
 			return err
@@ -125,10 +125,11 @@ func exportWireshark(a *app.App, f *exportFlags, args []string) error {
 	if f.out == "" {
 		return errors.New("expected -o: a file such as match.lua, or - for standard output")
 	}
-	if n := len(a.Paths(args)); n != 1 {
+	captures := reader.Paths(a, args)
+	if n := len(captures); n > 1 {
 		return fmt.Errorf("expected one capture, found %d: frames are looked up by their numbers in it", n)
 	}
-	return a.SaveFile("-o", f.out, outfile.Payload, a.Paths(args), func(w io.Writer) error {
+	return a.SaveFile("-o", f.out, outfile.Payload, captures, func(w io.Writer) error {
 		s := export.NewScript(w, a.Registry)
 		l := &reader.Listing{App: a, Live: &reader.LiveFlags{}, Whole: true}
 		var err error
@@ -185,27 +186,32 @@ func exportQlog(a *app.App, f *exportFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.SaveFile("-o", f.out, outfile.Text, a.Paths(args), func(w io.Writer) error {
-		title := a.Paths(args)[0]
+	captures := reader.Paths(a, args)
+	var unread error // of some of several captures: the traces of the others are kept
+	err = a.SaveFile("-o", f.out, outfile.Text, captures, func(w io.Writer) error {
+		title := captures[0]
 		if len(list) > 1 {
-			title = namesOfFiles(a.Paths(args))
+			title = namesOfFiles(captures)
 		}
 		q := export.NewQlog(w, dialect, title)
-		for _, r := range list {
+		err := reader.EachOf(a, list, func(r *reader.Recording) error {
 			if len(f.flows) > 0 && len(flows[r]) == 0 {
-				continue
+				return nil
 			}
 			file := ""
 			if r.Among() {
 				file = r.Name()
 			}
 			q.Begin(file, flows[r])
-			if err := traces(a, q, r); err != nil {
-				return err
-			}
+			return traces(a, q, r)
+		})
+		if err != nil && reader.Unread(err) == nil {
+			return err
 		}
+		unread = err
 		return q.Close()
 	})
+	return errors.Join(err, unread)
 }
 
 // traces writes the flows of a recording as qlog.

@@ -74,20 +74,31 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 	if err != nil {
 		return err
 	}
-	var failed error // of captures whose reading ended with an error, and of what follows
-	return errors.Join(writeReport(a, f, a.Paths(args), func(w io.Writer) error {
-		page, err := report.NewPage(w, namesOfFiles(a.Paths(args)), f.format == "markdown", len(list))
-		for i := 0; i < len(list) && err == nil && failed == nil; i++ {
-			var added bool
-			if added, failed, err = reportOn(a, page, list[i], o, f); !added && i == 0 && err == nil {
-				err, failed = failed, nil // there is nothing to write
-			}
-		}
+	captures := reader.Paths(a, args)
+	var unread error // of captures whose reading ended with an error
+	err = writeReport(a, f, captures, func(w io.Writer) error {
+		page, err := report.NewPage(w, namesOfFiles(captures), f.format == "markdown", len(list))
 		if err != nil {
 			return err
 		}
+		parts := 0
+		err = reader.EachOf(a, list, func(r *reader.Recording) error {
+			added, reading, writing := reportOn(a, page, r, o, f)
+			if added {
+				parts++
+			}
+			if writing != nil {
+				return writing
+			}
+			return reading
+		})
+		if parts == 0 || err != nil && reader.Unread(err) == nil && !reader.OfInput(err) {
+			return err // there is nothing to write
+		}
+		unread = err
 		return page.Close()
-	}), failed)
+	})
+	return errors.Join(err, unread)
 }
 
 // reportPasses is how often a report reads a capture: to learn, to collect, to

@@ -46,10 +46,10 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	if live.List {
 		return reader.ListInterfaces(a)
 	}
-	gate := machine.Severity(255)
+	least := machine.Severity(255)
 	if failOn != "" {
 		var ok bool
-		if gate, ok = app.ParseSeverity(failOn); !ok {
+		if least, ok = app.ParseSeverity(failOn); !ok {
 			return fmt.Errorf("--fail-on %q: expected note, warn or error", failOn)
 		}
 	}
@@ -57,7 +57,7 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	if err != nil {
 		return err
 	}
-	p := &FindingPrinter{App: a, paint: paint, width: a.Width(), Gate: gate}
+	p := &FindingPrinter{App: a, paint: paint, width: a.Width(), Gate: least}
 	if a.Flags.JSON {
 		p.Rows = export.NewRows(export.Findings, a.Lines(&export.Findings.Schema))
 	}
@@ -73,16 +73,22 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	} else if err = live.FileOnly(); err == nil {
 		err = reader.Each(a, args, p.Study)
 	}
-	if err == nil {
-		err = p.sum()
-	}
-	if err != nil {
+	unread := reader.Unread(err)
+	if err != nil && unread == nil {
 		return err
 	}
-	if p.grave > 0 {
-		return &app.GateError{Text: fmt.Sprintf("%s of severity %s or above", show.Plural(p.grave, "finding"), failOn)}
+	if sumErr := p.sum(unread); sumErr != nil {
+		return sumErr
 	}
-	return nil
+	if p.grave == 0 {
+		return err
+	}
+	gate := &app.GateError{Text: fmt.Sprintf("%s of severity %s or above", show.Plural(p.grave, "finding"), failOn)}
+	if unread != nil { // a capture that was not read is graver
+		a.Trouble(gate)
+		return err
+	}
+	return gate
 }
 
 // Study analyses a recording and prints its findings. The error is how reading
@@ -178,12 +184,24 @@ func (p *FindingPrinter) verdict(s *analyze.Session) {
 	p.recordings++
 }
 
-// sum prints the totals of several recordings.
-func (p *FindingPrinter) sum() error {
-	if p.recordings < 2 {
+// sum prints the totals of several recordings. unread says how many could not
+// be read; it may be nil.
+func (p *FindingPrinter) sum(unread *reader.UnreadError) error {
+	if p.recordings < 2 && (p.recordings == 0 || unread == nil) {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.App.Writer(), "\nall %d captures: %s\n", p.recordings, p.total.text(p.paint))
+	return writeTotal(p.App, p.recordings, unread, p.total.text(p.paint))
+}
+
+// writeTotal writes the total of several recordings: "all 12 captures: …", or
+// "10 captures: …; 2 of 12 could not be read".
+func writeTotal(a *app.App, recordings int, unread *reader.UnreadError, text string) error {
+	of, missing := fmt.Sprintf("all %d captures", recordings), ""
+	if unread != nil {
+		of = show.Plural(recordings, "capture")
+		missing = fmt.Sprintf("; %d of %d could not be read", unread.Unread, unread.Of)
+	}
+	_, err := fmt.Fprintf(a.Writer(), "\n%s: %s%s\n", of, text, missing)
 	return err
 }
 

@@ -127,7 +127,7 @@ func drawGraph(a *app.App, args []string, f *graphFlags) error {
 		doc = append(doc, p.Title+": "+p.Summary())
 	}
 	picture := graph.SVG(title, strings.Join(doc, " "), plots)
-	if err := a.SaveFile("-o", f.out, outfile.Text, a.Paths(args), func(w io.Writer) error {
+	if err := a.SaveFile("-o", f.out, outfile.Text, from.Paths, func(w io.Writer) error {
 		_, err := w.Write(picture)
 		return err
 	}); err != nil {

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,10 +43,12 @@ func tellLedger(a *app.App, args []string) error {
 		return err
 	}
 	p := &ledgerPrinter{app: a, paint: paint, width: a.Width()}
-	if err := reader.Each(a, args, p.recording); err != nil {
+	err = reader.Each(a, args, p.recording)
+	unread := reader.Unread(err)
+	if err != nil && unread == nil {
 		return err
 	}
-	return p.sum()
+	return errors.Join(p.sum(unread), err)
 }
 
 // recording prints the ledger of a recording.
@@ -121,14 +124,14 @@ func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
 	return nil
 }
 
-// sum prints the total cost of several recordings.
-func (p *ledgerPrinter) sum() error {
-	if p.recordings < 2 || p.app.Flags.JSON {
+// sum prints the total cost of several recordings. unread says how many could
+// not be read; it may be nil.
+func (p *ledgerPrinter) sum(unread *reader.UnreadError) error {
+	if p.recordings < 2 && (p.recordings == 0 || unread == nil) || p.app.Flags.JSON {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.app.Writer(), "\nall %d captures: %s on the wire: %s\n", p.recordings,
-		show.Bytes(p.total.Total()), costText(&p.total))
-	return err
+	return writeTotal(p.app, p.recordings, unread,
+		show.Bytes(p.total.Total())+" on the wire: "+costText(&p.total))
 }
 
 // costText formats what a total was spent on, in one line.

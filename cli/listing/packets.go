@@ -89,7 +89,7 @@ func packets(a *app.App, f *packetFlags, args []string) error {
 	if l.Filter, err = reader.Compile(a, f.filter); err != nil {
 		return err
 	}
-	if err := chooseFormat(a, f, l, len(args)+len(a.Flags.Read) > 1); err != nil {
+	if err := chooseFormat(a, f, l); err != nil {
 		return err
 	}
 	if f.live.Write != "" && !f.print && !f.verbose && !f.hex && f.format == "" && !a.Flags.JSON {
@@ -102,7 +102,7 @@ func packets(a *app.App, f *packetFlags, args []string) error {
 }
 
 // chooseFormat sets what the listing shows, and what it needs.
-func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) error {
+func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing) error {
 	format := f.format
 	if format == "" && len(f.fields) > 0 {
 		format = "fields"
@@ -111,7 +111,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 		return fmt.Errorf("--json with -T %s or -e: expected one of them", format)
 	}
 	if a.Flags.JSON {
-		ExportPackets(l, a.Lines(&export.Packets.Schema), several, f.verbose, f.hex)
+		ExportPackets(l, a.Lines(&export.Packets.Schema), f.verbose, f.hex)
 		return nil
 	}
 	switch {

@@ -27,6 +27,7 @@ type Listing struct {
 	Begin func(*Recording) error
 	End   func() error // called after the last packet; may be nil
 
+	From    *Recording // what is read now; nil for interfaces
 	Reader  *Reader
 	Reading filter.Reading
 	Once    bool // read files like live traffic: in one run, printing at once
@@ -63,27 +64,29 @@ func (l *Listing) Run(args []string) error {
 		}
 		return l.runLive()
 	}
-	list, err := Recordings(a, args)
+	list, failed, err := recordings(a, args)
 	if err != nil {
 		return err
 	}
 	if l.Live.Write != "" && len(list) > 1 {
 		return errApart("-w "+l.Live.Write, len(list))
 	}
-	for _, r := range list {
+	err = each(a, list, failed, func(r *Recording) error {
 		if l.shown > 0 && l.shown == l.Live.Count {
-			break
+			return errEnough
 		}
-		if err := l.read(r); err != nil {
-			return err
-		}
+		return l.read(r)
+	})
+	if err != nil && Unread(err) == nil {
+		return err
 	}
-	return l.close()
+	return errors.Join(err, l.close())
 }
 
 // read lists a recording. The error is a failure, or how the capture ended.
 func (l *Listing) read(from *Recording) (err error) {
 	a := l.App
+	l.From = from
 	o, err := a.Options()
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ type progress struct {
 	in      *capture.Input
 	pass    int // from 0
 	passes  int
+	among   string // "capture 12 of 340, " for one of several recordings
 	begun   time.Time
 	shown   time.Time
 	visible bool
@@ -28,12 +29,19 @@ const (
 )
 
 // newProgress returns the progress line of a reading in several passes. It
-// returns nil with -q, and if standard error is not a terminal.
-func newProgress(a *app.App, in *capture.Input, passes int) *progress {
+// returns nil with -q, and if standard error is not a terminal. For one of
+// several recordings, the line names its position and appears at once if the
+// command has taken long.
+func newProgress(a *app.App, from *Recording, in *capture.Input, passes int) *progress {
 	if a.Flags.Quiet || !app.IsTerminal(a.Err) {
 		return nil
 	}
-	return &progress{w: a.Err, in: in, passes: passes, begun: time.Now()}
+	p := &progress{w: a.Err, in: in, passes: passes, begun: time.Now()}
+	if from.of > 1 {
+		p.among, p.begun = fmt.Sprintf("capture %d of %d, ", from.number, from.of), from.begun
+		p.tick()
+	}
+	return p
 }
 
 func (p *progress) tick() {
@@ -46,10 +54,10 @@ func (p *progress) tick() {
 	p.visible = true
 	if total > 0 {
 		share := (float64(p.pass) + float64(read)/float64(total)) / float64(max(p.passes, p.pass+1))
-		fmt.Fprintf(p.w, "\r\x1b[Kreading %.0f%%", 100*share)
+		fmt.Fprintf(p.w, "\r\x1b[Kreading %s%.0f%%", p.among, 100*share)
 		return
 	}
-	fmt.Fprintf(p.w, "\r\x1b[Kreading %.1f MB", float64(read)/1e6)
+	fmt.Fprintf(p.w, "\r\x1b[Kreading %s%.1f MB", p.among, float64(read)/1e6)
 }
 
 // done wipes the line.

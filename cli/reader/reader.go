@@ -36,6 +36,16 @@ type Reader struct {
 	progress *progress
 }
 
+// InputError is an error of opening or reading captures. Other captures can be
+// read nevertheless.
+type InputError struct{ Err error }
+
+// Error returns the text of the error itself.
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e *InputError) Unwrap() error { return e.Err }
+
 // Options say how files are opened.
 type Options struct {
 	Keep   capture.Keep // what must be readable again
@@ -46,11 +56,11 @@ type Options struct {
 func Open(a *app.App, from *Recording, o Options) (*Reader, error) {
 	in, err := capture.Open(from.Paths, capture.Options{Keep: o.Keep, Stdin: a.In})
 	if err != nil {
-		return nil, err
+		return nil, &InputError{err}
 	}
 	r := &Reader{app: a, In: in, source: in}
 	if o.Passes > 0 {
-		r.progress = newProgress(a, in, o.Passes)
+		r.progress = newProgress(a, from, in, o.Passes)
 	}
 	return r, nil
 }
@@ -84,7 +94,10 @@ func (r *Reader) Next(f *capture.Frame) error {
 		return io.EOF
 	}
 	if err := r.source.Next(f); err != nil {
-		return err
+		if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
+			return err
+		}
+		return &InputError{err}
 	}
 	r.Previous = r.latest
 	r.latest = f.At
@@ -129,7 +142,10 @@ func (r *Reader) Rewind() error {
 	if r.progress != nil {
 		r.progress.pass++
 	}
-	return r.source.(interface{ Rewind() error }).Rewind()
+	if err := r.source.(interface{ Rewind() error }).Rewind(); err != nil {
+		return &InputError{err}
+	}
+	return nil
 }
 
 // Dropped returns how many packets the source is known to lack.

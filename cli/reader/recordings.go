@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,16 +23,19 @@ type Recording struct {
 	Paths []string // in the order of machine.Ref.File; for a live capture its interfaces
 	First int      // position of Paths[0] among all files of the command, from 0
 	Files int      // number of all files of the command
-	last  bool     // no recording follows
+	named bool     // output names the files, because the user may not know them
+
+	number, of int       // position among the recordings of the command, from 1
+	begun      time.Time // when the command began to read
 }
 
 // File returns a recording of one file, or of standard input for "-".
-func File(path string) *Recording { return &Recording{Paths: []string{path}, Files: 1, last: true} }
+func File(path string) *Recording { return &Recording{Paths: []string{path}, Files: 1} }
 
 // File returns the name of a frame's file. It returns "" if the command reads
-// only one file.
+// only one file, which an argument names.
 func (r *Recording) File(ref machine.Ref) string {
-	if r.Files < 2 || ref.File() >= len(r.Paths) {
+	if !r.named || ref.File() >= len(r.Paths) {
 		return ""
 	}
 	return r.Paths[ref.File()]
@@ -67,8 +71,13 @@ func (r *Recording) Reopens() bool {
 	return true
 }
 
-// Among reports whether the command reads other recordings too.
-func (r *Recording) Among() bool { return r.Files > len(r.Paths) }
+// Named reports whether rows of output have the name of a file: the command
+// reads several, or it searched directories for captures.
+func (r *Recording) Named() bool { return r != nil && r.named }
+
+// Among reports whether output names the recording: the command reads others
+// too, or it searched directories for captures.
+func (r *Recording) Among() bool { return r.named && (r.Files > len(r.Paths) || len(r.Paths) == 1) }
 
 // Name returns the recording's name for a heading.
 func (r *Recording) Name() string {
@@ -110,19 +119,31 @@ func JoinFlag(a *app.App, c *cobra.Command) {
 	}
 }
 
-// Recordings groups the files of the command line into recordings. Each file is
-// a recording. The files of a rotated row form one recording, and with --join
-// all files form one.
+// Recordings groups the captures of the command line into recordings. Each file
+// is a recording. The files of a rotated row form one recording, and with
+// --join all files form one. An argument that names no capture is an error.
 func Recordings(a *app.App, args []string) ([]*Recording, error) {
-	if err := a.Awaits(args); err != nil {
-		return nil, err
+	list, failed, err := recordings(a, args)
+	if err == nil {
+		err = errors.Join(failed...)
 	}
-	paths := a.Paths(args)
+	return list, err
+}
+
+// recordings returns the errors of arguments that name no capture by
+// themselves.
+func recordings(a *app.App, args []string) (list []*Recording, failed []error, err error) {
+	if err := a.Awaits(args); err != nil {
+		return nil, nil, err
+	}
+	found := Find(a.Paths(args), nil)
+	paths := found.Paths
 	if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
-		return nil, errors.New(`"-" (standard input) is given twice: expected once at most`)
+		return nil, nil, errors.New(`"-" (standard input) is given twice: expected once at most`)
 	}
 	var groups [][]string
 	switch {
+	case len(paths) == 0:
 	case a.Flags.Join:
 		groups = [][]string{paths}
 	case a.Flags.JoinGiven || len(paths) == 1:
@@ -132,9 +153,12 @@ func Recordings(a *app.App, args []string) ([]*Recording, error) {
 	default:
 		groups = RotatedRows(paths)
 	}
-	list, first := make([]*Recording, len(groups)), 0
+	first, begun := 0, time.Now()
 	for i, g := range groups {
-		list[i] = &Recording{Paths: g, First: first, Files: len(paths), last: i == len(groups)-1}
+		list = append(list, &Recording{
+			Paths: g, First: first, Files: len(paths), named: len(paths) > 1 || found.Searched,
+			number: i + 1, of: len(groups), begun: begun,
+		})
 		first += len(g)
 		if len(g) > 1 && !a.Flags.Join && !a.Flags.Quiet {
 			fmt.Fprintf(a.Err,
@@ -142,22 +166,92 @@ func Recordings(a *app.App, args []string) ([]*Recording, error) {
 				len(g), show.AppendClean(nil, g[0]), show.AppendClean(nil, g[len(g)-1]))
 		}
 	}
-	return list, nil
+	return list, found.Failed, nil
+}
+
+// Paths returns the captures of the command line, for outputs that must not
+// replace them.
+func Paths(a *app.App, args []string) []string { return Find(a.Paths(args), nil).Paths }
+
+// UnreadError says that some of several captures could not be read. Their own
+// errors are printed already, and the others were read.
+type UnreadError struct{ Unread, Of int }
+
+// Error counts the captures.
+func (e *UnreadError) Error() string {
+	return fmt.Sprintf("%d of %d captures could not be read", e.Unread, e.Of)
+}
+
+// Unread returns the captures that could not be read, if err says that the
+// others were read; otherwise nil.
+func Unread(err error) *UnreadError {
+	var e *UnreadError
+	if errors.As(err, &e) && e.Unread < e.Of {
+		return e
+	}
+	return nil
 }
 
 // Each runs a command over each recording, one after the other, in the memory
-// of one. It ends at the first error.
+// of one. If a recording cannot be read, Each prints why and continues; it then
+// returns an UnreadError. It ends at any other error, such as one of printing.
 func Each(a *app.App, args []string, run func(*Recording) error) error {
-	list, err := Recordings(a, args)
+	list, failed, err := recordings(a, args)
 	if err != nil {
 		return err
 	}
+	return each(a, list, failed, run)
+}
+
+// EachOf is Each for recordings that are known.
+func EachOf(a *app.App, list []*Recording, run func(*Recording) error) error {
+	return each(a, list, nil, run)
+}
+
+// errEnough ends the recordings early.
+var errEnough = errors.New("enough was read")
+
+func each(a *app.App, list []*Recording, failed []error, run func(*Recording) error) error {
+	if _, err := a.Options(); err != nil {
+		return err // it would be the same for each capture
+	}
+	all := len(list) + len(failed)
+	if all == 1 && len(failed) == 1 {
+		return failed[0]
+	}
+	for _, err := range failed {
+		a.Trouble(err)
+	}
+	unread := len(failed)
 	for _, r := range list {
-		if err := run(r); err != nil {
+		err := run(r)
+		if errors.Is(err, errEnough) {
+			break
+		}
+		if err == nil {
+			continue
+		}
+		if all == 1 || !OfInput(err) {
 			return err
 		}
+		if err := a.Flush(); err != nil {
+			return err
+		}
+		a.Trouble(err)
+		unread++
+	}
+	if unread > 0 {
+		return &UnreadError{unread, all}
 	}
 	return nil
+}
+
+// OfInput reports whether an error concerns one capture only: its file cannot
+// be read, or does not fit the memory.
+func OfInput(err error) bool {
+	var input *InputError
+	var room *app.RoomError
+	return errors.As(err, &input) || errors.As(err, &room)
 }
 
 // One returns the only recording, for a command that makes one thing of it,

@@ -151,7 +151,7 @@ func (l *LiveFlags) Each(a *app.App, w *WatchFlags, args []string, run func(*Rec
 		}
 		return run(l.Recording())
 	}
-	list, err := Recordings(a, args)
+	list, failed, err := recordings(a, args)
 	if err != nil {
 		return err
 	}
@@ -161,21 +161,18 @@ func (l *LiveFlags) Each(a *app.App, w *WatchFlags, args []string, run func(*Rec
 	case len(list) > 1 && w.Metrics != "":
 		return errApart("--metrics "+w.Metrics, len(list))
 	}
-	for _, r := range list {
+	return each(a, list, failed, func(r *Recording) error {
 		if l.Count > 0 && l.Counted >= l.Count {
-			return nil
+			return errEnough
 		}
-		if err := run(r); err != nil {
-			return err
-		}
-	}
-	return nil
+		return run(r)
+	})
 }
 
 // Recording returns the recording of a live capture, in which all interfaces
 // are one.
 func (l *LiveFlags) Recording() *Recording {
-	return &Recording{Paths: []string{l.Device()}, Files: 1, last: true}
+	return &Recording{Paths: []string{l.Device()}, Files: 1}
 }
 
 // Left returns how many packets of -c are still to be read, or 0 for no limit.

@@ -41,7 +41,7 @@ and nothing more. The words are those of schemas (ackscope messages --schema).`,
 func guess(a *app.App, args []string, most int) error {
 	var g riptide.Guesser
 	// Payloads of one id are guessed together, from all files.
-	if err := reader.Each(a, args, func(from *reader.Recording) error {
+	unread := reader.Each(a, args, func(from *reader.Recording) error {
 		_, in, err := reader.Study(a, from, func(r *analyze.Record) {
 			if f := r.Flow; f != nil && f.Protocol != nil && f.Protocol.Name == riptide.Protocol.Name &&
 				len(r.Datagram.Bytes) > 0 {
@@ -52,8 +52,9 @@ func guess(a *app.App, args []string, most int) error {
 			defer in.Close()
 		}
 		return a.Ended(err)
-	}); err != nil {
-		return err
+	})
+	if unread != nil && reader.Unread(unread) == nil {
+		return unread
 	}
 	var o app.Object
 	for _, guess := range g.Guesses() {
@@ -70,7 +71,7 @@ func guess(a *app.App, args []string, most int) error {
 			return err
 		}
 	}
-	return nil
+	return unread
 }
 
 func guessObject(o *app.Object, g *riptide.Guess, typings []riptide.Typing) {
