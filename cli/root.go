@@ -42,7 +42,7 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	a := &app.App{Streams: s, Registry: r.Descriptors(), NewEndings: r.Endings, Restore: func() {}}
 	defer a.Abandon() // also after a panic
 	root := command(r, a)
-	root.SetArgs(args)
+	root.SetArgs(labs.Spelled(root, args, r.Labs()))
 	defer func() { a.Restore() }()
 	err := root.Execute()
 	a.WarnLetGo()
@@ -111,6 +111,10 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		},
 	}
 	first.Register(a, root)
+	root.Version = app.VersionLine()
+	root.SetVersionTemplate("{{.Version}}")
+	root.Flags().Bool("version", false, "print the version and end")
+	root.SetFlagErrorFunc(app.FlagError)
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -119,7 +123,7 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		"capture `FILE` to read, - for standard input (files can also follow the command)")
 	p.BoolVar(&a.Flags.JSON, "json", false, "print JSON Lines, one object a line")
 	p.StringArrayVarP(&a.Flags.DecodeAs, "decode-as", "d", nil,
-		"read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
+		"read matching flows as a protocol: `SELECTOR,PROTOCOL[:PROFILE]`, as udp.port==7777,gaffer:article-be")
 	p.StringVar(&a.Flags.Keys, "keys", "", "decrypt netcode and yojimbo with the keys in `FILE` (docs/keys.md)")
 	p.StringArrayVar(&a.Flags.Profiles, "profiles", nil,
 		"read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
@@ -162,6 +166,7 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		files.AnonymiseCommand(a),
 		about.SchemaCommand(a),
 		about.ManCommand(a),
+		about.VersionCommand(a),
 		files.CaptureCommand(a),
 		labs.Command(a, r.Labs()),
 	)
@@ -170,6 +175,7 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 			root.AddCommand(command(a))
 		}
 	}
+	app.CompleteChoices(root)
 	return root
 }
 

@@ -22,7 +22,7 @@ func ExplainCommand(a *app.App) *cobra.Command {
 a finding (ackscope findings) or that of a divergence (ackscope replay). Where several
 rules have the name, it tells of each.`,
 		Example: "  ackscope explain false-ack\n  ackscope explain ack-never-arrived",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    app.Arguments(0, 1, "one RULE, or nothing"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return completeRules(a), cobra.ShellCompDirectiveNoFileComp
 		},

@@ -27,7 +27,7 @@ change what your game does otherwise, and hand the file to any command with --pr
   ackscope protocols gaffer:article > mygame.yaml
   ackscope flows --profiles mygame.yaml match.pcapng
   ackscope flows --profiles mygame.yaml -d udp.port==7777,gaffer:my-article match.pcapng`,
-		Args: cobra.MaximumNArgs(1),
+		Args: app.Arguments(0, 1, "one PROTOCOL[:PROFILE], or nothing"),
 		ValidArgsFunction: func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return completeProfile(a, c, args, word)
 		},

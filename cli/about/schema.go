@@ -47,7 +47,7 @@ has one; docs/tables.md says the same for people.`,
 		Example: `  ackscope schema events
   ackscope schema merge | jq '.oneOf[].title'
   ackscope schema > ackscope.schema.json`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              app.Arguments(0, 1, "one COMMAND, or nothing"),
 		ValidArgsFunction: app.CompleteWords(SchemaNames()...),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := map[string]any{}
@@ -77,7 +77,7 @@ func ManCommand(a *app.App) *cobra.Command {
 		Short: "Write manual pages, one a command",
 		Example: `  ackscope man ~/.local/share/man/man1
   man ackscope-findings`,
-		Args: cobra.ExactArgs(1),
+		Args: app.Arguments(1, 1, "one FOLDER"),
 		RunE: func(c *cobra.Command, args []string) error {
 			// The user names the folder: it may exist, and its parents may be
 			// missing.

@@ -206,6 +206,15 @@ func (a *App) Warn(text string) {
 	a.Say("warning: ", errors.New(text))
 }
 
+// Remark prints a remark about the output on standard error. -q suppresses it.
+func (a *App) Remark(text string) {
+	if a.Flags.Quiet {
+		return
+	}
+	_ = a.Flush() // the next Flush returns the error
+	a.Say("", errors.New(text))
+}
+
 // Advise prints a warning that -q suppresses.
 func (a *App) Advise(text string) {
 	if !a.Flags.Quiet {

@@ -49,6 +49,10 @@ func (s *Streams) Say(kind string, err error) {
 	if errors.As(err, &at) {
 		line += "\n" + at.Pointer()
 	}
+	var usage *UsageError
+	if errors.As(err, &usage) {
+		line += "\nusage: " + usage.Usage
+	}
 	fmt.Fprintln(s.Err, line)
 }
 

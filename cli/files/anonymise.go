@@ -17,6 +17,7 @@ import (
 func AnonymiseCommand(a *app.App) *cobra.Command {
 	var secret secretFlags
 	var o anonymise.Options
+	var write string
 	c := &cobra.Command{
 		Use:     "anonymise IN OUT.pcapng",
 		Aliases: []string{"anonymize"},
@@ -44,16 +45,19 @@ What was replaced by what is printed: keep it as you keep the original.`,
   ACKSCOPE_SECRET=... ackscope anonymise match.pcapng share.pcapng
   ackscope anonymise --ports --json match.pcapng share.pcapng > names.json
   ackscope anonymise --keys keys.yaml match.pcapng share.pcapng`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			var err error
+		RunE: func(c *cobra.Command, args []string) error {
+			from, to, err := a.InOut(c, args, write)
+			if err != nil {
+				return err
+			}
 			if o.Key, err = secret.key(a); err != nil {
 				return err
 			}
-			return Anonymise(a, args[0], args[1], o)
+			return Anonymise(a, from, to, o)
 		},
 	}
 	a.Writes(c)
+	c.Flags().StringVarP(&write, "write", "w", "", "write to `OUT`, instead of the second argument")
 	c.Flags().BoolVar(&o.Ports, "ports", false, "replace ports too")
 	c.Flags().BoolVar(&o.Blank, "blank-encrypted", false, "replace what no key opens as bytes, rather than refusing it")
 	secret.add(c)

@@ -37,7 +37,7 @@ With --metrics or --alert it analyses what it captures too, within --memory and 
   ackscope capture -i eth0 -w /srv/match.pcapng -Z capture      (root, in a service: the user capture goes on)
   ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng -b filesize:100MB -b files:10 --metrics :9090
   ackscope capture -D`,
-		Args: cobra.NoArgs,
+		Args: app.NoArguments,
 		RunE: func(*cobra.Command, []string) error { return captureLive(a, live, watch, conditions) },
 	}
 	live.Register(c)

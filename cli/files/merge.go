@@ -34,20 +34,27 @@ taps, how long packets took from one to the other, and where each lost packet di
 
 All times are given by A's clock. With -w both captures are written as one: an interface
 for each tap, B's times moved to A's clock, and a comment on every packet that says what
-became of it. With --report it is told on one page, for somebody who was not there: what died
+became of it. With -o it is told on one page, for somebody who was not there: what died
 where, the delays as graphs, then tap A's flows as report tells them.`,
 		Example: `  ackscope merge client.pcapng server.pcapng
   ackscope merge --json client.pcapng server.pcapng | jq 'select(.kind == "way")'
   ackscope merge --packets --json client.pcapng server.pcapng | jq 'select(.outcome == "lost").frame_a'
   ackscope merge -w both.pcapng client.pcapng server.pcapng
-  ackscope merge --report between.html client.pcapng server.pcapng`,
-		RunE: func(_ *cobra.Command, args []string) error { return mergeFiles(a, args, &f) },
+  ackscope merge -o between.html client.pcapng server.pcapng`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if n := len(a.Flags.Read) + len(args); n != 2 {
+				return app.Usage(c, "merge: expected two captures, found %d", n)
+			}
+			return mergeFiles(a, args, &f)
+		},
 	}
 	a.Writes(c)
 	c.Flags().StringVarP(&f.to, "write", "w", "",
 		"write both captures, annotated, to `FILE.pcapng` (- for standard output)")
 	c.Flags().BoolVar(&f.packets, "packets", false, "list every packet and what became of it")
-	c.Flags().StringVar(&f.report, "report", "", "write a report to `FILE.html`, or to FILE.md as Markdown")
+	c.Flags().StringVarP(&f.report, "output", "o", "", "write a report to `FILE.html`, or to FILE.md as Markdown")
+	c.Flags().StringVar(&f.report, "report", "", "the older spelling of -o `FILE`")
+	_ = c.Flags().MarkHidden("report")
 	return c
 }
 
@@ -59,9 +66,6 @@ type mergeFlags struct {
 
 func mergeFiles(a *app.App, args []string, f *mergeFlags) error {
 	paths := append(append([]string(nil), a.Flags.Read...), args...)
-	if len(paths) != 2 {
-		return fmt.Errorf("expected two captures, found %d", len(paths))
-	}
 	o, err := a.Options()
 	if err != nil {
 		return err
@@ -91,7 +95,7 @@ func mergeFiles(a *app.App, args []string, f *mergeFlags) error {
 	p := mergePrinter{app: a, merged: m, names: [2]string{paths[0], paths[1]}}
 	var page *app.OutputFile
 	if f.report != "" {
-		if page, err = a.Create("--report", f.report, outfile.Text, paths); err != nil {
+		if page, err = a.Create("-o", f.report, outfile.Text, paths); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,9 @@ type Protocol struct {
 	// and not with one line about each end.
 	Scenario bool
 	Proxy    bool // it has a proxy between clients and the server: see ProxiedKit
+	// Ways are the words that can follow PROTOCOL:PROFILE: behind a colon, with
+	// the flags that they stand for.
+	Ways map[string][]string
 	// Begin adds the protocol's own flags. Its result makes the kit that all
 	// flags describe.
 	Begin func(p *pflag.FlagSet, f *Flags) (kit func(a *app.App) (sim.Kit, error))
@@ -52,17 +55,32 @@ func Command(a *app.App, protocols []*Protocol) *cobra.Command {
 			" --loss 30% --duration 10s -w run.client.pcapng --truth run.truth.jsonl\n"
 	}
 	c := &cobra.Command{
-		Use:   "lab",
+		Use:   "lab PROTOCOL[:PROFILE]",
 		Short: "Run reference endpoints on real sockets, with an impairing relay between",
 		Long: `lab runs the reference endpoints as real servers and clients, on real sockets, with
 a relay between them that loses, delays, reorders and doubles as simulate does:
 live traffic to learn from and to test with. Each end logs what it really did, in
 the form of the logs beside recorded captures, and its inputs in a journal.
 
+PROTOCOL[:PROFILE] is spelled as for simulate and behind the comma of -d, such as
+gaffer:article-be or riptide:2.0:tcp. ackscope help lab PROTOCOL lists its flags, of which
+--profile is the older spelling of the profile.
+
 Without --listen, --connect or --relay everything runs in this process on loopback.
 Nothing is sent to an address that was not named, or did not speak first.`,
 		Example: example + "  ackscope lab --play run.journal.jsonl",
-		Args:    cobra.NoArgs,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, p := range protocols {
+				names = append(names, p.Name)
+			}
+			return app.Usage(c, "%v", app.UnknownName("lab", args[0], names))
+		},
+
+		ValidArgsFunction: completeProtocols(a.Registry, protocols),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if play != "" {
 				return labPlay(a, protocols, play)
@@ -81,7 +99,7 @@ Nothing is sent to an address that was not named, or did not speak first.`,
 func labProtocolCommand(a *app.App, p *Protocol) *cobra.Command {
 	f := &Flags{}
 	c := &cobra.Command{
-		Use: p.Name, Short: p.Short, Long: p.Long + "\n\n" + labForms, Example: p.Example, Args: cobra.NoArgs,
+		Use: p.Name, Short: p.Short, Long: p.Long + "\n\n" + labForms, Example: p.Example, Args: app.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return run(a, p, f, c.Flags()) },
 	}
 	f.register(c.Flags(), p)

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/metrics"
@@ -87,19 +84,4 @@ func (r *Running) interfaces(state *metrics.Capture) {
 		state.Interfaces = append(state.Interfaces,
 			metrics.Interface{Name: in.Name, Frames: r.Each[i], Freezes: freezes[i], Statistics: st[i]})
 	}
-}
-
-// buildVersion returns the versions of the program and of Go.
-func buildVersion() (version, goVersion string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown", runtime.Version()
-	}
-	version = info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (version == "" || version == "(devel)") {
-			version = s.Value
-		}
-	}
-	return strings.TrimSpace(version), info.GoVersion
 }

@@ -18,7 +18,7 @@ import (
 
 // ReduceCommand builds `ackscope reduce`.
 func ReduceCommand(a *app.App) *cobra.Command {
-	var keep, behaviour string
+	var keep, behaviour, write string
 	var trials int
 	c := &cobra.Command{
 		Use:   "reduce --keep RULE IN OUT.pcapng",
@@ -34,8 +34,11 @@ A rule that both have is kept as a divergence. The exit status is 2 where the ru
 not stand in the capture.`,
 		Example: `  ackscope reduce --keep stale-entry match.pcapng bug.pcapng
   ackscope reduce --keep ack-never-arrived match.pcapng bug.pcapng && ackscope replay bug.pcapng`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			from, to, err := a.InOut(c, args, write)
+			if err != nil {
+				return err
+			}
 			if keep == "" {
 				return fmt.Errorf("--keep: expected the rule of a finding (ackscope explain lists them) or of a divergence")
 			}
@@ -45,10 +48,11 @@ not stand in the capture.`,
 			if trials < 1 {
 				return fmt.Errorf("--trials %d: expected 1 or more", trials)
 			}
-			return reduce(a, args[0], args[1], keep, behaviour, trials)
+			return reduce(a, from, to, keep, behaviour, trials)
 		},
 	}
 	a.Writes(c)
+	c.Flags().StringVarP(&write, "write", "w", "", "write to `OUT.pcapng`, instead of the second argument")
 	c.Flags().StringVar(&keep, "keep", "", "the `RULE` that must still stand")
 	c.Flags().StringVar(&behaviour, "behaviour", "", "the `NAME` that replay holds all sides against")
 	c.Flags().IntVar(&trials, "trials", 2000, "captures to analyse on the way at most")

@@ -21,7 +21,7 @@ import (
 func Command(a *app.App, protocols Simulators) *cobra.Command {
 	var f Flags
 	c := &cobra.Command{
-		Use:   "simulate",
+		Use:   "simulate [PROTOCOL[:PROFILE]]",
 		Short: "Run reference endpoints over a simulated network and capture what they send",
 		Long: `simulate lets two reference endpoints talk over a network that loses, delays,
 reorders and duplicates as told, in virtual time, and writes what a tap sees of it.
@@ -29,11 +29,26 @@ The same seed gives the same bytes. The truth, what both endpoints really did,
 goes to a file in the form of the logs that recorded captures have beside them;
 the journal holds every input, from which --play gives the run again.
 
+The first protocol of ackscope protocols is the usual one. Behind the colon stands one of its
+profiles, as for lab and behind the comma of -d. Of Riptide, client/server sets two releases
+apart, and :tcp stands for a stream; of SRDP, :proxy or :tcp for the way to a proxy.
+--protocol is the older spelling of the argument.
+
 Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`,
 		Example: protocols.examples() + `  ackscope simulate --fault ack-gaps --loss 10% -w faulty.pcapng
   ackscope simulate --play run.journal.jsonl`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args: app.Arguments(0, 1, "PROTOCOL[:PROFILE] and flags"),
+
+		ValidArgsFunction: completeProtocol(a, protocols),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if c.Flags().Changed("protocol") {
+					return app.Usage(c, "simulate: expected %q or --protocol %s, found both", args[0], f.Protocol)
+				}
+				if err := c.Flags().Set("protocol", args[0]); err != nil {
+					return err
+				}
+			}
 			if f.play != "" {
 				return play(a, protocols, f.play)
 			}
@@ -62,6 +77,18 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 		}
 	}
 	return c
+}
+
+// completeProtocol completes the argument PROTOCOL[:PROFILE].
+func completeProtocol(a *app.App, protocols Simulators) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, word string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
+		for _, form := range protocols.words(a.Registry) {
+			if len(args) == 0 && strings.HasPrefix(form, word) {
+				list = append(list, form)
+			}
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {

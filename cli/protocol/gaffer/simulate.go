@@ -31,12 +31,12 @@ type run struct {
 
 var simulator = simulate.Simulator{
 	Name: "gaffer", Usual: wire.Article, Form: "gaffer:PROFILE", Words: words,
-	Examples: `  ackscope simulate --protocol gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
+	Examples: `  ackscope simulate gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
       --duration 20s --tap a -w run.client.pcapng --truth run.truth.jsonl --journal run.journal.jsonl
-  ackscope simulate --profiles game.yaml --protocol gaffer:mygame --messages 20 --resend 1.5rtt -w run.pcapng
-  ackscope simulate --profiles game.yaml --protocol gaffer:mygame --messages 20 --resend 'backoff(100ms, x2, 1s)' \
+  ackscope simulate gaffer:mygame --profiles game.yaml --messages 20 --resend 1.5rtt -w run.pcapng
+  ackscope simulate gaffer:mygame --profiles game.yaml --messages 20 --resend 'backoff(100ms, x2, 1s)' \
       -w run.pcapng
-  ackscope simulate --protocol gaffer:article-connect --clients 3 --slots 2 --stay 5s -w run.client.pcapng
+  ackscope simulate gaffer:article-connect --clients 3 --slots 2 --stay 5s -w run.client.pcapng
 `,
 	Begin: func(p *pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) {
 		own := &sampleFlags{}

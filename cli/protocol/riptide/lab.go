@@ -28,8 +28,9 @@ they say, for --schema.`,
 
   ackscope lab riptide --clients 2 --decide "accept,reject:full" --decide-after 2s --duration 5s -w run.client.pcapng
 
-  ackscope lab riptide --transport tcp --profile 2.0 --delay 30ms --loss 5% -w run.client.pcapng`,
-	TCP: true,
+  ackscope lab riptide:2.0:tcp --delay 30ms --loss 5% -w run.client.pcapng`,
+	TCP:  true,
+	Ways: map[string][]string{"tcp": {"--transport", "tcp"}},
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
 		p.StringVar(&o.profile, "profile", "2.2.1", "what the endpoints are: a release or a dialect, `"+

@@ -56,7 +56,7 @@ var simulator = simulate.Simulator{
 	Words: func(*dissect.Protocol) []string { return riptide.FormNames() },
 	Begin: begin, Takes: []string{"clients", "slots", "resend"},
 	Remembered:  append([]string{"clients", "no-limits"}, rememberedHandler...),
-	Completions: map[string][]string{"end": endings, "decide": description.DecisionWords},
+	Completions: map[string][]string{"end": endings, "decide": append([]string{"reject:"}, description.DecisionWords...)},
 	Faults:      machine.Faults(endpoint.Faults),
 }
 

@@ -33,6 +33,7 @@ the proxy and the server; apart, --forward LISTEN=TARGET is the proxy.`,
   ackscope lab srdp --proxy udp --connect 10.0.0.3:40001 --to 10.0.0.2:40000                 # on a third`,
 	Scenario: true,
 	Proxy:    true,
+	Ways:     map[string][]string{"proxy": {"--proxy", "udp"}, "tcp": {"--proxy", "tcp"}},
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
 		p.StringVar(&o.profile, "profile", "",

@@ -39,8 +39,8 @@ type run struct {
 
 var simulator = simulate.Simulator{
 	Name: "srdp", Form: "srdp:PROFILE[:proxy|:tcp]", Words: words,
-	Examples: `  ackscope simulate --protocol srdp --clients 3 --loss 10% --services any --repeats 3 -w run.client.pcapng
-  ackscope simulate --fault list --protocol srdp
+	Examples: `  ackscope simulate srdp --clients 3 --loss 10% --services any --repeats 3 -w run.client.pcapng
+  ackscope simulate srdp --fault list
 `,
 	Begin: begin, Takes: []string{"clients"}, Remembered: []string{"clients", "first", "give-up"},
 	Completions: map[string][]string{"services": {"none", "dont-duplicate", "order", "both", "any"}},
