@@ -283,7 +283,13 @@ type Protocol struct {
 	// Message returns the name of a message's type, and the values of its body,
 	// as far as a schema describes them. It is nil when the protocol carries no
 	// messages.
-	Message    func(c *Config, m *machine.Message) (name string, values Values)
+	Message func(c *Config, m *machine.Message) (name string, values Values)
+	// Sealed says why the contents of a flow cannot be read, such as "encrypted:
+	// give --keys". It returns "" if they can. It may be nil.
+	Sealed func(c *Config) string
+	// NoMessages says why a flow shows no messages although its contents can be
+	// read. It returns "" if it can show some. It may be nil.
+	NoMessages func(c *Config) string
 	NewTracker func(*Config) machine.Tracker // nil when ackscope only dissects the protocol
 	// Review takes what a run learned of a flow that was read by c. If the run
 	// shows that another profile is right, Review returns that profile's

@@ -7,6 +7,9 @@
 package show
 
 import (
+	"unicode"
+	"unicode/utf8"
+
 	"github.com/dustin/go-humanize"
 )
 
@@ -54,6 +57,15 @@ func (p Painter) String(s Style, text string) string { return string(p.Text(nil,
 
 // Grouped formats a count with separators of thousands.
 func Grouped[T int | uint64](n T) string { return humanize.Comma(int64(n)) }
+
+// Sentence returns text as a sentence: with a capital letter and a full stop.
+func Sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:] + "."
+}
 
 // Plural formats a count with its noun: "1 packet", "2 packets".
 func Plural[T int | uint64](n T, noun string) string {

@@ -86,11 +86,13 @@ func ExportEvents(a *app.App, p *EventPrinter, text string, args []string, to ex
 	if err := p.begin(text, to, reader.OfEvents); err != nil {
 		return err
 	}
-	return reader.Each(a, args, func(r *reader.Recording) error {
+	p.empty = reader.Empty{Of: "event", Filtered: !p.filter.All()}
+	err = reader.Each(a, args, func(r *reader.Recording) error {
 		if err := p.heading(r); err != nil {
 			return err
 		}
-		_, in, err := p.filter.Study(r, true, p.record)
+		s, in, err := p.filter.Study(r, true, p.record)
+		p.empty.Add(s)
 		if in != nil {
 			defer in.Close()
 		}
@@ -99,6 +101,10 @@ func ExportEvents(a *app.App, p *EventPrinter, text string, args []string, to ex
 		}
 		return a.Ended(err)
 	})
+	if err == nil || reader.Unread(err) != nil {
+		p.empty.Say(a)
+	}
+	return err
 }
 
 // heading prints the recording's name above text, if there are several
@@ -169,6 +175,7 @@ func (p *EventPrinter) draw(r *reader.Running) {
 type EventPrinter struct {
 	App    *app.App
 	filter *reader.RowFilter
+	empty  reader.Empty
 	paint  show.Painter
 	err    error
 	rows   *export.Rows[export.EventRow] // nil for text
@@ -190,9 +197,11 @@ func (p *EventPrinter) record(r *analyze.Record) {
 			return
 		}
 		e := &r.Events[i]
+		p.empty.Seen++
 		if !p.filter.All() && !p.filter.Event(r, i) {
 			continue
 		}
+		p.empty.Shown++
 		if p.rows != nil {
 			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.filter.From.File(e.Ref), Provisional: p.running != nil &&
 				e.Certainty != machine.Certain}

@@ -80,6 +80,9 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	if sumErr := p.sum(unread); sumErr != nil {
 		return sumErr
 	}
+	if p.shown == 0 && p.seen > 0 {
+		a.Remark("the filter let none of " + show.Plural(p.seen, "finding") + " pass")
+	}
 	if p.grave == 0 {
 		return err
 	}
@@ -142,6 +145,7 @@ func (p *FindingPrinter) all(s *analyze.Session) error {
 // findings that --fail-on asks for.
 func (p *FindingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
 	found := p.passed(f)
+	p.seen, p.shown = p.seen+len(f.Findings()), p.shown+len(found)
 	for _, x := range found {
 		if x.Rule.Severity >= p.Gate {
 			p.grave++
@@ -167,6 +171,8 @@ type FindingPrinter struct {
 	Filter     *reader.RowFilter
 	width      int // columns of the terminal; 0 if it is none
 	Gate       machine.Severity
+	seen       int                             // findings that the filter was asked about
+	shown      int                             // findings that passed it
 	grave      uint64                          // findings at or above the severity of --fail-on
 	Rows       *export.Rows[export.FindingRow] // nil for text
 	total      findingCounts                   // the counts of all recordings
@@ -269,10 +275,10 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 			continue
 		}
 		severity := fmt.Sprintf("%-5s", strings.ToUpper(x.Rule.Severity.String()))
-		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n",
+		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n%s\n",
 			p.paint.String(show.SeverityStyle(x.Rule.Severity), severity), x.Certainty,
 			p.paint.String(show.Bold, fmt.Sprintf("%-24s", x.Rule.ID)), strings.ToUpper(x.Side.String()), f.Addr(x.Side),
-			show.Wrap(x.Message(), "   ", p.width), show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
+			show.Wrap(show.Sentence(x.Rule.Summary), "   ", p.width), show.Wrap(x.Message(), "   ", p.width), show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
 			return err
 		}
 	}

@@ -57,16 +57,18 @@ func ExportMessages(a *app.App, args []string, text string, to export.Encoder) e
 		return err
 	}
 	p := &messagePrinter{app: a, filter: filter}
+	p.empty = reader.Empty{Of: "message", Messages: true, Filtered: !filter.All()}
 	if to != nil {
 		p.rows = export.NewRows(export.Messages, to)
 	}
-	return reader.Each(a, args, func(r *reader.Recording) error {
+	err = reader.Each(a, args, func(r *reader.Recording) error {
 		if p.rows == nil {
 			if err := reader.Heading(a, r); err != nil {
 				return err
 			}
 		}
-		_, in, err := filter.Study(r, true, p.record)
+		s, in, err := filter.Study(r, true, p.record)
+		p.empty.Add(s)
 		if in != nil {
 			defer in.Close()
 		}
@@ -75,12 +77,17 @@ func ExportMessages(a *app.App, args []string, text string, to export.Encoder) e
 		}
 		return a.Ended(err)
 	})
+	if err == nil || reader.Unread(err) != nil {
+		p.empty.Say(a)
+	}
+	return err
 }
 
 // messagePrinter prints the messages of records.
 type messagePrinter struct {
 	app    *app.App
 	filter *reader.RowFilter
+	empty  reader.Empty
 	err    error
 	rows   *export.Rows[export.MessageRow] // nil for text
 	row    export.MessageRow
@@ -93,9 +100,11 @@ func (p *messagePrinter) record(r *analyze.Record) {
 			return
 		}
 		m := &r.Messages[i]
+		p.empty.Seen++
 		if !p.filter.All() && !p.filter.Message(r, i) {
 			continue
 		}
+		p.empty.Shown++
 		p.row = export.NewMessageRow(r.Flow, m, p.filter.From.File(m.Frames[0]))
 		if p.rows != nil {
 			p.err = p.rows.Add(&p.row)

@@ -1,6 +1,8 @@
 package reader
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -12,43 +14,56 @@ import (
 
 // alerts says which findings are printed as they occur.
 type alerts struct {
-	rules   map[string]bool
-	least   machine.Severity
-	printed map[*analyze.Finding]machine.Instant // when each was printed last
-	swept   machine.Instant
+	rules map[string]bool
+	least machine.Severity
+	told  map[*analyze.Flow]map[*analyze.Finding]*alerted
+}
+
+// alerted is what the last alert of a finding told.
+type alerted struct {
+	at    machine.Instant // by the capture's clock
+	count uint64
+	refs  int // of the finding's frames
 }
 
 // alertEvery is the least time between two alerts of one finding of a flow, by
 // the capture's clock.
 const alertEvery = time.Second
 
-// wants reports whether a finding should be printed now. It is printed when it
-// first occurs, and then at most once a second.
-func (x *alerts) wants(f *analyze.Finding) bool {
+// wants reports whether a finding should be printed at a time of the capture:
+// when it first occurs, and then at most once a second. It returns what the
+// last alert told, and assumes that the finding is printed.
+func (x *alerts) wants(f *analyze.Finding, now machine.Instant) (before alerted, ok bool) {
 	if x == nil || f.Rule.Severity < x.least && !x.rules[f.Rule.ID] {
-		return false
+		return before, false
 	}
-	if f.Last.Sub(x.swept) > alertEvery {
-		// Older entries need not be kept: Count shows whether a finding is new.
-		for g, at := range x.printed {
-			if f.Last.Sub(at) > alertEvery {
-				delete(x.printed, g)
-			}
+	last := x.told[f.Flow][f]
+	if last == nil {
+		if x.told == nil {
+			x.told = map[*analyze.Flow]map[*analyze.Finding]*alerted{}
 		}
-		x.swept = f.Last
+		if x.told[f.Flow] == nil {
+			x.told[f.Flow] = map[*analyze.Finding]*alerted{}
+		}
+		last = &alerted{}
+		x.told[f.Flow][f] = last
+	} else if now.Sub(last.at) < alertEvery {
+		return before, false
 	}
-	if at, ok := x.printed[f]; ok && f.Last.Sub(at) < alertEvery {
-		return false
-	}
-	if x.printed == nil {
-		x.printed = map[*analyze.Finding]machine.Instant{}
-	}
-	x.printed[f] = f.Last
-	return true
+	before = *last
+	*last = alerted{at: now, count: f.Count, refs: len(f.Refs)}
+	return before, true
 }
 
-// alert prints a finding as it is now.
-func (r *Running) alert(x *analyze.Finding) {
+// forget drops what was told of a flow that has ended.
+func (x *alerts) forget(f *analyze.Flow) {
+	if x != nil {
+		delete(x.told, f)
+	}
+}
+
+// alert prints a finding as it is now. before is what the last alert of it told.
+func (r *Running) alert(x *analyze.Finding, before alerted) {
 	r.Screen.Clear()
 	w := r.app.Writer()
 	var err error
@@ -58,7 +73,7 @@ func (r *Running) alert(x *analyze.Finding) {
 		}
 		err = r.rows.Add(&export.FindingRow{Finding: x, File: r.from.File(x.Refs[0]), Provisional: true})
 	} else {
-		_, err = w.Write(show.Fit(alertLine(nil, x, r.paint), r.app.Width()))
+		_, err = w.Write(show.Fit(alertLine(nil, x, before, r.Reader.latest, r.paint), r.app.Width()))
 	}
 	if err == nil {
 		err = r.app.Flush()
@@ -68,9 +83,12 @@ func (r *Running) alert(x *analyze.Finding) {
 	}
 }
 
-// alertLine formats a finding in one line.
-func alertLine(b []byte, x *analyze.Finding, paint show.Painter) []byte {
-	b = x.Last.Time().AppendFormat(b, "15:04:05.000000")
+// alertLine formats in one line what is new of a finding at a time. Alerts stand
+// in the order of these times. What happened well before has its own time: some
+// rules wait for later packets.
+func alertLine(b []byte, x *analyze.Finding, before alerted, now machine.Instant, paint show.Painter) []byte {
+	const clock = "15:04:05.000000"
+	b = now.Time().AppendFormat(b, clock)
 	b = append(b, ' ', ' ')
 	word := x.Rule.Severity.String()
 	b = paint.Text(b, show.SeverityStyle(x.Rule.Severity), word)
@@ -80,6 +98,34 @@ func alertLine(b []byte, x *analyze.Finding, paint show.Painter) []byte {
 	b = append(append(b, ' '), x.Side.String()...)
 	b = append(append(b, ' '), x.Flow.Addr(x.Side).String()...)
 	b = append(append(append(b, "  "...), x.Certainty.String()...), ": "...)
+	if before.count > 0 {
+		b = append(append(b, show.Grouped(x.Count-before.count)...), " more, now "...)
+	}
 	b = append(b, x.Message()...)
-	return append(append(append(b, "; frames "...), show.FrameList(x)...), '\n')
+	if now.Sub(x.Last) >= 100*time.Millisecond {
+		b = x.Last.Time().AppendFormat(append(b, "; it happened at "...), clock)
+	}
+	if frames := newFrames(x.Refs[before.refs:]); frames != "" {
+		b = append(append(b, "; "...), frames...)
+	}
+	return append(b, '\n')
+}
+
+// newFrames names frames, each once: "frame 4", or "frames 4, 9".
+func newFrames(refs []machine.Ref) string {
+	var list []string
+	last := machine.Ref(0)
+	for _, r := range refs {
+		if r != last {
+			list = append(list, strconv.FormatUint(r.Frame(), 10))
+		}
+		last = r
+	}
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return "frame " + list[0]
+	}
+	return "frames " + strings.Join(list, ", ")
 }

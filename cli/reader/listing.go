@@ -12,6 +12,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/show"
 )
 
 // Listing reads recordings, or an interface, packet by packet.
@@ -30,7 +31,8 @@ type Listing struct {
 	From    *Recording // what is read now; nil for interfaces
 	Reader  *Reader
 	Reading filter.Reading
-	Once    bool // read files like live traffic: in one run, printing at once
+	Once    bool   // read files like live traffic: in one run, printing at once
+	seen    uint64 // packets that the filter was asked about
 	shown   uint64
 	err     error // the error of Show
 	saved   *Save // the file of passed packets; nil if all packets are saved
@@ -79,6 +81,11 @@ func (l *Listing) Run(args []string) error {
 	})
 	if err != nil && Unread(err) == nil {
 		return err
+	}
+	if l.shown == 0 && l.Filter.String() != "" && l.seen > 0 {
+		a.Remark("the filter let none of " + show.Plural(l.seen, "packet") + " pass")
+	} else if l.seen == 0 && err == nil {
+		a.Remark("no packets: the capture has none")
 	}
 	return errors.Join(err, l.close())
 }
@@ -315,6 +322,7 @@ func (l *Listing) take(r *analyze.Record) {
 	if r.Frame == nil && r.Datagram.Bytes == nil && !l.Whole {
 		return // the end of a flow is not a packet
 	}
+	l.seen++
 	l.Reading.Start, l.Reading.Previous = l.Reader.Start, l.Reader.Previous
 	x := l.Reading.Take(r)
 	if !l.Filter.Match(x) {

@@ -158,7 +158,7 @@ func (r *Running) Close() error { return r.Reader.Close() }
 func (r *Running) prepare(o analyze.Options) error {
 	o.Limits = r.limits
 	if r.watch.Metrics != "" {
-		version, goVersion := buildVersion()
+		version, goVersion := app.BuildVersion()
 		r.collector = metrics.New(o.Registry, version, goVersion)
 		sink := o.Sink
 		o.Sink = func(rec *analyze.Record) {
@@ -172,8 +172,16 @@ func (r *Running) prepare(o analyze.Options) error {
 		if r.collector != nil {
 			r.collector.Found(x)
 		}
-		if r.Alerts.wants(x) {
-			r.alert(x)
+		if before, ok := r.Alerts.wants(x, r.Reader.latest); ok {
+			r.alert(x, before)
+		}
+	}
+	if gone := o.Gone; r.Alerts != nil {
+		o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+			r.Alerts.forget(f)
+			if gone != nil {
+				gone(f, why)
+			}
 		}
 	}
 	if r.memory > 0 {

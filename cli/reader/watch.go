@@ -42,7 +42,7 @@ func (w *WatchFlags) Register(a *app.App, c *cobra.Command, listing bool) {
 	f.StringVar(&w.certificate, "metrics-tls-cert", "", "serve metrics by TLS, with the certificates in `FILE.pem`")
 	f.StringVar(&w.key, "metrics-tls-key", "", "the private key of --metrics-tls-cert, in `FILE.pem`")
 	f.StringArrayVar(&w.Alerts, "alert", nil,
-		"print findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
+		"print what is new of the findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
 	w.RegisterBounds(c, "; the rest is summed", " (live: 5m)")
 	_ = c.RegisterFlagCompletionFunc("alert", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{"note", "warn", "error"}

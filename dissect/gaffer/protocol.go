@@ -74,6 +74,8 @@ func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol 
 		Edit:        edit,
 		Info:        Info,
 		Message:     messageValues,
+		Sealed:      sealed,
+		NoMessages:  noMessages,
 		NewTracker:  newTracker,
 		Review:      set.review,
 		Rules:       slices.Concat(model.FindingRules, machinenetcode.Rules, yojimbo.Rules, messages.Rules),
@@ -194,6 +196,23 @@ func (s *profileSet) candidates(entries []*entry) []candidate {
 		c[i].profile = e.wire
 	}
 	return c
+}
+
+// sealed says why netcode's packets cannot be read: no keys were given.
+func sealed(c *dissect.Config) string {
+	if p, ok := c.Profile.(*wire.Profile); ok && p.Form == wire.FormNetcode {
+		return c.Dialect + " is encrypted: give --keys (docs/keys.md)"
+	}
+	return ""
+}
+
+// noMessages says that a profile has no message section.
+func noMessages(c *dissect.Config) string {
+	p, ok := c.Profile.(*wire.Profile)
+	if !ok || model.IsSample(p) || p.Messages.Form != wire.MessagesNone {
+		return ""
+	}
+	return "profile " + c.Dialect + " has no message section: describe yours with --profiles (docs/gaffer.md#messages)"
 }
 
 // newTracker returns a tracker of what both ends knew. If the datagrams have no
