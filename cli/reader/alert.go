@@ -105,17 +105,21 @@ func alertLine(b []byte, x *analyze.Finding, before alerted, now machine.Instant
 	if now.Sub(x.Last) >= 100*time.Millisecond {
 		b = x.Last.Time().AppendFormat(append(b, "; it happened at "...), clock)
 	}
-	if frames := newFrames(x.Refs[before.refs:]); frames != "" {
+	if frames := newFrames(x.Refs, before.refs); frames != "" {
 		b = append(append(b, "; "...), frames...)
 	}
 	return append(b, '\n')
 }
 
-// newFrames names frames, each once: "frame 4", or "frames 4, 9".
-func newFrames(refs []machine.Ref) string {
+// newFrames names the frames behind the first told ones, each once: "frame 4",
+// or "frames 4, 9". A frame can show several occurrences.
+func newFrames(refs []machine.Ref, told int) string {
 	var list []string
 	last := machine.Ref(0)
-	for _, r := range refs {
+	if told > 0 {
+		last = refs[told-1]
+	}
+	for _, r := range refs[told:] {
 		if r != last {
 			list = append(list, strconv.FormatUint(r.Frame(), 10))
 		}

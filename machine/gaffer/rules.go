@@ -28,12 +28,16 @@ Check how the receive side builds ack_bits. An entry may count only if the seque
 	Say: func(n uint64, worst [3]float64) string {
 		switch {
 		case worst[0] > 0:
-			return fmt.Sprintf("%d acks of packets that were not sent yet, the worst %.1f ms ahead of its packet", n, worst[0])
+			return fmt.Sprintf(
+				"%s of packets that were not sent yet, the worst %.1f ms ahead of its packet",
+				machine.Count(n, "ack", "acks"),
+				worst[0],
+			)
 		case worst[1] > 0:
-			return fmt.Sprintf("%d headers with acks that the next one takes back, up to %.0f ahead of the peer's newest "+
-				"packet", n, worst[1])
+			return fmt.Sprintf("%s that the next one takes back, up to %.0f ahead of the peer's newest "+
+				"packet", machine.Count(n, "header with acks", "headers with acks"), worst[1])
 		}
-		return fmt.Sprintf("%d acks of packets that did not pass, taken back by the next header", n)
+		return fmt.Sprintf("%s of packets that did not pass, taken back by the next header", machine.Count(n, "ack", "acks"))
 	},
 }
 
@@ -49,7 +53,11 @@ ackscope recognises it at a tap at the receiver: the window jumped, and no packe
 
 Clear the skipped entries whenever the newest sequence moves on. The peer cannot distinguish these acks from true ones, so ackscope grades every ack in this flow below certain.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets acked that never arrived; the window had jumped by up to %.0f", n, worst[0])
+		return fmt.Sprintf(
+			"%s that never arrived; the window had jumped by up to %.0f",
+			machine.Count(n, "packet acked", "packets acked"),
+			worst[0],
+		)
 	},
 }
 
@@ -63,7 +71,7 @@ ackscope first restores the order of headers that were overtaken on the way. A n
 
 The receiver stores the last packet instead of the newest one. Compare by the half-range rule before storing.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d headers whose ack goes back, by up to %.0f", n, worst[0])
+		return fmt.Sprintf("%s ack goes back, by up to %.0f", machine.Count(n, "header whose", "headers whose"), worst[0])
 	},
 }
 
@@ -77,7 +85,7 @@ ackscope reads headers that were overtaken as the older snapshots that they are.
 
 Look for code that clears one entry too many. Look for two packets that share a slot, because the buffer size does not divide the range of sequence numbers. Look for two threads that build the header and write the buffer at the same time.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d ack bits were taken back, up to %.0f behind ack", n, worst[0])
+		return fmt.Sprintf("%s taken back, up to %.0f behind ack", machine.Count(n, "ack bit was", "ack bits were"), worst[0])
 	},
 }
 
@@ -91,7 +99,7 @@ ackscope recognises them by their different acks: copies of one packet have the 
 
 A resend must be a new packet with a new sequence number. Only the messages in it are sent again.`,
 	Say: func(n uint64, _ [3]float64) string {
-		return fmt.Sprintf("%d packets carry the number of another packet", n)
+		return fmt.Sprintf("%s the number of another packet", machine.Count(n, "packet carries", "packets carry"))
 	},
 }
 
@@ -105,7 +113,12 @@ ackscope reports a jump above four times what the side usually sends in that tim
 
 Check that the counter advances by exactly one per packet. A jump of more than the receive window clears all that the receiver stored about older packets.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d jumps, the largest by %.0f packets in %.0f ms", n, worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, the largest by %s in %.0f ms",
+			machine.Count(n, "jump", "jumps"),
+			machine.Count(uint64(worst[0]), "packet", "packets"),
+			worst[1],
+		)
 	},
 }
 
@@ -117,7 +130,11 @@ var DuplicatePacket = &machine.Rule{
 
 reliable drops a duplicate and does not read its acks. The article's code and reliable's first week deliver the packet again, so there the game must tolerate it.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets came again, the latest copy %.1f ms after the first", n, worst[0])
+		return fmt.Sprintf(
+			"%s again, the latest copy %.1f ms after the first",
+			machine.Count(n, "packet came", "packets came"),
+			worst[0],
+		)
 	},
 }
 
@@ -131,7 +148,11 @@ What the receiver does depends on how far behind the packet is. Within the recei
 
 Packets that are overtaken by a few others need no action. If packets fall behind ack_bits, widen ack_bits.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets were overtaken, by up to %.0f others", n, worst[0])
+		return fmt.Sprintf(
+			"%s, by up to %s",
+			machine.Count(n, "packet was overtaken", "packets were overtaken"),
+			machine.Count(uint64(worst[0]), "other", "others"),
+		)
 	},
 }
 
@@ -145,8 +166,8 @@ ackscope recognises it at a tap at the receiver: the packet passed the tap, and 
 
 The receiver sends too rarely for what it receives. With 32 bits it must send at least one packet for every 32 that arrive, and more where packets are lost. Let it send empty packets, or widen ack_bits. A packet that comes late, behind that many newer ones, ends the same way.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets arrived and were never acked, up to %.0f behind the newest when the next header was "+
-			"sent", n, worst[0])
+		return fmt.Sprintf("%s never acked, up to %.0f behind the newest when the next header was "+
+			"sent", machine.Count(n, "packet arrived and was", "packets arrived and were"), worst[0])
 	},
 }
 
@@ -173,7 +194,9 @@ var NonCanonical = &machine.Rule{
 reliable reads such a header all the same, except in fragment 0, where the header must be canonical.
 
 The sender is another implementation, or the datagram was changed on the way. Write canonical headers if a peer runs reliable.`,
-	Say: func(n uint64, _ [3]float64) string { return fmt.Sprintf("%d headers are not in canonical form", n) },
+	Say: func(n uint64, _ [3]float64) string {
+		return fmt.Sprintf("%s not in canonical form", machine.Count(n, "header is", "headers are"))
+	},
 }
 
 // HalfRangeStarvation is the rule "half-range-starvation".
@@ -186,7 +209,11 @@ ackscope applies the receiver's own comparison at a tap at the receiver. The fin
 
 Close a connection after a silence. At 60 packets a second, half the range takes nine minutes.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets were dropped as stale though they are newer, by up to %.0f", n, worst[0])
+		return fmt.Sprintf(
+			"%s newer, by up to %.0f",
+			machine.Count(n, "packet was dropped as stale though it is", "packets were dropped as stale though they are"),
+			worst[0],
+		)
 	},
 }
 
@@ -220,15 +247,28 @@ ackscope reports each header that repeats the ack, from the moment at which thre
 	Say: func(_ uint64, worst [3]float64) string {
 		switch worst[2] {
 		case FrozenEver:
-			return fmt.Sprintf("nothing was ever acked while %.0f packets of its peer passed the tap", worst[0])
+			return fmt.Sprintf(
+				"nothing was ever acked while %s of its peer passed the tap",
+				machine.Count(uint64(worst[0]), "packet", "packets"),
+			)
 		case FrozenWrap:
-			return fmt.Sprintf("ack stands still at %.0f, since its peer's numbers wrapped, while %.0f packets passed the tap",
-				worst[1], worst[0])
+			return fmt.Sprintf(
+				"ack stands still at %.0f, since its peer's numbers wrapped, while %s passed the tap",
+				worst[1],
+				machine.Count(uint64(worst[0]), "packet", "packets"),
+			)
 		case FrozenAhead:
-			return fmt.Sprintf("ack stands still at %.0f, ahead of its peer's numbers, while %.0f packets passed the tap",
-				worst[1], worst[0])
+			return fmt.Sprintf(
+				"ack stands still at %.0f, ahead of its peer's numbers, while %s passed the tap",
+				worst[1],
+				machine.Count(uint64(worst[0]), "packet", "packets"),
+			)
 		}
-		return fmt.Sprintf("ack stands still at %.0f while %.0f packets of its peer passed the tap", worst[1], worst[0])
+		return fmt.Sprintf(
+			"ack stands still at %.0f while %s of its peer passed the tap",
+			worst[1],
+			machine.Count(uint64(worst[0]), "packet", "packets"),
+		)
 	},
 }
 
@@ -242,7 +282,12 @@ The silence at the tap is certain, and its cause is not.
 
 Look at the side's sequence numbers across the silence. If they went on, the network lost the packets. If they did not, the side did not send.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, the longest %.1f s, in which the peer sent %.0f packets", n, worst[0]/1000, worst[1])
+		return fmt.Sprintf(
+			"%s, the longest %.1f s, in which the peer sent %s",
+			machine.Count(n, "time", "times"),
+			worst[0]/1000,
+			machine.Count(uint64(worst[1]), "packet", "packets"),
+		)
 	},
 }
 
@@ -256,7 +301,12 @@ ackscope reports a pause of at least 200 ms and more than eight frames. Over the
 
 Look at what the process did at that time. An outage of the network shows as "loss-burst" instead: there the numbers go on.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, the longest %.0f ms, where a frame takes %.1f ms", n, worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, the longest %.0f ms, where a frame takes %.1f ms",
+			machine.Count(n, "time", "times"),
+			worst[0],
+			worst[1],
+		)
 	},
 }
 
@@ -270,7 +320,12 @@ ackscope measures it at a tap at the sender, where it is certain.
 
 The library smooths with a factor of 0.0025, so its RTT hardly moves. A resend timer that uses this RTT fires in the meantime.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d samples, the worst %.0f ms against a smoothed RTT of %.0f ms", n, worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, the worst %.0f ms against a smoothed RTT of %.0f ms",
+			machine.Count(n, "sample", "samples"),
+			worst[0],
+			worst[1],
+		)
 	},
 }
 
@@ -284,7 +339,12 @@ Losses of more than 32 packets in a row also cost acks. The next header no longe
 
 Look for an outage or a full queue on the path.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d bursts, the longest of %.0f packets over %.0f ms", n, worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, the longest of %s over %.0f ms",
+			machine.Count(n, "burst", "bursts"),
+			machine.Count(uint64(worst[0]), "packet", "packets"),
+			worst[1],
+		)
 	},
 }
 
@@ -298,7 +358,7 @@ ackscope recognises it at a tap at the receiver: the header covers the number an
 
 Either the application refused the packet, which reliable allows, or the datagram was dropped between the tap and the socket. Check for a full socket buffer (netstat -su: receive buffer errors) and for a wrong checksum.`,
 	Say: func(n uint64, _ [3]float64) string {
-		return fmt.Sprintf("%d packets arrived and were not taken", n)
+		return fmt.Sprintf("%s not taken", machine.Count(n, "packet arrived and was", "packets arrived and were"))
 	},
 }
 
@@ -327,7 +387,11 @@ The finding is certain where a side away from the tap acks such a packet, and li
 
 ackscope grades facts that rest on the missing packets lower. Capture with a larger buffer (tcpdump -B, dumpcap -B) or a shorter snap length.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, up to %.0f packets in a row", n, worst[0])
+		return fmt.Sprintf(
+			"%s, up to %s in a row",
+			machine.Count(n, "time", "times"),
+			machine.Count(uint64(worst[0]), "packet", "packets"),
+		)
 	},
 }
 
@@ -339,6 +403,10 @@ var MalformedPacket = &machine.Rule{
 
 "ackscope packets" shows which field is bad, and where. If a share of all datagrams of one side is malformed, the profile may be wrong. Single short datagrams are usually truncated on the way, or probes.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d datagrams, the longest of %.0f bytes", n, worst[0])
+		return fmt.Sprintf(
+			"%s, the longest of %s",
+			machine.Count(n, "datagram", "datagrams"),
+			machine.Count(uint64(worst[0]), "byte", "bytes"),
+		)
 	},
 }

@@ -19,10 +19,7 @@ var Rules = []*machine.Rule{
 
 // count formats a number of things: "1 message", "3 messages".
 func count(n uint64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return machine.Count(n, thing, thing+"s")
 }
 
 // AckedNotDelivered is the rule "riptide-acked-not-delivered".
@@ -53,7 +50,12 @@ ackscope runs the library's window over the copies that passed a tap at the rece
 
 If the message must not take effect twice, put an id of your own into it and check that id.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times too often, one message %.0f times: %s", n, worst[0], windowOf(worst[1]))
+		return fmt.Sprintf(
+			"%s too often, one message %s: %s",
+			machine.Count(n, "time", "times"),
+			machine.Count(uint64(worst[0]), "time", "times"),
+			windowOf(worst[1]),
+		)
 	},
 }
 
@@ -81,7 +83,7 @@ ackscope counts the copies that passed the tap. The finding is certain.
 
 Look for the outage. At a short RTT, 15 attempts are soon used up: each takes 1.2 x RTT, and at least a tick. At an RTT of 20 ms and 60 ticks a second, they last half a second. MaxSendAttempts raises the limit.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, at most %.0f copies", count(n, "message"), worst[0])
+		return fmt.Sprintf("%s, at most %s", count(n, "message"), machine.Count(uint64(worst[0]), "copy", "copies"))
 	},
 }
 
@@ -121,7 +123,7 @@ var Oversize = &machine.Rule{
 
 Larger messages are possible where both ends raise the limit. A receiver with a smaller limit cannot read them. Raise the limit at both ends, or send smaller messages.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, the largest %.0f bytes", count(n, "message"), worst[0])
+		return fmt.Sprintf("%s, the largest %s", count(n, "message"), machine.Count(uint64(worst[0]), "byte", "bytes"))
 	},
 }
 
@@ -133,6 +135,6 @@ var Malformed = &machine.Rule{
 
 The library drops such a datagram with a log line. If many datagrams of a side are malformed, check the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, the longest %.0f bytes", count(n, "datagram"), worst[0])
+		return fmt.Sprintf("%s, the longest %s", count(n, "datagram"), machine.Count(uint64(worst[0]), "byte", "bytes"))
 	},
 }

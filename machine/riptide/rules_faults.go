@@ -70,7 +70,7 @@ After the jump, the Acks of this side show the bits of a window that moves all o
 
 No action is needed. ackscope follows this side as riptide@main from here on.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("a jump of %.0f ids: a library of after August 2026", worst[0])
+		return fmt.Sprintf("a jump of %s: a library of after August 2026", machine.Count(uint64(worst[0]), "id", "ids"))
 	},
 }
 
@@ -86,7 +86,12 @@ ackscope reads it from an AckExtra whose third id is ahead of the newest. The fi
 
 Send fewer reliable messages at once, or update the library.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, up to %.0f ids behind (at %.0f): release 2.0.0", count(n, "Ack"), worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, up to %s behind (at %.0f): release 2.0.0",
+			count(n, "Ack"),
+			machine.Count(uint64(worst[0]), "id", "ids"),
+			worst[1],
+		)
 	},
 }
 
@@ -154,7 +159,7 @@ The library's own loss metric leaves them out (2.1.0 and later; source builds si
 
 It happens where the peer sends notify messages more rarely than one in nine of this side's. With such unequal rates, most messages are "lost" with no loss at all. Let the peer send notify messages as often, or do not read "lost" as lost.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.0f messages: 2.1.0 and later", worst[0])
+		return count(uint64(worst[0]), "message") + ": 2.1.0 and later"
 	},
 }
 
@@ -168,7 +173,11 @@ ackscope sees the jump at a tap at the receiver. The fault is likely, since a li
 
 Send fewer notify messages at once, or use a version from after August 2026.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, the largest jump %.0f, to id %.0f: builds of July 2023 to August 2026, 2.1.0 to 2.2.1",
-			n, worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, the largest jump %.0f, to id %.0f: builds of July 2023 to August 2026, 2.1.0 to 2.2.1",
+			machine.Count(n, "time", "times"),
+			worst[0],
+			worst[1],
+		)
 	},
 }

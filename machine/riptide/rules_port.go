@@ -55,7 +55,12 @@ ackscope sees further copies of a message of this side. The finding is likely.
 
 The copies are duplicates, which the peer drops. They do not replace lost messages: see "riptide-pytide-not-resent".`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, %.0f copies of id %.0f at most", count(n, "message"), worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, %s of id %.0f at most",
+			count(n, "message"),
+			machine.Count(uint64(worst[0]), "copy", "copies"),
+			worst[1],
+		)
 	},
 }
 
@@ -69,7 +74,7 @@ ackscope runs that list over the Acks that passed a tap at this side. The findin
 
 Call update from the program itself, and go on after the exception.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("about %.0f Acks", worst[0])
+		return fmt.Sprintf("about %s", machine.Count(uint64(worst[0]), "Ack", "Acks"))
 	},
 }
 

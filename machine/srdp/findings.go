@@ -23,7 +23,7 @@ The finding is certain where the tap is at the sender and the first packet was s
 
 Keep a queue of ordered packets for each receiver. Send the next one when the acknowledgement of the one in flight is read, or when that one is given up.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, id %.0f overtaken after %.1f ms", n, worst[0], worst[1])
+		return fmt.Sprintf("%s, id %.0f overtaken after %.1f ms", machine.Count(n, "time", "times"), worst[0], worst[1])
 	},
 }
 
@@ -37,7 +37,12 @@ The finding is possible at most. The wire does not show when a sender gives up. 
 
 Raise the repeats or the timeout of the call if the order matters more than the delay.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, id %.0f passed over after %.1f ms: given up, or out of order", n, worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, id %.0f passed over after %.1f ms: given up, or out of order",
+			machine.Count(n, "time", "times"),
+			worst[0],
+			worst[1],
+		)
 	},
 }
 
@@ -51,7 +56,12 @@ ackscope compares the first copies that arrived. At the receiver's own end, the 
 
 With a limit to the repeats, the promise of order cannot be kept. Do not limit the repeats of packets whose order matters.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, id %.0f the furthest behind: %.0f ids", n, worst[1], worst[0])
+		return fmt.Sprintf(
+			"%s, id %.0f the furthest behind: %s",
+			machine.Count(n, "packet", "packets"),
+			worst[1],
+			machine.Count(uint64(worst[0]), "id", "ids"),
+		)
 	},
 }
 
@@ -67,7 +77,7 @@ A sender that begins anew on the same port numbers from its start again. That is
 
 Give each new packet the next id, and keep the bytes of a packet until it is acknowledged.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, id %.0f again after %.0f ms", n, worst[1], worst[2])
+		return fmt.Sprintf("%s, id %.0f again after %.0f ms", machine.Count(n, "time", "times"), worst[1], worst[2])
 	},
 }
 
@@ -81,7 +91,12 @@ ackscope found the old packet unacknowledged when its id came again. The finding
 
 Limit the repeats, or skip ids that are still in the queue.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, id %.0f again %.0f ms after its last copy", n, worst[1], worst[2])
+		return fmt.Sprintf(
+			"%s, id %.0f again %.0f ms after its last copy",
+			machine.Count(n, "time", "times"),
+			worst[1],
+			worst[2],
+		)
 	},
 }
 
@@ -95,8 +110,12 @@ The tap is at the sender, and the acknowledgement passed it. The copy came much 
 
 The sender may not find the id in its sent queue, because it does not take off the top bit or reads another byte order. Or its application stalled. Or its socket's buffer was full and dropped the acknowledgement.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, one in %.0f copies, the last %.0f ms after its acknowledgement", n,
-			worst[0], worst[2])
+		return fmt.Sprintf(
+			"%s, one in %s, the last %.0f ms after its acknowledgement",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "copy", "copies"),
+			worst[2],
+		)
 	},
 }
 
@@ -110,7 +129,7 @@ The finding is certain where the tap is at the side that would have sent the pac
 
 Either the capture lost the packet, or it went to another peer, or the receiver acknowledges what did not come. In the last case, look for a wrong byte order or a wrong id.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d acknowledgements, the highest id %.0f", n, worst[0])
+		return fmt.Sprintf("%s, the highest id %.0f", machine.Count(n, "acknowledgement", "acknowledgements"), worst[0])
 	},
 }
 
@@ -124,7 +143,11 @@ The tap is at the receiver. Fewer acknowledgements left than copies came, and th
 
 The receiver filters duplicates before it acknowledges, or it lost datagrams in its socket's buffer, or what came was not SRDP. Acknowledge each copy first, and filter afterwards.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, of one %.0f copies", n, worst[0])
+		return fmt.Sprintf(
+			"%s, of one %s",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "copy", "copies"),
+		)
 	},
 }
 
@@ -138,7 +161,12 @@ No acknowledgement passed the tap, and the next copy did not come when it was du
 
 "ackscope state" shows the timeout, and the repeats that follow from such ends. Raise one of them if packets are given up on a path that works. If a share p of copies or acknowledgements is lost, k copies all fail with probability p^k. For example, at 20 % loss three copies fail in 0.8 % of cases.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, at most after %.0f copies in %.0f ms", n, worst[0], worst[2])
+		return fmt.Sprintf(
+			"%s, at most after %s in %.0f ms",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "copy", "copies"),
+			worst[2],
+		)
 	},
 }
 
@@ -152,7 +180,12 @@ ackscope recognises it in two ways. The acknowledgement came sooner after the co
 
 Give a longer timeout, or leave it to the library (0). The library takes the longest delay that it has observed of the address.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, one with %.0f copies too many, sent after %.0f ms", n, worst[0], worst[2])
+		return fmt.Sprintf(
+			"%s, one with %s too many, sent after %.0f ms",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "copy", "copies"),
+			worst[2],
+		)
 	},
 }
 
@@ -166,7 +199,11 @@ The packet had arrived, since its acknowledgement passed the tap. The copy came 
 
 If a second delivery does harm, set SRDP_DONTDUPLICATE.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, of one %.0f acknowledgements", n, worst[0])
+		return fmt.Sprintf(
+			"%s, of one %s",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "acknowledgement", "acknowledgements"),
+		)
 	},
 }
 
@@ -178,7 +215,11 @@ var ResentLoss = &machine.Rule{
 
 Only a capture at the receiver shows which of the two was lost: there every copy that arrives is acknowledged. Repeats are made for such losses, so a few of them need no action.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, one in %.0f copies", n, worst[0])
+		return fmt.Sprintf(
+			"%s, one in %s",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "copy", "copies"),
+		)
 	},
 }
 
@@ -192,7 +233,11 @@ Each acknowledgement shows that a copy arrived. The finding is certain at the re
 
 If the data must not take effect twice, set the flag. Or put a number into the data by which the application knows that it was done.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, one %.0f times", n, worst[0])
+		return fmt.Sprintf(
+			"%s, one %s",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "time", "times"),
+		)
 	},
 }
 
@@ -206,7 +251,7 @@ Whether the copy was handed over does not show on the wire, so the finding is po
 
 Make the receiver's list longer. If it is longer already, correct the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d copies, of id %.0f after %.0f ms", n, worst[1], worst[2])
+		return fmt.Sprintf("%s, of id %.0f after %.0f ms", machine.Count(n, "copy", "copies"), worst[1], worst[2])
 	},
 }
 
@@ -220,7 +265,12 @@ ackscope reads the size from the datagram, so the finding is certain.
 
 Send smaller packets. If the application allows larger ones, set the profile's max_payload.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, the largest with %.0f bytes, where %.0f are allowed", n, worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s, the largest with %s, where %.0f are allowed",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "byte", "bytes"),
+			worst[1],
+		)
 	},
 }
 
@@ -232,7 +282,7 @@ var CommandByte = &machine.Rule{
 
 If the sender writes one command byte for both, describe it by a profile with ack_command equal to data_command.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, the command 0x%02x", n, uint8(worst[0]))
+		return fmt.Sprintf("%s, the command 0x%02x", machine.Count(n, "packet", "packets"), uint8(worst[0]))
 	},
 }
 
@@ -260,7 +310,11 @@ The finding is certain where a datagram has another first byte, or cannot be a p
 
 No action is needed if the application sends such datagrams. If they should be SRDP, check the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d datagrams, the longest %.0f bytes", n, worst[0])
+		return fmt.Sprintf(
+			"%s, the longest %s",
+			machine.Count(n, "datagram", "datagrams"),
+			machine.Count(uint64(worst[0]), "byte", "bytes"),
+		)
 	},
 }
 
@@ -274,6 +328,6 @@ The capture dropped packets, a capture filter left flows out, or the endpoint al
 
 Capture on all interfaces, without a filter.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.0f ids", worst[0])
+		return machine.Count(uint64(worst[0]), "id", "ids")
 	},
 }

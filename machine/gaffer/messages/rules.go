@@ -26,8 +26,13 @@ At the sender's own end the finding is certain. Elsewhere it is likely, since th
 
 Check the loop that fills packets: it must stop at oldest unacked + receive buffer. If the profile's receive_queue is not the game's, correct the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages, the worst %.0f beyond the receive buffer: id %.0f while %.0f was not acked", n,
-			worst[0], worst[1], worst[2])
+		return fmt.Sprintf(
+			"%s, the worst %.0f beyond the receive buffer: id %.0f while %.0f was not acked",
+			machine.Count(n, "message", "messages"),
+			worst[0],
+			worst[1],
+			worst[2],
+		)
 	},
 }
 
@@ -45,7 +50,7 @@ Check the time at which each message was last sent before you add it. If the gam
 	// The largest figure is kept, but a sooner copy is the worse one. So the text states
 	// the figure as a bound: all early copies came within it.
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d copies within %.0f ms of the one before", n, worst[0])
+		return fmt.Sprintf("%s within %.0f ms of the one before", machine.Count(n, "copy", "copies"), worst[0])
 	},
 }
 
@@ -58,7 +63,13 @@ The finding is as certain as the arrival of the messages. "ackscope messages" sh
 
 The wait ends with the first copy of the missing message that gets through. A shorter resend time shortens it, and so does sending messages twice under loss. Messages that need no order do not belong in this channel.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages waited, the longest %.0f ms: id %.0f for %.0f", n, worst[0], worst[1], worst[2])
+		return fmt.Sprintf(
+			"%s, the longest %.0f ms: id %.0f for %.0f",
+			machine.Count(n, "message waited", "messages waited"),
+			worst[0],
+			worst[1],
+			worst[2],
+		)
 	},
 }
 
@@ -70,7 +81,11 @@ var MalformedMessages = &machine.Rule{
 
 The article demands that a receiver discards such a packet, and so does not ack it. If it is acked all the same, its messages are lost for good. Or the profile's messages and schema are not the game's: compare them.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, the longest payload %.0f bytes", n, worst[0])
+		return fmt.Sprintf(
+			"%s, the longest payload %s",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "byte", "bytes"),
+		)
 	},
 }
 
@@ -82,7 +97,11 @@ var MalformedConnection = &machine.Rule{
 
 yojimbo's own receiver would end the connection over such a packet. So when the connection lives on, the configuration in the profile is not the game's. Leave it out to have ackscope infer it.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, the longest payload %.0f bytes", n, worst[0])
+		return fmt.Sprintf(
+			"%s, the longest payload %s",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(uint64(worst[0]), "byte", "bytes"),
+		)
 	},
 }
 
@@ -113,7 +132,11 @@ A packet that carried the message was acked, and a later header of the sender pr
 
 Look at how the sender maps acks of packets to the messages that they carried.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages sent again, up to %.0f ms after the ack", n, worst[0])
+		return fmt.Sprintf(
+			"%s again, up to %.0f ms after the ack",
+			machine.Count(n, "message sent", "messages sent"),
+			worst[0],
+		)
 	},
 }
 
@@ -127,7 +150,11 @@ The finding is as certain as the arrival of the message.
 
 This is the price of the article's fixed resend time. While acks come back within the resend time plus a frame, there are no such copies. Raise the resend time towards the RTT to save bandwidth, or lower it to recover faster.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages, one of them in %.0f packets after the one that arrived", n, worst[0])
+		return fmt.Sprintf(
+			"%s, one of them in %s after the one that arrived",
+			machine.Count(n, "message", "messages"),
+			machine.Count(uint64(worst[0]), "packet", "packets"),
+		)
 	},
 }
 
@@ -141,7 +168,11 @@ A block is cut into fragments that go one to a packet, so that each is lost and 
 
 Set blockFragmentSize some 32 bytes below fragmentPacketsAbove. Or raise fragmentPacketsAbove if the path's MTU allows it.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets with a block fragment travelled as %.0f datagrams", n, worst[0])
+		return fmt.Sprintf(
+			"%s a block fragment travelled as %s",
+			machine.Count(n, "packet with", "packets with"),
+			machine.Count(uint64(worst[0]), "datagram", "datagrams"),
+		)
 	},
 }
 
@@ -155,7 +186,12 @@ ackscope measures the time between fragments that are new to the receiver. The f
 
 The sender repeats fragments every blockFragmentResendTime (0.25 s unless set), one to a packet. Heavy loss makes such pauses, and so do packets that are fragmented themselves: see "block-fragment-split".`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d blocks, the longest stood still for %.1f s with %.0f of %.0f fragments there", n, worst[0],
-			worst[1], worst[2])
+		return fmt.Sprintf(
+			"%s, the longest stood still for %.1f s with %.0f of %s there",
+			machine.Count(n, "block", "blocks"),
+			worst[0],
+			worst[1],
+			machine.Count(uint64(worst[2]), "fragment", "fragments"),
+		)
 	},
 }

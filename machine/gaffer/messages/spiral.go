@@ -23,8 +23,14 @@ ackscope adds up the messages that an earlier packet had carried. It reports a p
 
 Bound the messages of a packet: the oldest n, or what fits 1,200 bytes. Better, give each message an id, and send it again only after a resend time.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets above %d bytes, the largest %.0f bytes: %.0f messages, %.0f of them sent before", n,
-			PacketMost, worst[0], worst[1], worst[2])
+		return fmt.Sprintf(
+			"%s above %s, the largest %s: %s, %.0f of them sent before",
+			machine.Count(n, "packet", "packets"),
+			machine.Count(PacketMost, "byte", "bytes"),
+			machine.Count(uint64(worst[0]), "byte", "bytes"),
+			machine.Count(uint64(worst[1]), "message", "messages"),
+			worst[2],
+		)
 	},
 }
 

@@ -22,7 +22,11 @@ ackscope reads the type of the datagram, which travels unencrypted. The finding 
 
 Give the server more slots, or send the client to another server.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d connections denied, the slowest answer after %.0f ms", n, worst[0])
+		return fmt.Sprintf(
+			"%s, the slowest answer after %.0f ms",
+			machine.Count(n, "connection denied", "connections denied"),
+			worst[0],
+		)
 	},
 }
 
@@ -59,7 +63,11 @@ var netcodeLoss = &machine.Rule{
 
 Loss behind the tap does not show here. To see it, give ackscope the keys (--keys), so that it can read the acks inside.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.0f datagrams never passed the tap, %.1f%% of those sent", worst[0], worst[1])
+		return fmt.Sprintf(
+			"%s never passed the tap, %.1f%% of those sent",
+			machine.Count(uint64(worst[0]), "datagram", "datagrams"),
+			worst[1],
+		)
 	},
 }
 
@@ -70,7 +78,7 @@ var netcodeDuplicate = &machine.Rule{
 
 netcode's replay window drops the copy before decryption, so nothing above it notices. No action is needed.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d copies, the latest %.0f ms behind the first", n, worst[0])
+		return fmt.Sprintf("%s, the latest %.0f ms behind the first", machine.Count(n, "copy", "copies"), worst[0])
 	},
 }
 
@@ -81,7 +89,11 @@ var netcodeReplayed = &machine.Rule{
 
 netcode's replay window of 256 drops it, so the game does not notice. If it goes on, look for the machine on the path that sends the copies.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d datagrams replayed, the latest %.1f s behind the first", n, worst[0]/1000)
+		return fmt.Sprintf(
+			"%s, the latest %.1f s behind the first",
+			machine.Count(n, "datagram replayed", "datagrams replayed"),
+			worst[0]/1000,
+		)
 	},
 }
 
@@ -94,7 +106,7 @@ ackscope compares the counters as they passed the tap. The finding is certain.
 
 At high send rates, a path that reorders by 256 datagrams or more loses packets in this way. Send fewer datagrams, or find what delays them.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d datagrams, up to %.0f behind the newest", n, worst[0])
+		return fmt.Sprintf("%s, up to %.0f behind the newest", machine.Count(n, "datagram", "datagrams"), worst[0])
 	},
 }
 
@@ -107,7 +119,11 @@ ackscope compares the authentication tags, which differ. The finding is certain.
 
 Either an endpoint restarted its counter within a session, or one of the two is a forgery. A connect token that is used for a second connection keeps its keys, and so restarts the counter. Use a new token for each connection.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d datagrams with a counter that another one had, the highest counter %.0f", n, worst[0])
+		return fmt.Sprintf(
+			"%s a counter that another one had, the highest counter %.0f",
+			machine.Count(n, "datagram with", "datagrams with"),
+			worst[0],
+		)
 	},
 }
 
@@ -120,6 +136,10 @@ ackscope recognises a request with the token of a connection that has already be
 
 Have the matchmaker make a new token for each attempt to connect.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d requests with the token of a connection that began up to %.1f s before", n, worst[0]/1000)
+		return fmt.Sprintf(
+			"%s with the token of a connection that began up to %.1f s before",
+			machine.Count(n, "request", "requests"),
+			worst[0]/1000,
+		)
 	},
 }

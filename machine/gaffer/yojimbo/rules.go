@@ -46,6 +46,10 @@ var netcodeForged = &machine.Rule{
 
 A receiver drops it, so a single one does no harm. If many come, find out who sends them.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d datagrams that the session's key does not open, the highest counter %.0f", n, worst[0])
+		return fmt.Sprintf(
+			"%s the session's key does not open, the highest counter %.0f",
+			machine.Count(n, "datagram that", "datagrams that"),
+			worst[0],
+		)
 	},
 }
