@@ -77,8 +77,9 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 
 Without a command, ackscope FILE prints the overview (ackscope help overview).
 
-Several files are analysed one after the other, each for itself; --join merges them. Flow
-numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
+Several files, directories and quoted patterns are analysed one after the other, each file for
+itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes FILE:NUMBER
+(docs/files.md).`,
 		Example: `  ackscope match.pcapng                        # the overview: what is wrong, and where
   ackscope flows match.pcapng
   ackscope findings match.pcapng

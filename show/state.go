@@ -271,12 +271,18 @@ func GaugeValue(v float64, unit string) string {
 		return number
 	case "%":
 		return number + "%"
-	case "packets":
-		if v == 1 {
-			return "1 packet"
-		}
+	}
+	if one := oneOf[unit]; v == 1 && one != "" {
+		unit = one
 	}
 	return number + " " + unit
+}
+
+// oneOf is the singular of the units that count things.
+var oneOf = map[string]string{
+	"addresses": "address", "blocks": "block", "bytes": "byte", "copies": "copy", "datagrams": "datagram",
+	"flows": "flow", "fragments": "fragment", "ids": "id", "messages": "message", "packets": "packet",
+	"slots": "slot", "times": "time",
 }
 
 // Pair is a window of what one side sent, and the peer's window of what it

@@ -350,11 +350,11 @@ func (r *labRun) summarize() {
 					}
 				}
 				if len(parts) == 0 {
-					what := "sent %d datagrams"
+					what := "sent " + machine.Count(c.Sent, "datagram", "datagrams")
 					if r.proxied {
-						what = "forwarded %d" // a proxy that keeps nothing
+						what = fmt.Sprintf("forwarded %d", c.Sent) // a proxy that keeps nothing
 					}
-					parts = append(parts, fmt.Sprintf(what, c.Sent))
+					parts = append(parts, what)
 				}
 				name := c.Name
 				if seen[name]++; seen[name] > 1 {

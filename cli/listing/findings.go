@@ -32,7 +32,8 @@ a flow are printed when it has ended; --alert prints them as they occur. They ar
 a file is read twice, which settles what stays open in the first.`,
 		Example: `  ackscope findings match.pcapng
   ackscope findings -Y 'finding.severity == warn && ip.src == 10.0.0.5' match.pcapng
-  ackscope findings --fail-on error regressions/*.pcapng   # exit 1 when there is one
+  ackscope findings --fail-on error regressions            # exit 1 when a capture below it has one
+  ackscope findings 'captures/**/*.pcap*'                  # the pattern in quotes: any shell
   ackscope findings --join eth0.pcapng eth1.pcapng         # two interfaces of one host
   ackscope findings -i eth0 -f 'udp port 7777' --alert warn --json`,
 		RunE: func(_ *cobra.Command, args []string) error { return findings(a, live, watch, args, text, failOn) },

@@ -202,7 +202,7 @@ func (r *Receiver) FilterText() string {
 			missing++
 		}
 	}
-	return fmt.Sprintf("the %d ids behind the newest, %d beyond the bits missing", r.List.count, missing)
+	return fmt.Sprintf("the %s behind the newest, %d beyond the bits missing", count(uint64(r.List.count), "id"), missing)
 }
 
 // Received reports whether an id counts as received. known is false where the id is older than all

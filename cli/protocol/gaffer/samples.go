@@ -194,7 +194,8 @@ func (r *samplesRun) Summarize(w io.Writer, s *simulate.Simulation) {
 				n[machine.EventSent]+n[machine.EventResent], n[machine.EventResent], n[machine.EventAcked],
 				n[machine.EventDelivered])
 		case p.Handshake:
-			fmt.Fprintf(w, "%s: sent %d datagrams; connections made %d, ended %d, refused %d, timed out %d\n", h.Name, sent,
+			fmt.Fprintf(w, "%s: sent %s; connections made %d, ended %d, refused %d, timed out %d\n", h.Name,
+				machine.Count(sent, "datagram", "datagrams"),
 				n[model.EventConnected], n[model.EventDisconnected], n[model.EventRefused], n[model.EventTimedOut])
 		default:
 			fmt.Fprintf(w, "%s: sent %d packets in %d datagrams, received %d packets\n", h.Name, n[machine.EventSent], sent,
