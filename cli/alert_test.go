@@ -11,8 +11,8 @@ import (
 var alertOf = regexp.MustCompile(
 	`^(\d\d:\d\d:\d\d\.\d{6})  (?:note|warn|error) +(\S+  flow \d+ [ab] \S+  \w+): (?:([\d,]+) more, now )?(.*)$`)
 
-// Alerts stand in the order of time, and each says what is new: how many
-// occurrences came, and the frames that no alert has named yet.
+// Alerts stand in the order of time. Each says what is new: how many occurrences
+// came, and the frames that no alert has named yet.
 func TestAlertsSayWhatIsNew(t *testing.T) {
 	for _, name := range []string{"u210_loss10.server.pcap.gz", "reliable-burst.client.pcap.gz"} {
 		out := output(t, "findings", "--alert", "note", testenv.Capture(t, name))

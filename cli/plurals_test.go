@@ -19,7 +19,14 @@ func TestPlurals(t *testing.T) {
 		if i%4 != 0 && !strings.Contains(path, "loss") && !strings.Contains(path, "timeout") {
 			continue
 		}
-		for _, args := range [][]string{{"findings"}, {"findings", "--alert", "note"}, {"flows"}, {"autopsy"}, {"state", "--flow", "1"}, {"ledger"}} {
+		for _, args := range [][]string{
+			{"findings"},
+			{"findings", "--alert", "note"},
+			{"flows"},
+			{"autopsy"},
+			{"state", "--flow", "1"},
+			{"ledger"},
+		} {
 			if i%4 != 0 && len(args) > 1 || i%8 != 0 && args[0] == "ledger" {
 				continue
 			}

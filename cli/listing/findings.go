@@ -279,7 +279,8 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n%s\n",
 			p.paint.String(show.SeverityStyle(x.Rule.Severity), severity), x.Certainty,
 			p.paint.String(show.Bold, fmt.Sprintf("%-24s", x.Rule.ID)), strings.ToUpper(x.Side.String()), f.Addr(x.Side),
-			show.Wrap(show.Sentence(x.Rule.Summary), "   ", p.width), show.Wrap(x.Message(), "   ", p.width), show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
+			show.Wrap(show.Sentence(x.Rule.Summary), "   ", p.width), show.Wrap(x.Message(), "   ", p.width),
+			show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
 			return err
 		}
 	}

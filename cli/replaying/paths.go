@@ -19,8 +19,9 @@ func capturesOf(arguments []string) (list, orphans []string, failed []error) {
 	gone := map[string]bool{}
 	found := reader.Find(arguments, func(path string) {
 		of, ok := strings.CutSuffix(path, replay.BaselineSuffix)
-		if _, err := os.Lstat(of); ok && reader.IsCapture(of) && errors.Is(err, fs.ErrNotExist) && !gone[filepath.Clean(path)] {
-			gone[filepath.Clean(path)] = true
+		clean := filepath.Clean(path)
+		if _, err := os.Lstat(of); ok && reader.IsCapture(of) && errors.Is(err, fs.ErrNotExist) && !gone[clean] {
+			gone[clean] = true
 			orphans = append(orphans, path)
 		}
 	})

@@ -88,7 +88,8 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 	if err != nil {
 		return err
 	}
-	if len(list) > 1 && slices.ContainsFunc(list, func(r *reader.Recording) bool { return slices.Contains(r.Paths, "-") }) {
+	piped := slices.ContainsFunc(list, func(r *reader.Recording) bool { return slices.Contains(r.Paths, "-") })
+	if len(list) > 1 && piped {
 		return errors.New("standard input among several captures can be looked at only once: expected files, or --join")
 	}
 	for _, r := range list {
