@@ -129,6 +129,9 @@ type Summary struct {
 	Stale      uint64
 	Missing    uint64 // the peer's sequence numbers that never passed the tap
 	Resends    uint64
+	// Messages counts the reliable messages that this side began to send, as seen at the tap,
+	// and Repeated those of them that it sent more than once.
+	Messages, Repeated uint64
 
 	// Path counts the side's packets that were lost on the way to its peer, as
 	// far as the tap shows. When a protocol answers each copy alone, Path

@@ -54,6 +54,14 @@ type carriedMessage struct {
 	fragment int // -1: the whole message
 }
 
+// Figures adds the reliable messages of the side to its Summary.
+func (s *Direction) Figures(sum *machine.Summary) {
+	for i := range s.Lanes {
+		sum.Messages += s.Lanes[i].distinct
+		sum.Repeated += s.Lanes[i].repeated
+	}
+}
+
 // Count updates the newest sequence of the side, from which Unwrap counts.
 func (s *Direction) Count(pk *wire.Packet) {
 	if !s.met {
@@ -199,7 +207,11 @@ func (c *Lane) fragment(config *wire.Yojimbo, contents *Contents, f *wire.BlockF
 			float64(len(k.Payload)))
 		return
 	}
+	before := l.block.resends
 	l.block.carry(f.Index, k.Payload[f.Offset:f.Offset+f.Size], k)
+	if before == 0 && l.block.resends > 0 {
+		c.repeated++
+	}
 	if config.Typed(f.Body) {
 		l.content.takeType(f.Type)
 	}

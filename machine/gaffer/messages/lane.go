@@ -145,6 +145,8 @@ type Lane struct {
 	delivered uint64
 	carried   uint64
 	resent    uint64 // sends of messages that an earlier packet had carried
+	distinct  uint64 // messages; repeated counts those that went out more than once, in part or whole
+	repeated  uint64
 	needless  uint64
 }
 
@@ -202,10 +204,14 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 		return nil
 	}
 	if l.sends.count == 0 {
+		c.distinct++
 		l.sends.at, l.sends.sequence, l.sends.sequence64 = k.At, k.Sequence, k.Sequence64
 		l.sent = sent
 	} else {
 		c.resent++
+		if l.sends.count == 1 && l.block == nil { // a block takes several packets
+			c.repeated++
+		}
 		if l.ack.shown && k.Near && k.At.Sub(l.readAt) > ackSlack {
 			// An earlier header of the sender proves that it had read the ack.
 			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Likely, l.ack.by,

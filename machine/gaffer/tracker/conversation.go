@@ -294,8 +294,12 @@ func (t *Tracker) fate(s *side, sequence uint32) (string, machine.Certainty) {
 	return "no ack yet", t.sentGrade(s, e)
 }
 
-// Summary returns the packets' figures.
-func (c *Conversation) Summary(x machine.Side) machine.Summary { return c.inner.Summary(x) }
+// Summary returns the packets' figures, and how many messages they carried.
+func (c *Conversation) Summary(x machine.Side) machine.Summary {
+	sum := c.inner.Summary(x)
+	c.sides[x].Figures(&sum)
+	return sum
+}
 
 // RTT returns the smoothed RTT of Summary.
 func (c *Conversation) RTT(x machine.Side) time.Duration { return c.inner.RTT(x) }

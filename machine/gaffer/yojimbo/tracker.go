@@ -264,7 +264,9 @@ func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
 	if !y.packets() {
 		return y.flow.SummaryAt(x, y.inner.Learned().Vantage)
 	}
-	return y.inner.Summary(x)
+	sum := y.inner.Summary(x)
+	y.sides[x].Figures(&sum)
+	return sum
 }
 
 // RTT returns the RTT of the packet tracker's Summary.

@@ -13,6 +13,8 @@ import (
 type figures struct {
 	packets, bytes uint64
 	resends        uint64
+	reliable       uint64 // its reliable messages; repeated counts those sent more than once
+	repeated       uint64
 	acked          uint64 // of its own messages
 	taken          uint64 // of the peer's
 	duplicates     uint64 // of the peer's, refused
@@ -107,7 +109,7 @@ func (t *follower) summary(x machine.Side) machine.Summary {
 		Packets: s.figures.packets, Bytes: s.figures.bytes, Acked: s.figures.acked, NeverAcked: -1, Loss: -1,
 		RTT: -1, WireRTT: -1,
 		Received: s.figures.taken, Duplicates: s.figures.duplicates, Missing: t.sides[x.Other()].out.missing,
-		Resends: s.figures.resends,
+		Resends: s.figures.resends, Messages: s.figures.reliable, Repeated: s.figures.repeated,
 	}
 	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
 	sum.Bounds = t.lossBounds(x)

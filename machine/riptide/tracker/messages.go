@@ -55,6 +55,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	later := t.missesFirst(s, id, p.at)
 	e := t.begins(p, &s.out.lives, id, hash)
 	e.later = later
+	s.figures.reliable++
 	e.mode = machine.ModeReliable
 	if !m.Type.User() {
 		e.mode, e.client = machine.ModeInternal, m.ClientID
@@ -111,6 +112,9 @@ func (t *follower) reliableAgain(p *step, e *life) {
 		// Its sender waits for another id after all.
 		e.sender.waits = true
 		e.sender.merged, e.sender.acked, e.sender.at, e.sender.by = true, machine.Unanswered, 0, 0
+	}
+	if e.copies.count == 1 {
+		p.own.figures.repeated++
 	}
 	t.sentAgain(p.own, e)
 	t.copied(p, e)

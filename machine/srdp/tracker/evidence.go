@@ -123,6 +123,9 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 	}
 	s.data.copies += uint64(e.tally.copies)
 	s.data.resends += uint64(e.tally.copies - 1)
+	if e.tally.copies > 1 {
+		s.data.repeated++
+	}
 	for range e.tally.copies {
 		s.counted(&first)
 	}
@@ -197,6 +200,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 		return
 	}
 	if e.tally.attempts() == 2 {
+		s.data.repeated++
 		t.repeated(s, l, e, gap)
 	}
 	e.interval, e.lastAt = gap, p.at

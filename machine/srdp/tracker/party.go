@@ -60,6 +60,7 @@ type sentData struct {
 	ids      uint64
 	copies   uint64
 	resends  uint64 // copies that the sender made after the first of each id
+	repeated uint64 // ids that the sender sent more than once
 	acked    uint64 // ids
 	answers  uint64 // acknowledgements of its copies
 	settled  uint64 // lives that ended; unacked counts those that no side acknowledged

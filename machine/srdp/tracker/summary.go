@@ -14,6 +14,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	sum := machine.Summary{
 		Packets: s.seen.packets, Bytes: s.seen.bytes, Acked: s.data.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
 		Received: s.arrivals.handed, Duplicates: s.arrivals.dropped, Missing: peer.seen.missing, Resends: s.data.resends,
+		Messages: s.data.ids, Repeated: s.data.repeated,
 	}
 	if s.data.settled > 0 {
 		sum.NeverAcked = float64(s.data.unacked) / float64(s.data.settled)
