@@ -28,6 +28,7 @@ type Flow struct {
 	Packets   [2]uint64 // datagrams (TCP: segments) per side
 	Bytes     [2]uint64 // payload bytes on the wire per side
 	marks     [2]marks
+	pace      *[2]pace // how both sides send; nil if the flow never had a tracker
 	findings  findingList
 
 	ID      int // from 1, by first appearance

@@ -159,6 +159,7 @@ func (s *Session) track(f *Flow) {
 		s.evict()
 	}
 	f.tracker = s.newTracker(f)
+	f.pace = &[2]pace{}
 	s.trackers++
 	s.enterScopes(f)
 	if s.options.Limits.any() && !f.gone {
@@ -170,11 +171,12 @@ func (s *Session) track(f *Flow) {
 func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	f.tracker.Finish(&s.out)
-	s.noteDropped(f)
-	s.noteLoss(f)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
 	}
+	s.noteDropped(f)
+	s.noteLoss(f)
+	s.noteSteady(f)
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
 		facts:   f.tracker.Learned(),

@@ -16,16 +16,16 @@ type Network struct {
 	Round   bool               // Share covers the way there and back
 	Tells   bool               // the tap tells the loss: Share is the loss of this direction, and no estimate
 
-	RTT     time.Duration // mean round trip of the side's packets
+	RTT     time.Duration // mean round trip of the side's packets: see Flow.RoundTrip
 	RTT95   time.Duration // its 95th percentile
 	Jitter  time.Duration // mean difference of successive round trips
-	Stall   time.Duration // the longest time for which the side sent nothing, and usually sends
+	Stall   time.Duration // the longest silence of a side that usually sends; 0 if it made no pause
 	StallAt machine.Ref   // the frame that ended it
 
-	Resends uint64  // packets or messages that were sent again
+	Resends uint64  // reliable messages that were sent more than once
 	Sent    uint64  // of so many
 	Mean    float64 // payload bytes a second, over the flow
-	Peak    float64 // payload bytes in its busiest second
+	Peak    float64 // payload bytes in its busiest second, by the capture's clock
 }
 
 // Network returns the figures of the direction that side s sends in. It returns false if no
@@ -36,9 +36,16 @@ func (f *Flow) Network(s machine.Side) (Network, bool) {
 	if !ok {
 		return n, false
 	}
-	n.Loss, n.RTT, n.RTT95, n.Jitter = sum.Bounds, sum.Trips.Mean(), sum.Trips.Quantile(0.95), sum.Trips.Jitter()
+	n.Loss = sum.Bounds
+	trip := f.tripOf(s)
+	n.RTT, n.RTT95, n.Jitter = trip.Mean, trip.P95, trip.Jitter
 	n.estimate(&sum)
-	n.Resends, n.Sent = sum.Resends, sum.Packets
+	n.Resends, n.Sent = sum.Repeated, sum.Messages
+	if f.pace != nil {
+		p := &f.pace[s]
+		n.Peak = float64(p.peak)
+		n.Stall, n.StallAt = p.stall()
+	}
 	if span := f.Last.Sub(f.First); span > 0 {
 		n.Mean = float64(f.Bytes[s]) / span.Seconds()
 	}

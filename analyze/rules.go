@@ -15,7 +15,10 @@ const (
 
 // Rules lists the rules for all protocols. Each protocol's descriptor lists its
 // own rules.
-var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost, captureDropped, steadyLoss}
+var Rules = []*machine.Rule{
+	captureDuplicate, ipFragmented, oversize, framingLost, captureDropped,
+	steadyLoss, steadyRTT, steadyJitter, stalled, silenceAtTap, resendShare, bandwidth,
+}
 
 var captureDuplicate = &machine.Rule{
 	ID: "capture-duplicate", Severity: machine.Note, Origin: machine.OriginCapture,

@@ -7,20 +7,14 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Bounds of steady loss.
+// When a share is steady.
 const (
-	// steadyShare is the smallest reported share of lost packets, 0..1. From about
-	// 3 % on, users notice loss: ITU-T G.1010 (2001), table I.1, has 3 % as the
-	// limit for conversation.
-	steadyShare = 0.03
-	// steadyLost and steadySettled are the least packets lost, and the least with a
-	// known fate, for which the observed share is used as it is. At a share of 3
-	// %, five losses are expected in 167 packets. Below five expected events the
-	// usual approximations do not hold (W. G. Cochran, "Some methods for
-	// strengthening the common chi-squared tests", Biometrics 10, 1954). Of fewer
-	// packets, the lower end of Wilson's interval must reach 3 %.
-	steadyLost    = 5
-	steadySettled = 167
+	// steadyEvents is the least number of events, and of events expected at the limit, for
+	// which an observed share is used as it is. At a limit of 3 %, five losses are expected
+	// in 167 packets. Below five expected events the usual approximations do not hold
+	// (W. G. Cochran, "Some methods for strengthening the common chi-squared tests",
+	// Biometrics 10, 1954). Of fewer, the lower end of Wilson's interval must reach the limit.
+	steadyEvents = 5
 	// steadyZ is the two-sided 95 % quantile of the normal distribution.
 	steadyZ = 1.96
 )
@@ -60,7 +54,7 @@ func sayLoss(_ uint64, worst [3]float64) string {
 var steadyLoss = &machine.Rule{
 	ID: "steady-loss", Severity: machine.Warn, Absence: true,
 	Summary: "the path loses 3 % of the side's packets or more, all the time",
-	Explain: `Of the side's packets whose fate is known, 3 % or more did not reach the peer. The loss is spread over the flow: at least half of all stretches of 64 packets lost some. This finding leaves out loss that comes in a few outages only: see "loss-burst".
+	Explain: `Of the side's packets whose fate is known, 3 % or more did not reach the peer (--set loss=5% sets another limit). The loss is spread over the flow: at least half of all stretches of 64 packets lost some. This finding leaves out loss that comes in a few outages only: see "loss-burst".
 
 Which packets count depends on where the capture was taken:
 
@@ -80,7 +74,7 @@ The protocol repairs this loss, at the price of latency and copies. Look at the 
 func (s *Session) noteLoss(f *Flow) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		sum := f.tracker.Summary(side)
-		if sum.PathKnown == machine.Unknown || !steady(&sum.Path) {
+		if sum.PathKnown == machine.Unknown || !steady(&sum.Path, s.thresholds.Loss) {
 			continue
 		}
 		n, _ := f.Network(side)
@@ -118,13 +112,18 @@ func (n *Network) lossFigures(v machine.Vantage, side machine.Side) (least, most
 	return least, most, how
 }
 
-// steady reports whether the loss is at least 3 % and spread over the flow.
-func steady(p *machine.PathLoss) bool {
-	share := p.Share()
-	if share < steadyShare || p.Lost < steadyLost || 2*p.Lossy < p.Blocks {
+// steady reports whether the loss reaches a limit and is spread over the flow.
+func steady(p *machine.PathLoss, limit float64) bool {
+	return reaches(p.Lost, p.Settled, limit) && 2*p.Lossy >= p.Blocks
+}
+
+// reaches reports whether a share of n events reaches a limit, and not by chance.
+func reaches(events, n uint64, limit float64) bool {
+	if events < steadyEvents {
 		return false
 	}
-	return p.Settled >= steadySettled || wilson(share, float64(p.Settled)) >= steadyShare
+	share := float64(events) / float64(n)
+	return share >= limit && (float64(n)*limit >= steadyEvents || wilson(share, float64(n)) >= limit)
 }
 
 // wilson returns the lower end of the score interval of a share of n. Source:

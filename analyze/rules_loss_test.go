@@ -38,7 +38,7 @@ func TestSteady(t *testing.T) {
 		{"10 % in outages of 100 packets", outages(4000, 1000, 100), false},
 		{"10 % in outages of 6 packets", outages(4000, 60, 6), true},
 	} {
-		if got := steady(&c.path); got != c.want {
+		if got := steady(&c.path, DefaultThresholds().Loss); got != c.want {
 			t.Errorf("%s (%+v): %v", c.name, c.path, got)
 		}
 	}

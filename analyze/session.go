@@ -62,6 +62,8 @@ type Options struct {
 	// Beyond it the flow that was idle longest ends and keeps its summary.
 	MaxTrackers int
 	Limits      Limits
+	// Thresholds are the limits of the rules about steady trouble; nil means the default ones.
+	Thresholds *Thresholds
 	// Fed, if not nil, is called for each frame of Drive after its records, with
 	// the flow of its datagram. The sink sees the frame of a datagram only if the
 	// datagram was not held. That is so in a second run, for the flows that the
@@ -79,9 +81,10 @@ const defaultMaxTrackers = 1 << 18
 
 // Session is one run over a capture. It is not safe for concurrent use.
 type Session struct {
-	registry *dissect.Registry
-	options  Options
-	sink     Sink
+	registry   *dissect.Registry
+	options    Options
+	thresholds Thresholds
+	sink       Sink
 
 	table table
 	flows []*Flow
@@ -146,6 +149,9 @@ func NewSession(o Options) *Session {
 		dropped:        o.Survey.captureDropped(),
 		unansweredRoom: o.Limits.hold(holdUnanswered, 8), answeredRoom: o.Limits.hold(holdBytes, 4),
 		wholeRoom: o.Limits.hold(holdWhole, 8),
+	}
+	if s.thresholds = DefaultThresholds(); o.Thresholds != nil {
+		s.thresholds = *o.Thresholds
 	}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
@@ -304,6 +310,7 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		s.out.Reset()
 		f.tracker.Observe(d, &s.out)
 	}
+	f.pace[d.From].note(d, s.thresholds.Stall)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
 	}

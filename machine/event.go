@@ -72,6 +72,9 @@ type Rule struct {
 	// Resend is set by rules that tell why something was sent again: the cause, in
 	// a word or two with hyphens. Each occurrence is one packet or message.
 	Resend string
+	// ToldPause is set by rules that tell why a side paused. They say more than the analyzer's
+	// rules "stalled" and "silence", which then report nothing about the side.
+	ToldPause bool
 	// CaptureLoss is set by rules that prove that the capture lacks packets. Each
 	// occurrence is one place where some are missing.
 	CaptureLoss bool

@@ -274,7 +274,7 @@ ackscope reports each header that repeats the ack, from the moment at which thre
 
 // OneWaySilence is the rule "one-way-silence".
 var OneWaySilence = &machine.Rule{
-	ID: "one-way-silence", Severity: machine.Warn, Absence: true,
+	ID: "one-way-silence", Severity: machine.Warn, Absence: true, ToldPause: true,
 	Summary: "one side was silent while the other went on sending",
 	Explain: `Nothing of this side passed the tap for a second or more, while its peer kept sending. In that time the peer's packets were not acked. The peer resends whatever it sends reliably, and its RTT and loss estimates freeze.
 
@@ -293,7 +293,7 @@ Look at the side's sequence numbers across the silence. If they went on, the net
 
 // Stall is the rule "stall".
 var Stall = &machine.Rule{
-	ID: "stall", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode,
+	ID: "stall", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode, ToldPause: true,
 	Summary: "a side stopped sending for a while: its process, not the network",
 	Explain: `The side stopped sending for a while, because its process was held up. Causes are a long frame, garbage collection, loading, or a busy machine. For example, a side that sends every 16 ms sends nothing for 400 ms.
 
@@ -331,7 +331,7 @@ The library smooths with a factor of 0.0025, so its RTT hardly moves. A resend t
 
 // LossBurst is the rule "loss-burst".
 var LossBurst = &machine.Rule{
-	ID: "loss-burst", Severity: machine.Warn, Absence: true,
+	ID: "loss-burst", Severity: machine.Warn, Absence: true, ToldPause: true,
 	Summary: "many packets in a row were lost before the tap",
 	Explain: `Eight or more consecutive sequence numbers of the side never passed the tap. The packets were lost on their way to it. That they did not pass the tap is certain.
 

@@ -44,7 +44,7 @@ Give ackscope the server's private key (--keys). It then shows whether the token
 }
 
 var netcodeTimeout = &machine.Rule{
-	ID: "netcode-timeout", Severity: machine.Warn, Absence: true,
+	ID: "netcode-timeout", Severity: machine.Warn, Absence: true, ToldPause: true,
 	Summary: "one side fell silent without a disconnect, while the other went on",
 	Explain: `One side stopped sending without a disconnect, while the other went on. Its process died, its network failed, or its datagrams no longer reached the tap. The other side keeps sending until its timeout.
 

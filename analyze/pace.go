@@ -1,0 +1,117 @@
+package analyze
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// When a silence is a stall.
+const (
+	// pauseRatio is how many usual gaps a pause lasts at least. A frame that takes twice as
+	// long, or a few lost packets at a tap behind the loss, are no pause.
+	pauseRatio = 8
+	// pauseAfter is how soon the side must send again after a pause, as a part of it. A side
+	// that only sends more rarely from now on has not stalled.
+	pauseAfter = 4
+	// gapsPerPause is how many gaps a side must have for each one about as long as its pause.
+	// A side that sends 20 packets at once, once a second, does not stall each second.
+	gapsPerPause = 50
+	// paceLeast is the least number of packets that show how a side usually sends.
+	paceLeast = 64
+	// paceSmoothed is over how many gaps the usual gap is smoothed.
+	paceSmoothed = 16
+)
+
+// The distribution of gaps: the first bucket has those below 8.4 ms, each further one those
+// of twice the length. The last one has those from 8.6 s on.
+const (
+	gapBuckets  = 12
+	gapUnitBits = 23 // a unit of 2^23 ns is 8.4 ms
+)
+
+// pace is how one side of a flow sends: its gaps, and its bytes in each second. Its size is
+// fixed. The zero value has seen nothing.
+type pace struct {
+	packets uint64
+	last    machine.Instant
+	usual   time.Duration // the usual gap, smoothed
+	gaps    [gapBuckets]uint32
+
+	pause   silence // the last gap, if it was long; not yet followed by prompt packets
+	longest silence // the longest pause
+	pauses  uint32  // those that reached the limit
+
+	second    int64 // of the capture's clock
+	bytes     uint64
+	secondRef machine.Ref
+	peak      uint64 // bytes in the busiest second
+	peakRef   machine.Ref
+}
+
+// silence is a time without packets, and the packet that ended it.
+type silence struct {
+	took time.Duration
+	at   machine.Instant
+	ref  machine.Ref
+}
+
+// note counts a datagram of the side. Pauses from limit on are counted.
+func (p *pace) note(d *machine.Datagram, limit time.Duration) {
+	if second := int64(d.At) / int64(time.Second); second != p.second || p.packets == 0 {
+		p.second, p.bytes, p.secondRef = second, 0, d.Ref
+	}
+	if p.bytes += uint64(max(0, d.Length)); p.bytes > p.peak {
+		p.peak, p.peakRef = p.bytes, p.secondRef
+	}
+	if p.packets++; p.packets == 1 {
+		p.last = d.At
+		return
+	}
+	gap := max(0, d.At.Sub(p.last)) // clocks step
+	p.last = max(p.last, d.At)
+	p.gaps[gapBucket(gap)]++
+	if p.pause.took > 0 && gap <= p.pause.took/pauseAfter {
+		if p.pause.took >= limit {
+			p.pauses++
+		}
+		if p.pause.took > p.longest.took {
+			p.longest = p.pause
+		}
+	}
+	p.pause.took = 0
+	if p.packets == 2 {
+		p.usual = gap
+	}
+	if usual := max(p.usual, time.Millisecond); gap/pauseRatio >= usual {
+		p.pause = silence{gap, d.At, d.Ref}
+		p.usual = usual + usual/2 // it follows, if the side now sends more rarely
+	} else {
+		p.usual += (gap - p.usual) / paceSmoothed
+	}
+}
+
+func gapBucket(gap time.Duration) int {
+	return min(gapBuckets-1, bits.Len64(uint64(gap)>>gapUnitBits))
+}
+
+// stall returns the longest pause of a side that usually sends, and the frame that ended it.
+// It is 0 if there was none, and negative if the side has sent too few packets, or pauses as
+// a habit.
+func (p *pace) stall() (time.Duration, machine.Ref) {
+	if p.packets < paceLeast {
+		return -1, 0
+	}
+	if p.longest.took == 0 {
+		return 0, 0
+	}
+	alike := uint64(0) // at least a quarter as long
+	for _, n := range p.gaps[max(0, gapBucket(p.longest.took)-1):] {
+		alike += uint64(n)
+	}
+	if alike*gapsPerPause > p.packets {
+		return -1, 0
+	}
+	return p.longest.took, p.longest.ref
+}
