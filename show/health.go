@@ -9,22 +9,24 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Health summarises the network of several flows: loss by direction, round
-// trips, resends. It is shown where no rule found anything. Unknown figures are
-// shown as unknown.
+// Health summarises the network of several flows: loss by direction, round trips, messages
+// that were sent again. It is shown where no rule found anything. Unknown figures are shown
+// as unknown.
 type Health struct {
-	flows   int // flows of a known protocol
-	ways    [2]way
-	least   time.Duration // shortest and longest RTT of a flow
-	most    time.Duration
-	timed   bool
-	resends uint64
+	flows    int // flows of a known protocol
+	ways     [2]way
+	least    time.Duration // shortest and longest mean round trip of a flow
+	most     time.Duration
+	timed    bool
+	resends  uint64 // messages that were sent more than once
+	messages uint64 // of so many
 }
 
-// way is the loss of one direction.
+// way is the loss of one direction: of so many packets, at least and at most so many were
+// lost.
 type way struct {
-	settled, lost uint64
-	open          bool // some figures include the way back
+	sent, least, most float64
+	open              bool // some figures include the way back
 }
 
 // Add adds a flow.
@@ -33,20 +35,21 @@ func (h *Health) Add(f *analyze.Flow) {
 		return
 	}
 	h.flows++
-	rtt := time.Duration(-1)
+	library := time.Duration(-1)
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		s, ok := f.Summary(side)
+		n, ok := f.Network(side)
 		if !ok {
 			continue
 		}
-		h.resends += s.Resends
-		if s.PathKnown != machine.Unknown && s.Path.Settled > 0 {
-			w := &h.ways[side]
-			w.settled, w.lost, w.open = w.settled+s.Path.Settled, w.lost+s.Path.Lost, w.open || s.PathBoth
+		h.resends, h.messages = h.resends+n.Resends, h.messages+n.Sent
+		h.ways[side].add(f, side, &n)
+		if library < 0 {
+			library = f.RTT(side)
 		}
-		if rtt < 0 {
-			rtt = s.RTT
-		}
+	}
+	rtt := f.RoundTrip().Mean
+	if rtt < 0 {
+		rtt = library
 	}
 	if rtt < 0 {
 		return
@@ -57,22 +60,46 @@ func (h *Health) Add(f *analyze.Flow) {
 	h.least, h.most = min(h.least, rtt), max(h.most, rtt)
 }
 
-// String formats the summary: "Loss A→B 0.3%, B→A 0.2%; RTT 41 ms; 16 resent".
+// add adds the loss of a flow: its bounds, where the tap does not tell more.
+func (w *way) add(f *analyze.Flow, side machine.Side, n *analyze.Network) {
+	if n.Loss.Known() && !n.Tells {
+		w.sent, w.least, w.most = w.sent+float64(n.Loss.Sent), w.least+float64(n.Loss.Least), w.most+float64(n.Loss.Most)
+		return
+	}
+	sum, _ := f.Summary(side)
+	settled := max(sum.Path.Settled, n.Loss.Sent)
+	if n.Share < 0 || settled == 0 {
+		return
+	}
+	lost := n.Share * float64(settled)
+	w.sent, w.least, w.most = w.sent+float64(settled), w.least+lost, w.most+lost
+	w.open = w.open || n.Round
+}
+
+// text formats the loss: "0.3%", "between 3.0% and 11.0%", "unknown".
+func (w *way) text() string {
+	if w.sent == 0 || w.least == 0 && w.most >= w.sent {
+		return "unknown"
+	}
+	least, most := Percent(w.least/w.sent), Percent(w.most/w.sent)
+	if least == most {
+		return least
+	}
+	return "between " + least + " and " + most
+}
+
+// String formats the summary: "Loss A→B 0.3%, B→A 0.2%; RTT 41 ms; 16 of 240 messages resent".
 func (h *Health) String() string {
 	if h.flows == 0 {
 		return "Loss and RTT unknown"
 	}
-	var parts []string
+	var ways []string
 	for side, name := range [2]string{"A→B", "B→A"} {
 		w := &h.ways[side]
-		switch {
-		case w.settled == 0:
-			parts = append(parts, name+" unknown")
-		case w.open:
-			parts = append(parts, name+" and back "+Percent(float64(w.lost)/float64(w.settled)))
-		default:
-			parts = append(parts, name+" "+Percent(float64(w.lost)/float64(w.settled)))
+		if w.open {
+			name += " and back"
 		}
+		ways = append(ways, name+" "+w.text())
 	}
 	rtt := "RTT unknown"
 	if h.timed {
@@ -82,5 +109,9 @@ func (h *Health) String() string {
 			rtt = text
 		}
 	}
-	return fmt.Sprintf("Loss %s; %s; %s resent", strings.Join(parts, ", "), rtt, Grouped(h.resends))
+	text := "Loss " + strings.Join(ways, ", ") + "; " + rtt
+	if h.messages > 0 {
+		text += fmt.Sprintf("; %s of %s resent", Grouped(h.resends), Plural(h.messages, "message"))
+	}
+	return text
 }
