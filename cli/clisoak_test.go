@@ -126,6 +126,7 @@ func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 		soakSeed{"evil.yaml", read("hostile/evil.yaml"), configured("--schema")},
 		soakSeed{"evil2.yaml", read("hostile/evil2.yaml"), configured("--schema")},
 		soakSeed{"profiles", profile, configured("--profiles")},
+		soakSeed{"limits", []byte("loss: 3%\nrtt: 150ms\nstall: off\nbandwidth: 1Mbit/s\n"), configured("--thresholds")},
 		soakSeed{"keys", keys, configured("--keys")},
 		soakSeed{
 			"journal",

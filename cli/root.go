@@ -100,6 +100,9 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 			if a.Restore, err = a.ReadMemory(); err != nil {
 				return err
 			}
+			if err = about.LoadThresholds(a); err != nil {
+				return err
+			}
 			return about.LoadProfiles(a)
 		},
 
@@ -129,6 +132,10 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 	p.StringArrayVar(&a.Flags.Profiles, "profiles", nil,
 		"read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
 	p.StringVar(&a.Flags.Schema, "schema", "", "read the values of Riptide's messages by the schema in `FILE.yaml`")
+	p.StringVar(&a.Flags.Thresholds, "thresholds", "",
+		"read the limits from which steady loss, delay and the like are findings from `FILE.yaml` "+
+			"(ackscope thresholds prints one)")
+	p.StringSliceVar(&a.Flags.Set, "set", nil, "set such limits: `loss=3%,rtt=150ms`; off switches one off")
 	p.StringVar(&a.Memory.Text, "memory", "",
 		"keep within so much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent "+
 			"longest make way")
@@ -142,6 +149,7 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 	) {
 		return about.CompleteDecodeAs(a, c, args, word)
 	})
+	_ = root.RegisterFlagCompletionFunc("set", about.CompleteSet)
 	_ = root.RegisterFlagCompletionFunc("vantage", app.CompleteWords("a", "b", "both", "between", "unknown"))
 	_ = root.RegisterFlagCompletionFunc("color", app.CompleteWords("auto", "always", "never"))
 	root.AddCommand(
@@ -158,6 +166,7 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 		state.StateCommand(a),
 		about.ExplainCommand(a),
 		about.ProtocolsCommand(a),
+		about.ThresholdsCommand(a),
 		about.FieldsCommand(a),
 		simulate.Command(a, r.Simulators()),
 		replaying.ReplayCommand(a),

@@ -185,6 +185,7 @@ func TestObjectSchemas(t *testing.T) {
 		"fields":     {{}},
 		"explain":    {{}, {"false-ack"}},
 		"protocols":  {{}, {"gaffer:reliable"}},
+		"thresholds": {{}, {"--set", "loss=off"}},
 	} {
 		seen := map[string]bool{}
 		for _, args := range runs {

@@ -175,7 +175,7 @@ func TestSecretsStay(t *testing.T) {
 		})
 	}
 	walk(command(known, a), nil)
-	for _, flag := range []string{"--schema", "--profiles", "--keys", "--read"} {
+	for _, flag := range []string{"--schema", "--profiles", "--keys", "--thresholds", "--read"} {
 		lines = append(lines, []string{"flows", flag, "FILE", sound},
 			[]string{"packets", "-V", "--json", flag, "FILE", sound})
 	}

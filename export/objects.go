@@ -12,7 +12,7 @@ func Objects() []*Schema {
 	return []*Schema{
 		overviewObject(), stateObject(), autopsyObject(), guessObject(), ledgerObject(), replayObject(),
 		mergeObject(), anonymiseObject(), simulateObject(), captureObject(),
-		interfacesObject(), fieldsObject(), explainObject(), protocolsObject(),
+		interfacesObject(), fieldsObject(), explainObject(), protocolsObject(), thresholdsObject(),
 	}
 }
 

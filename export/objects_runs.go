@@ -207,6 +207,14 @@ func explainObject() *Schema {
 		field("protocol", Text, "The protocol that has it; left out for a finding of any protocol.", optional))
 }
 
+func thresholdsObject() *Schema {
+	return object("thresholds", "A limit from which steady trouble is a finding.",
+		field("threshold", Text, "Its name, as --set and --thresholds take it."),
+		field("value", Text, "The limit, as --set takes it: 3%, 150ms, 125kB/s, off."),
+		field("rule", Text, "The finding, as `explain` names it; several with commas."),
+		field("doc", Text, "What is compared with the limit."))
+}
+
 func protocolsObject() *Schema {
 	return object("protocols", "A profile of a protocol.",
 		protocolField, field("title", Text, "Its name for people."),

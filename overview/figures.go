@@ -69,7 +69,14 @@ func (f *Flow) RTT() *Side {
 func (f *Flow) roundTrip() string {
 	if s := f.RTT(); s != nil {
 		n := &s.Network
-		return "RTT " + Millis(n.RTT) + " on average, 95% below " + Millis(n.RTT95) + "; jitter " + Millis(n.Jitter)
+		text := "RTT " + Millis(n.RTT) + " on average"
+		if n.RTT95 >= 0 {
+			text += ", 95% below " + Millis(n.RTT95)
+		}
+		if n.Jitter >= 0 {
+			text += "; jitter " + Millis(n.Jitter)
+		}
+		return text
 	}
 	for i := range f.Sides {
 		sum, ok := f.Summary(machine.Side(i))

@@ -220,7 +220,7 @@ func (f *Flow) network() []string {
 	for i := range f.Sides {
 		n := &f.Sides[i].Network
 		s := Way(machine.Side(i)) + " loss " + LossText(n)
-		if n.Stall >= 0 {
+		if n.Stall > 0 {
 			s += "; longest silence " + Millis(n.Stall)
 			if n.StallAt != 0 {
 				s += fmt.Sprintf(", before frame %d", n.StallAt.Frame())

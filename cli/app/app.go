@@ -29,8 +29,9 @@ type App struct {
 	signalling sync.Once
 	signals    chan os.Signal // end the program while files are unfinished; nil before EndOnSignals
 	Memory     budget
-	Restore    func() // undoes what the command set for the process
-	Headed     bool   // the heading of a recording was printed
+	Restore    func()              // undoes what the command set for the process
+	Thresholds *analyze.Thresholds // of --thresholds and --set; nil if neither is given
+	Headed     bool                // the heading of a recording was printed
 	buffered   *bufio.Writer
 	FieldTable *filter.Table
 	NewEndings func() Endings
@@ -45,10 +46,13 @@ type flags struct {
 	Keys     string
 	Schema   string
 	Vantage  string
-	Strict   bool
-	Color    string
-	Quiet    bool
-	Join     bool // for commands that read several captures
+	// Thresholds is the file of --thresholds, and Set what --set says: NAME=VALUE.
+	Thresholds string
+	Set        []string
+	Strict     bool
+	Color      string
+	Quiet      bool
+	Join       bool // for commands that read several captures
 	// JoinGiven reports whether --join was given, even as --join=false.
 	JoinGiven bool
 }
@@ -93,7 +97,7 @@ func (a *App) Awaits(args []string) error {
 
 // Options returns the analysis options that the flags set.
 func (a *App) Options() (analyze.Options, error) {
-	o := analyze.Options{Registry: a.Registry, Limits: a.Limits(0), Gone: a.LetGo}
+	o := analyze.Options{Registry: a.Registry, Limits: a.Limits(0), Gone: a.LetGo, Thresholds: a.Thresholds}
 	if a.Flags.Vantage != "" {
 		v, ok := machine.ParseVantage(a.Flags.Vantage)
 		if !ok {

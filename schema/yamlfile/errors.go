@@ -95,6 +95,8 @@ func category(err error) string {
 			strings.ToLower(node.Actual.String()))
 	case errors.As(err, &overflow):
 		return "this number is too large for its setting"
+	case errors.As(err, &syntax) && strings.Contains(syntax.Message, "already defined"):
+		return "a setting stands twice"
 	case errors.As(err, &syntax):
 		return "this is not YAML"
 	}
