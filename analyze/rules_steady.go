@@ -30,7 +30,7 @@ Compare the figure with "ping" between the same hosts. If "ping" is as slow, the
 var steadyJitter = &machine.Rule{
 	ID: "steady-jitter", Severity: machine.Warn, Origin: machine.OriginNetwork,
 	Summary: "round trips differ much from one packet to the next",
-	Explain: `One answer comes after 40 ms, and the next after 110 ms. The mean difference of successive round trips is 30 ms or more. A game must then buffer longer than the delay itself would demand, or its movements stutter.
+	Explain: `One answer comes after 40 ms, and the next after 110 ms. The mean difference of successive round trips is 20 ms or more. A game must then buffer longer than the delay itself would demand, or its movements stutter.
 
 An answer also waits for the peer's next packet. Where the peer sends every 50 ms, that wait alone differs by 17 ms on average. So ackscope adds a third of the peer's mean interval to the limit. The finding is certain at a tap at the side, and likely or possible elsewhere.
 

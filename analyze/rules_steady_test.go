@@ -54,7 +54,7 @@ func TestSteadyTrouble(t *testing.T) {
 		{"far away, but too few", repeat(29, 200*ms), nil, nil},
 		{"a few late answers", join(repeat(180, 40*ms), repeat(20, 2*time.Second)), nil, nil},
 		{"uneven", repeat(100, 40*ms, 100*ms), nil, []string{"steady-jitter"}},
-		{"uneven by the peer's interval", repeat(100, 40*ms, 75*ms), nil, nil},
+		{"uneven by the peer's interval", repeat(100, 40*ms, 70*ms), nil, nil},
 		{"half sent again", nil, share(50, 100), []string{"resend-share"}},
 		{"a third sent again", nil, share(33, 100), nil},
 		{"all of too few", nil, share(4, 4), nil},
