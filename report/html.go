@@ -283,15 +283,15 @@ func tapText(f *analyze.Flow) string {
 		if v == machine.VantageB {
 			side = machine.B
 		}
-		return fmt.Sprintf("The capture was taken at %s (%s): what that side sent and received is known, of the other what "+
-			"its packets prove.", strings.ToUpper(v.String()), f.Addr(side))
+		return fmt.Sprintf("%s (%s) was captured here: the capture shows what it sent and received. What the other side "+
+			"received is inferred from its acks.", strings.ToUpper(v.String()), f.Addr(side))
 	case machine.VantageBoth:
-		return "The capture was taken where both ends are."
+		return "Both sides were captured here: the capture shows what each sent and received."
 	case machine.VantageBetween:
-		return "The capture was taken between the ends: of both is known what their packets prove."
+		return "The capture was taken between the sides: what each received is inferred from its acks."
 	case machine.VantageUnknown:
 	}
-	return "Where the capture was taken is not known: of both ends is told what their packets prove."
+	return "Where the capture was taken is not known: what each side received is inferred from its acks."
 }
 
 // htmlCost is the ledger of one side.

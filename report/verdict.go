@@ -211,7 +211,7 @@ func (r *Report) waited(points []Point) []Point {
 			h := &held[0]
 			p.at(Place{
 				Flow: f.ID, Link: r.link(f.ID), Who: who(f.Flow, h.Side),
-				Text: fmt.Sprintf("message %s lay complete for %s ms, since an earlier one was missing", h.Name,
+				Text: fmt.Sprintf("message %s had arrived and waited %s ms for an earlier one that was missing", h.Name,
 					show.Millis(h.Wait)),
 			})
 		}
@@ -275,6 +275,6 @@ func figures(f *analyze.Flow) []Row {
 	both("sent again", func(s *machine.Summary) string { return show.Grouped(s.Resends) })
 	both("refused as duplicates", func(s *machine.Summary) string { return show.Grouped(s.Duplicates) })
 	both("refused as too old", func(s *machine.Summary) string { return show.Grouped(s.Stale) })
-	both("of its peer's numbers never seen", func(s *machine.Summary) string { return show.Grouped(s.Missing) })
+	both("peer's packets that never reached this capture", func(s *machine.Summary) string { return show.Grouped(s.Missing) })
 	return rows
 }

@@ -52,9 +52,9 @@ func (b *Block) Width() int { return slices.Max(append(b.Widths, 0)) }
 func (p *State) Block(side machine.Side, v, peer *machine.View) *Block {
 	b := &Block{}
 	facts := p.Flow.Facts()
-	place := "far: by evidence"
+	place := "inferred from its acks"
 	if facts.Vantage.Near(side) {
-		place = "near: exact"
+		place = "captured here"
 	}
 	b.text(fmt.Sprintf("%s %s  (%s)", strings.ToUpper(side.String()), p.Flow.Addr(side), place))
 	for _, name := range windowOrder(side, v, peer) {
@@ -332,21 +332,22 @@ func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
 	for _, side := range p.Sides {
 		x, y := strings.ToUpper(side.String()), strings.ToUpper(side.Other().String())
 		for _, w := range Pairs(views, side) {
-			line := x + " believes " + y + " has"
-			if w.Of != "" {
-				line += " of " + w.Of
+			of := w.Of
+			if of == "" {
+				of = "packets"
 			}
+			line := x + " thinks " + y + " has "
 			if believed, ok := newestAcked(w.Sent); ok {
-				line += ": …" + strconv.FormatInt(believed, 10)
+				line += of + " up to " + strconv.FormatInt(believed, 10)
 			} else {
-				line += ": nothing yet"
+				line += "no " + of + " yet"
 			}
 			unknown, lacking := w.Gaps()
 			if len(unknown) > 0 {
-				line += fmt.Sprintf("   %s has besides: %s", y, machine.Ranges(unknown, 8))
+				line += fmt.Sprintf("; %s also has %s", y, machine.Ranges(unknown, 8))
 			}
 			if len(lacking) > 0 {
-				line += fmt.Sprintf("   %s lacks of that: %s", y, machine.Ranges(lacking, 8))
+				line += fmt.Sprintf("; %s does not have %s", y, machine.Ranges(lacking, 8))
 			}
 			lines = append(lines, line)
 		}

@@ -24,8 +24,8 @@ func TestBeliefs(t *testing.T) {
 		known bool
 		want  string
 	}{
-		{false, "A believes B has of messages: nothing yet   B has besides: 42"},
-		{true, "A believes B has of messages: …41   B has besides: 42"},
+		{false, "A thinks B has no messages yet; B also has 42"},
+		{true, "A thinks B has messages up to 41; B also has 42"},
 	} {
 		views[machine.A].Windows[0].Acked, views[machine.A].Windows[0].AckedKnown = 41, c.known
 		if got := p.Beliefs(&views); !slices.Equal(got, []string{c.want}) {

@@ -100,8 +100,8 @@ func TestTUISession(t *testing.T) {
 	x.keys("S")
 	screen := x.see(`▸ state (?s:.*)both sides of flow 1 at frame 300`)
 	for _, want := range []string{
-		"A 10.77.1.2:30000  (near: exact)", "B 10.77.1.1:40000  (far: by evidence)",
-		"A believes B has: …152   B has besides: 153–154   differ since 153, frame 292, 78.8 ms ago", "RTT 67.31 ms",
+		"A 10.77.1.2:30000  (captured here)", "B 10.77.1.1:40000  (inferred from its acks)",
+		"A thinks B has packets up to 152; B also has 153–154   differ since 153, frame 292, 78.8 ms ago", "RTT 67.31 ms",
 	} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the state does not show %q:\n%s", want, screen)

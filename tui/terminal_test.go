@@ -116,7 +116,7 @@ func TestTUIPipe(t *testing.T) {
 	x.typed("300G")
 	x.see(`frame 300`)
 	x.keys("S")
-	x.see(`A believes B has: …152`)
+	x.see(`A thinks B has packets up to 152`)
 	x.keys("Z", "Z")
 	x.see("left 0")
 }
@@ -200,7 +200,7 @@ func TestTUILive(t *testing.T) {
 	}()
 	x.see(`gaffer/reliable +127\.0\.0\.`)
 	x.keys("Enter", ".")
-	screen := x.see(`packets, following(?s:.*)ack_bits(?s:.*)A believes B has: …\d`)
+	screen := x.see(`packets, following(?s:.*)ack_bits(?s:.*)A thinks B has packets up to \d`)
 	first := number1(screen)
 	x.see(`✓ \d`)
 	for deadline := time.Now().Add(30 * time.Second); number1(x.do("capture-pane", "-p")) <= first; time.Sleep(
@@ -305,7 +305,7 @@ func TestTUITerminal(t *testing.T) {
 		t.Errorf("80 columns have no room for the state beside:\n%s", screen)
 	}
 	x.keys("S")
-	x.see(`A believes B has|more ▾`)
+	x.see(`A thinks B has|more ▾`)
 	x.keys("q")
 	x.do("resize-window", "-x", "140", "-y", "40")
 	x.see(`both sides of flow 1 at frame 300`)

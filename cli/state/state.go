@@ -32,9 +32,10 @@ func StateCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state [FILE...]",
 		Short: "What both sides of a flow knew at a packet, or what changed between two",
-		Long: `state draws both sides of a flow as they were when a frame had passed the tap: what each had
-sent and which of it it knew to have arrived, what each had received, and its estimates.
-What the capture does not show is unknown (?), never guessed.
+		Long: `state draws both sides of a flow as they were after a frame: what each side had sent, what it
+knew to have arrived, what it had received, and its estimates. "captured here" is the side at
+which the capture was taken. What the other side knew is inferred from its acks. What the capture
+does not show is unknown (?), never guessed. A figure without a grade is proven by the capture.
 
 With --diff, two frames follow, then the files; what changed between them is shown.
 Of several captures, FILE:NUMBER names a flow and FILE:FRAME a frame: FILE is the name of a

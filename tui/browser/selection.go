@@ -243,7 +243,7 @@ func (br *Browser) JumpFreed() {
 	for i := range r.Messages {
 		if x := &r.Messages[i]; x.Wait > 0 {
 			br.JumpRef(x.Frames[0])
-			br.Say("message %d lay complete for %s: %d was missing", x.ID, show.Wait(x.Wait), x.BlockedBy)
+			br.Say("message %d had arrived and waited %s: message %d was missing", x.ID, show.Wait(x.Wait), x.BlockedBy)
 			return
 		}
 	}

@@ -297,7 +297,7 @@ func (t *FindingTable) Draw(br *browser.Browser, c draw.Canvas) {
 		case !br.Store.Settled():
 			text = "no rule fired so far"
 		case br.Filter != nil:
-			text = "no finding passes the filter"
+			text = "no finding matches the filter"
 		}
 		c.Text(2, 2, draw.Dim, text)
 		return

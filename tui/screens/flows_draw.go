@@ -77,7 +77,7 @@ func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 	if len(t.Order) == 0 {
 		what := "no flow yet"
 		if br.Filter != nil {
-			what = "no flow passes the filter"
+			what = "no flow matches the filter"
 		} else if br.Store.Settled() {
 			what = "the capture has no flow: no UDP and no TCP"
 		}

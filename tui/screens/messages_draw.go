@@ -28,7 +28,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 		title += ", being sorted"
 	}
 	if t.filtered() {
-		title += fmt.Sprintf(", %s pass the filter", show.Grouped(len(t.rows)))
+		title += fmt.Sprintf(", %s match the filter", show.Grouped(len(t.rows)))
 	}
 	below := min(max(c.H/3, 8), 14)
 	if c.H < below+leastParts/2 {
@@ -54,7 +54,7 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 		return
 	}
 	if len(t.rows) == 0 {
-		c.Text(2, 2, draw.Dim, "no message passes the filter")
+		c.Text(2, 2, draw.Dim, "no message matches the filter")
 		return
 	}
 	span := time.Duration(0)

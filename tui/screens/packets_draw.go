@@ -106,9 +106,9 @@ func (p *PacketView) drawList(br *browser.Browser, c draw.Canvas, focused bool) 
 		text := "no packet yet"
 		switch {
 		case br.FilterJob != nil && br.FilterJob.Done():
-			text = "no packet passes the filter"
+			text = "no packet matches the filter"
 		case br.FilterJob != nil:
-			text = "looking for packets that pass …"
+			text = "looking for packets that match …"
 		case br.Store.Settled():
 			text = "the capture has no packets"
 		}

@@ -202,9 +202,9 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 		head += "\x1b[1m" + x.Verdict() + "\x1b[0m"
 	}
 	out = append(out, head)
-	how := "strictly: the tap stands at this side, what it received passed in order"
+	how := "captured here: every packet must be just what the reference would send"
 	if !x.Flow.Facts().Vantage.Near(x.Side) {
-		how = "by evidence: the tap is far from this side, and only what its own packets prove is given to the reference"
+		how = "inferred from its acks: the reference gets only what this side's own packets prove that it received"
 	}
 	wrap("  ", how)
 	if x.Undecided > 0 {
