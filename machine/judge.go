@@ -31,6 +31,9 @@ type Behaviour struct {
 	Doc  string // one sentence
 }
 
+// NotCapturedHere is the Why of a side that the capture knows by its packets only.
+const NotCapturedHere = "this side was not captured here: what the capture shows may have reached it late or not at all"
+
 // Opinion is what a Judge found of one side.
 type Opinion struct {
 	Compared  uint64 // packets that were compared with the reference's

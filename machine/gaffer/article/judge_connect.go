@@ -387,7 +387,7 @@ func (j *connectJudge) Finish() {
 		switch {
 		case !s.near:
 			o.Undecided = o.Compared
-			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+			o.Why = machine.NotCapturedHere
 		case o.Undecided > 0:
 			o.Why = "packets from before the capture"
 		}

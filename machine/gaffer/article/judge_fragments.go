@@ -199,7 +199,7 @@ func (j *fragmentJudge) Finish() {
 		switch {
 		case j.sides[i].Near == nil:
 			o.Undecided = o.Compared
-			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+			o.Why = machine.NotCapturedHere
 		case o.Undecided > 0:
 			o.Why = "numbers begin anew: it may be another program on the same addresses"
 		}

@@ -226,7 +226,7 @@ func (j *sliceJudge) Finish() {
 		switch {
 		case !s.near:
 			o.Undecided = o.Compared // the capture does not show what it received
-			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+			o.Why = machine.NotCapturedHere
 		case o.Undecided > 0:
 			o.Why = "slices or acks from before the capture; or such as arrived and were not taken"
 		}

@@ -311,7 +311,7 @@ func (j *Judge) Finish() {
 			s.Opinion.Undecided = s.Opinion.Compared // the capture does not show what it received
 		}
 		if s.Opinion.Undecided > 0 {
-			s.Opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+			s.Opinion.Why = machine.NotCapturedHere
 		}
 	}
 }

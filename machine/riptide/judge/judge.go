@@ -393,7 +393,7 @@ func (j *Judge) Finish() {
 				s.sends.overLimit, s.behaviour.Limit)
 		}
 		if s.opinion.Undecided > 0 && s.opinion.Why == "" {
-			s.opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+			s.opinion.Why = machine.NotCapturedHere
 			switch {
 			case j.lacks():
 				s.opinion.Why = "the capture lacks bytes of this connection: what was missed in them is held against nobody"

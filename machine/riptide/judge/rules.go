@@ -93,7 +93,7 @@ Step the counter once for each new message, and keep the id for its copies.`,
 var SequenceReuse = &machine.Rule{
 	ID: "sequence-reuse", Severity: machine.Error,
 	Summary: "two different messages have the same sequence id",
-	Explain: `A message that is sent again has the same id and the same bytes. Here the bytes differ. For example, message 44 carries a chat line, and 200 ms later message 44 carries a position. The receiver drops the second as a duplicate, and its sender is told that it was delivered.
+	Explain: `A message that is sent again has the same id and the same bytes. Here the bytes differ. For example, message 44 carries a chat line, and 200 ms later message 44 carries a position. The receiver drops the second as a duplicate, and its sender learns that it was delivered.
 
 The two messages contradict each other, at any tap, and no packet that the capture lacks explains that. Releases that OR the ids of a message to several clients are judged by what they do: see "riptide-merged-sequences".
 
