@@ -6,17 +6,27 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
+// repeated formats how often something happened, in front of what it was. It is
+// empty for once.
+func repeated(n uint64) string {
+	if n == 1 {
+		return ""
+	}
+	return count(n, "time") + " "
+}
+
 // QualityNear is the rule "riptide-quality-warning".
 var QualityNear = &machine.Rule{
 	ID: "riptide-quality-warning", Severity: machine.Warn,
-	Summary: "the library was about to end the connection for its quality",
-	Explain: `The connection came halfway to the limit at which the library ends it for its quality (PoorConnection). The library has two such limits since July 2023 (2.1.0 and later). For 64 outcomes in a row, more than 5 % of the last 64 notify messages were lost. Or for 64 reliable messages in a row, the last 64 took more than 5 attempts on average.
+	Summary: "the connection was close to a PoorConnection disconnect",
+	Explain: `The connection came halfway to the limit at which the library ends it for poor quality (PoorConnection). After each notify message or reliable message, the library looks at the last 64. The result is bad if more than 5 % of the notify messages were lost. It is also bad if the reliable messages took more than 5 attempts on average. After 64 bad results in a row, the library ends the connection. It does so since July 2023 (2.1.0 and later).
 
-ackscope counts the outcomes as the library does, and saw 32 such outcomes in a row. The finding is likely. Notify messages that the other side's headers pass over do not count: see "riptide-notify-passed-over".
+ackscope counts the results as the library does, and saw 32 bad ones in a row. The finding is likely. Notify messages that the other side's headers pass over do not count: see "riptide-notify-passed-over".
 
 MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits. CanQualityDisconnect switches them off.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, %.0f outcomes in a row", count(n, "time"), worst[0])
+		return fmt.Sprintf("%sclose to a PoorConnection disconnect: %.0f bad results in a row, the limit is %d",
+			repeated(n), worst[0], QualityRow)
 	},
 }
 
@@ -24,13 +34,13 @@ MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits. CanQua
 var QualityLimit = &machine.Rule{
 	ID: "riptide-quality-limit", Severity: machine.Warn,
 	Summary: "the library's quality limit was reached: with its default settings the connection ends here",
-	Explain: `With default settings, the side ends the connection at this frame for its quality, without a word. The other end finds out by its timeout. 64 outcomes in a row were beyond the limit: see "riptide-quality-warning".
+	Explain: `With default settings, the side ends the connection at this frame for its quality, without a word. The other end finds out by its timeout. 64 results in a row were bad: see "riptide-quality-warning".
 
-ackscope counts the outcomes as the library does. The finding is likely. Where the connection goes on, the application has raised or switched off the limits.
+ackscope counts the results as the library does. The finding is likely. Where the connection goes on, the application has raised or switched off the limits.
 
 MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits. CanQualityDisconnect switches them off.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, %.0f outcomes in a row", count(n, "time"), worst[0])
+		return fmt.Sprintf("%sat the limit of a PoorConnection disconnect: %.0f bad results in a row", repeated(n), worst[0])
 	},
 }
 
