@@ -135,7 +135,7 @@ func flowColumns() []flowColumn {
 		flowColumn{
 			Column{
 				Name: "ended", Type: Text, Words: endings(), Absent: Omitted,
-				Doc: "Why a live capture let go of it before the end: see capture.md.",
+				Doc: "Why a live capture dropped it before the end: see capture.md.",
 			},
 			func(r *FlowRow, c *Cell) { c.word(r.Ended) },
 		},

@@ -282,7 +282,7 @@ var Messages = newTable("messages", "The life of every message that the packets 
 	messageColumn{
 		Column{
 			Name: "wait_ms", Type: Float, Digits: 6, Unit: "ms", Absent: Omitted,
-			Doc: "How long it lay complete while an earlier one was missing: head-of-line blocking.",
+			Doc: "How long it had arrived and waited for an earlier one: head-of-line blocking.",
 		},
 		func(r *MessageRow, c *Cell) {
 			if r.Message.Delivered == machine.Yes {

@@ -27,7 +27,7 @@ func overviewObject() *Schema {
 			field("count", Uint, "How often."))),
 		duration("arrival_p50_ms", "From the first sending of a message to its arrival: the median.", nullable),
 		duration("arrival_p95_ms", "95 % are below.", nullable),
-		field("waited", Uint, "Messages that lay complete because an earlier one was missing."),
+		field("waited", Uint, "Messages that had arrived and waited for an earlier one."),
 		duration("waited_max_ms", "The longest such time; null where none waited.", nullable),
 		field("behaviour", Text, "What replay held it against; null where it did not.", nullable),
 		field("verdict", Text, "What came of that; null where it did not.", nullable,

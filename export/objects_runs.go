@@ -202,7 +202,7 @@ func explainObject() *Schema {
 		field("rule", Text, "Its name. Several rules can have one name."),
 		field("severity", Text, "How grave it is.", words(severities...)),
 		field("summary", Text, "What it says, in a line."),
-		field("explain", Text, "What it means, how it is told, what to do about it."),
+		field("explain", Text, "What it means, how ackscope recognises it, what to do about it."),
 		field("kind", Text, "What it is the rule of.", words("finding", "divergence")),
 		field("protocol", Text, "The protocol that has it; left out for a finding of any protocol.", optional))
 }

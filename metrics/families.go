@@ -90,7 +90,7 @@ var (
 	resends = Family{
 		"ackscope_resends_total", "counter",
 		[]string{"protocol", "side", "cause"},
-		"Packets and messages that were sent again, by cause, as far as one is told",
+		"Packets and messages that were sent again, by cause, where one is known",
 	}
 	findings = Family{
 		"ackscope_findings_total", "counter",

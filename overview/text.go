@@ -263,7 +263,7 @@ func (f *Flow) library() (lines []string) {
 				Millis(l.Arrival.Quantile(0.5)), Millis(l.Arrival.Quantile(0.95))))
 		}
 		if l.Waited > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s lay complete and waited for an earlier one, the longest %s (%s)",
+			lines = append(lines, fmt.Sprintf("%s: %s had arrived and waited for an earlier one, the longest %s (%s)",
 				Way(s.Side), show.Plural(l.Waited, "message"), Millis(l.Longest.Wait), l.Longest.name()))
 		}
 	}

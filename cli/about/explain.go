@@ -18,9 +18,9 @@ func ExplainCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE]",
 		Short: "What a finding or a divergence means and what to do about it; without a rule, the list",
-		Long: `explain tells what a rule means, how it is told and what to do about it. A rule is that of
-a finding (ackscope findings) or that of a divergence (ackscope replay). Where several
-rules have the name, it tells of each.`,
+		Long: `explain says what a rule means, how ackscope recognises it, and what to do about it. Rules
+are those of findings (ackscope findings) and of divergences (ackscope replay). If several rules
+have the name, explain shows each.`,
 		Example: "  ackscope explain false-ack\n  ackscope explain ack-never-arrived",
 		Args:    app.Arguments(0, 1, "one RULE, or nothing"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

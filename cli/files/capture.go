@@ -21,14 +21,15 @@ func CaptureCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture -i INTERFACE... [-w FILE]",
 		Short: "Capture live to pcapng files, for as long as it is asked to",
-		Long: `capture writes what passes interfaces to a file, or to a row of files of which the oldest
-make room (-b, as tshark's and dumpcap's). It opens its sockets, then gives up every privilege and
-goes on as the user who called sudo (or -Z): the files are that user's. Root without sudo gives -Z,
-or --keep-root. Without -w it counts.
+		Long: `capture writes the packets of interfaces to a file, or to a row of files. With -b, the oldest
+file is deleted to make room, as tshark and dumpcap do. It opens its sockets, then gives up every
+privilege and goes on as the user who called sudo (or -Z): the files are that user's. Root
+without sudo gives -Z, or --keep-root. Without -w it counts.
 
-What the kernel dropped for want of room, and what the interface dropped before, is told at the end
-and stands in the files: the analysis then knows what it cannot know. A file is whole up to the
-last moment that the capture waited for packets, whatever ends the program.
+At the end, capture prints how many packets the kernel and the interface dropped. The files
+contain these numbers too, so the analysis takes none of those packets for lost by the network. A
+file is whole up to the last moment that the capture waited for packets, whatever ends the
+program.
 
 With --metrics or --alert it analyses what it captures too, within --memory and without end.`,
 		Example: `  ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng

@@ -25,17 +25,16 @@ func MergeCommand(a *app.App) *cobra.Command {
 	var f mergeFlags
 	c := &cobra.Command{
 		Use:   "merge A B",
-		Short: "Two captures of the same traffic: one-way loss and delay, and where packets died",
-		Long: `merge pairs the flows and packets of two captures by their content: addresses may
-differ, as where a relay or a NAT stands between the taps. From the least delays of both
-directions it solves how B's clock lies to A's, offset and drift, and says how uncertain
-that is. Then it tells per direction what was lost, doubled and reordered between the
-taps, how long packets took from one to the other, and where each lost packet died.
+		Short: "Two captures of the same traffic: one-way loss and delay, and where packets were lost",
+		Long: `merge compares two captures of the same traffic. The place of a capture is called its tap.
+Packets are paired by their content, so addresses may differ: a relay or a NAT may stand between
+the taps. From the shortest delays of both directions, merge computes the offset and the drift of
+B's clock against A's, and how uncertain they are. For each direction it then shows what was lost,
+doubled and reordered between the taps, how long packets took, and where each lost packet was lost.
 
-All times are given by A's clock. With -w both captures are written as one: an interface
-for each tap, B's times moved to A's clock, and a comment on every packet that says what
-became of it. With -o it is told on one page, for somebody who was not there: what died
-where, the delays as graphs, then tap A's flows as report tells them.`,
+All times are by A's clock. -w writes both captures as one: one interface for each tap, B's times
+moved to A's clock, and a comment on every packet that says what became of it. -o writes one
+page for somebody who was not there: the losses, the delays as graphs, and tap A's flows.`,
 		Example: `  ackscope merge client.pcapng server.pcapng
   ackscope merge --json client.pcapng server.pcapng | jq 'select(.kind == "way")'
   ackscope merge --packets --json client.pcapng server.pcapng | jq 'select(.outcome == "lost").frame_a'

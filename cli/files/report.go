@@ -37,8 +37,8 @@ first, then each flow with its findings and their explanation, graphs to zoom in
 latency and head-of-line blocking, what the bytes were spent on, how the connection ended, and
 what replay says. It is light or dark as its reader's browser is, and prints.
 
-The flows with the gravest findings are told in full (--flows), the others in a line each: up to
-1,000, the rest is counted.
+The flows with the gravest findings are shown in full (--flows), the others in one line each. After
+1,000 lines, the rest is counted.
 --format markdown writes the same without graphs, for issues and wikis.`,
 		Example: `  ackscope report match.pcapng -o report.html
   ackscope report --format markdown match.pcapng >> issue.md`,

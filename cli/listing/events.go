@@ -24,15 +24,16 @@ func EventsCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events [FILE...]",
 		Short: "What happened to every packet: sent, received, acked, duplicate, stale, lost",
-		Long: `events tells every fact that the capture proves about either endpoint, each with its
-certainty: a fact is told once its grade is settled, with the frame that shows it.
+		Long: `events lists every fact that the capture shows about either side, with the frame that shows
+it. Each fact has a certainty. It is printed once that certainty is settled.
 
-A filter is asked about each event: rel.*, flow.*, finding.* and the cause of resends (of what
-the same frame shows of the side), and whatever stands in the frame that shows it: headers,
-addresses, fields. message.* belongs to messages. Live, frames and findings are not asked.
+A filter (-Y) of an event can use rel.*, flow.*, finding.* and the cause of resends. It can also
+use what the frame contains: headers, addresses, fields. message.* belongs to "ackscope messages".
+Live, a filter cannot use frames and findings.
 
-With -i, or --live, events are told as they happen, in one run: what is not certain then is
-marked as provisional, since a file is read twice to grade it. A terminal shows the newest.`,
+With -i, or --live, events are printed as they happen. Those that later packets can change are
+marked as provisional. (A file is read twice, so its events are settled.) A terminal shows the
+newest.`,
 		Example: `  ackscope events match.pcapng
   ackscope events -Y 'rel.lost && flow.rtt > 80ms' match.pcapng
   ackscope events -Y 'rel.resend.cause == "ack_late" && frame.len > 200' match.pcapng

@@ -24,8 +24,8 @@ func FindingsCommand(a *app.App) *cobra.Command {
 		Short: "What is wrong, how surely, and in which frames",
 		Long: `findings lists what the rules found, flow by flow (ackscope explain lists the rules).
 
-A filter is asked about each finding: finding.*, flow.*, the cause of resends, and whatever
-stands in the frames that it names (not live); it passes when one of them does.
+A filter (-Y) of a finding can use finding.*, flow.* and the cause of resends. It can also use
+what is in the frames of the finding (not live): one frame that matches is enough.
 
 With -i, or --live, a terminal shows a table of them, drawn anew every second. In a pipe those of
 a flow are printed when it has ended; --alert prints them as they occur. They are told in one run:

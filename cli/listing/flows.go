@@ -26,12 +26,12 @@ its packets it learned to have arrived, and loss and round-trip time as its own 
 computes them. Flows that no protocol explains are counted below the table. With --all, or
 where all flows are such, they are in the table; -V says why no protocol explains them.
 
-A filter (-Y) of flow.* and finding.* fields, addresses and ports is asked at the flow's end.
-Of one that has fields of packets, events or messages too, a flow passes when one of its
-packets does, with the flow's figures as they stood at that packet.
+A filter (-Y) of flow.* and finding.* fields, addresses and ports looks at the end of each flow.
+If it has fields of packets, events or messages too, it shows a flow of which one packet matches.
+The flow's figures are then those at that packet.
 
 With -i, or --live, the table is drawn anew every second on a terminal. In a pipe each flow is
-printed when it has ended or was let go (docs/capture.md), the others at the end.`,
+printed when it ends, or when ackscope drops it to save memory (docs/capture.md).`,
 		Example: `  ackscope flows match.pcapng
   ackscope flows -V match.pcapng                 # all flows, and why some have no protocol
   ackscope flows --json match.pcapng | jq .rtt_ms_a

@@ -22,15 +22,15 @@ func MessagesCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "messages [FILE...]",
 		Short: "The life of every message: sent, resent, acked, delivered, held back by which other",
-		Long: `messages tells what became of each message that the packets carry: which packets carried
-it, when its sender learned that it arrived, when the receiver handed it to the game, and how
-long it lay there because an earlier one was missing. Values are shown where a schema reads
-them (--profiles); netcode's messages need its keys (--keys).
+		Long: `messages lists what became of each message: which packets carried it, when it arrived, and
+when its sender learned that. It also says when the receiver handed it to the game, and how long
+it waited there for an earlier message. With a schema (--profiles), it shows the values of each
+message. The messages of netcode need its keys (--keys).
 
-A message is told once nothing more can happen to it, so the order is that of their ends.
+A message is printed once nothing more can happen to it.
 
-A filter is asked about each message: message.*, flow.*, finding.* and the cause of resends (of
-what its packets show), and whatever stands in the packet that carried it first.`,
+A filter (-Y) of a message can use message.*, flow.*, finding.* and the cause of resends. It can
+also use what is in the packet that carried the message first.`,
 		Example: `  ackscope messages --profiles mygame.yaml match.pcapng
   ackscope messages -Y 'message.hol > 100ms || message.delivered == no' match.pcapng
   ackscope messages --json match.pcapng | jq 'select(.wait_ms > 100)'

@@ -352,7 +352,7 @@ func (p *replayPrinter) done(read, failed int) error {
 		fmt.Fprintf(w, "; %s without a reference", show.Plural(p.skipped, "flow"))
 	}
 	if p.letGo > 0 {
-		fmt.Fprintf(w, "; %s ended early for want of memory, of which only what diverges is told",
+		fmt.Fprintf(w, "; %s ended early for lack of memory, so only divergences of them are shown",
 			show.Plural(p.letGo, "flow"))
 	}
 	switch {

@@ -35,13 +35,13 @@ func ReplayCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay FILE|DIR...",
 		Short: "Hold captures against the reference implementations",
-		Long: `replay drives a reference endpoint for each side of each flow with what that side
-can have received, and compares every packet that the side sent with what the
-reference would have sent. It names the first packet that differs.
+		Long: `replay runs a reference implementation for each side of each flow. The reference gets what
+that side can have received. replay compares every packet that the side sent with what the
+reference would have sent, and names the first packet that differs.
 
-A side at the tap is held strictly. Of a side far from the tap, only what its own
-packets prove is given to the reference: its verdict is "consistent" where nothing
-contradicts the reference and some of its packets could not be decided.
+For a side that was captured here, each packet can be decided. For the other side, the reference
+gets only what that side's own packets prove: what it received is inferred from its acks. If
+nothing contradicts the reference, and some packets could not be decided, it is "consistent".
 
 With --update, what is found is written beside each capture (` + "`CAPTURE.replay`" + `); later
 runs compare. The exit status is 1 where a side diverges, whether or not a baseline

@@ -37,9 +37,9 @@ to any.
 
 Of compressed files and pipes, what is read is kept in a temporary file without a name.
 
---memory bounds what is kept, half for the state of flows, of which those that were silent
-longest are let go, and half for the index of packets.
-When that is full, the screens keep what they have, and say how much more has come.`,
+--memory limits what is kept. Half is for the state of flows: when it is full, ackscope drops the
+flows that were silent longest. Half is for the index of packets: when it is full, the screens
+keep what they have, and say how many more packets have come.`,
 		Example: `  ackscope tui match.pcapng
   ackscope tui -Y 'flow.rtt > 80ms' match.pcapng.zst
   ssh server tcpdump -U -w - udp port 7777 | ackscope tui -

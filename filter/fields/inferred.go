@@ -48,7 +48,7 @@ func flowFields(protocols []*dissect.Protocol) []*filter.Field {
 		}),
 		flowText("flow.dialect", "Dialect of the protocol.",
 			nil, func(r *filter.Record) (string, bool) { return r.Dialect, r.Protocol != nil }),
-		flowText("flow.vantage", "Where the tap stood, as far as the flow shows it.",
+		flowText("flow.vantage", "Where the capture was taken, as far as the flow shows it.",
 			wordsOf(machine.VantageBetween, machine.Vantage.String),
 			func(r *filter.Record) (string, bool) {
 				if r.Knowledge == nil || r.Protocol == nil {

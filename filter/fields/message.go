@@ -64,7 +64,7 @@ func messageFields() []*filter.Field {
 			func(m *machine.Message) string { return m.Acked.String() }),
 		texts("message.delivered", "Whether the receiving application was handed it.",
 			wordsOf(machine.Yes, machine.Answer.String), func(m *machine.Message) string { return m.Delivered.String() }),
-		times("message.hol", "How long it lay complete because an earlier message was missing: head-of-line blocking.",
+		times("message.hol", "How long it had arrived and waited for an earlier message: head-of-line blocking.",
 			func(m *machine.Message) (int64, bool) {
 				return int64(m.Wait), m.Delivered == machine.Yes
 			}),

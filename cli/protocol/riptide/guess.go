@@ -21,9 +21,9 @@ func guessCommand(a *app.App) *cobra.Command {
 fixed width that consume every payload of the capture to its last bit, the likeliest first.
 
 Payloads carry no types, so these are guesses: bits:32[] is a counted array of 32-bit numbers
-of any kind, bits:34 a stretch of 34 bits of any meaning. Where every payload of an id is as
-long as the others, its width is told (up to 7 bits of it padding, where values are packed)
-and nothing more. The words are those of schemas (ackscope messages --schema).`,
+of any kind, bits:34 a stretch of 34 bits of any meaning. If all payloads of an id
+have the same length, guess prints only that length (up to 7 bits of it are padding, where
+values are packed). The words are those of schemas (ackscope messages --schema).`,
 		Example: `  ackscope guess match.pcapng
   ackscope guess --json --most 5 match.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -57,7 +57,7 @@ Check the time at which each message was last sent before you add it. If the gam
 var headOfLine = &machine.Rule{
 	ID: "head-of-line-blocking", Severity: machine.Note,
 	Summary: "messages had arrived and waited for an earlier one",
-	Explain: `Messages had arrived and waited for an earlier one. Reliable ordered messages are handed over in the order of their ids. For example, ids 11 to 14 lay complete in the receive buffer while id 10 was missing. The packet of id 10 was lost, and the message came with a later packet.
+	Explain: `Messages had arrived and waited for an earlier one. Reliable ordered messages are handed over in the order of their ids. For example, ids 11 to 14 waited in the receive buffer while id 10 was missing. The packet of id 10 was lost, and the message came with a later packet.
 
 The finding is as certain as the arrival of the messages. "ackscope messages" shows how long each message waited, and for which id.
 
