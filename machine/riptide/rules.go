@@ -83,7 +83,8 @@ ackscope counts the copies that passed the tap. The finding is certain.
 
 Look for the outage. At a short RTT, 15 attempts are soon used up: each takes 1.2 x RTT, and at least a tick. At an RTT of 20 ms and 60 ticks a second, they last half a second. MaxSendAttempts raises the limit.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, at most %s", count(n, "message"), machine.Count(uint64(worst[0]), "copy", "copies"))
+		return fmt.Sprintf("%s sent %d times or more; worst: id %.0f, sent %s", count(n, "message"), AttemptsMany,
+			worst[1], count(uint64(worst[0]), "time"))
 	},
 }
 

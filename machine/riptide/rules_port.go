@@ -55,12 +55,8 @@ ackscope sees further copies of a message of this side. The finding is likely.
 
 The copies are duplicates, which the peer drops. They do not replace lost messages: see "riptide-pytide-not-resent".`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf(
-			"%s, %s of id %.0f at most",
-			count(n, "message"),
-			machine.Count(uint64(worst[0]), "copy", "copies"),
-			worst[1],
-		)
+		return fmt.Sprintf("%s resent; worst: id %.0f, sent %s", count(n, "message"), worst[1],
+			count(uint64(worst[0]), "time"))
 	},
 }
 

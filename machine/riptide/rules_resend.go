@@ -8,13 +8,8 @@ import (
 
 // sayResent formats a finding about messages that were sent again.
 func sayResent(n uint64, worst [3]float64) string {
-	return fmt.Sprintf(
-		"%s, %s of id %.0f at most (resend timer %.0f ms)",
-		count(n, "message"),
-		machine.Count(uint64(worst[0]), "copy", "copies"),
-		worst[1],
-		worst[2],
-	)
+	return fmt.Sprintf("%s resent; worst: id %.0f, sent %s (resend timer %.0f ms)", count(n, "message"), worst[1],
+		count(uint64(worst[0]), "time"), worst[2])
 }
 
 // ResentMessageLost is the rule "riptide-resent-message-lost".
