@@ -275,6 +275,7 @@ func figures(f *analyze.Flow) []Row {
 	both("sent again", func(s *machine.Summary) string { return show.Grouped(s.Resends) })
 	both("refused as duplicates", func(s *machine.Summary) string { return show.Grouped(s.Duplicates) })
 	both("refused as too old", func(s *machine.Summary) string { return show.Grouped(s.Stale) })
-	both("peer's packets that never reached this capture", func(s *machine.Summary) string { return show.Grouped(s.Missing) })
+	both("peer's packets that never reached this capture",
+		func(s *machine.Summary) string { return show.Grouped(s.Missing) })
 	return rows
 }
