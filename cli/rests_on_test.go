@@ -22,7 +22,7 @@ func TestRestsOn(t *testing.T) {
 		{"gaffer:reliable", "ack-last-not-newest", "ack-omitted", "peer absence"},
 		{"riptide:main", "ack-missing", "ack-missing", "peer absence"},
 		{"riptide:main", "attempts-ignored", "attempts", "own"},
-		{"riptide:main", "resend-early", "resend-early", "peer"},
+		{"riptide:main", "resend-early", "resend-early", "peer absence"},
 		{"riptide:main", "heartbeat-early", "heartbeat-early", "own"},
 		{"srdp", "resend-early", "resend-early", "absence"},
 		{"srdp", "resend-changed", "id-reuse", "own"},

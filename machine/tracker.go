@@ -129,8 +129,8 @@ type Summary struct {
 	Stale      uint64
 	Missing    uint64 // the peer's sequence numbers that never passed the tap
 	Resends    uint64
-	// Messages counts the reliable messages that this side began to send, as seen at the tap,
-	// and Repeated those of them that it sent more than once.
+	// Messages counts the reliable messages that this side began to send, as the tap saw them.
+	// Repeated counts those of them that it sent more than once.
 	Messages, Repeated uint64
 
 	// Path counts the side's packets that were lost on the way to its peer, as

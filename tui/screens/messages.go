@@ -249,9 +249,16 @@ func arrivalGrade(m *machine.Message) string {
 //
 //	s───══d═▒▒─a·······
 //
-// s is the first send, r a resend, d the arrival as it is estimated, ═ its bounds, ▒ the time
-// held back after it, and a the ack. The line covers span, which is the same for every message
-// on screen.
+// Its signs:
+//
+//	s  the first send
+//	r  a resend
+//	d  the arrival, as it is estimated
+//	═  the bounds of the arrival
+//	▒  the time held back after it
+//	a  the ack
+//
+// The line covers span, which is the same for every message on screen.
 func lifeLine(s *store.Store, x *store.Life, width int, span time.Duration) string {
 	cells := []rune(strings.Repeat("·", max(width, 1)))
 	put := func(t machine.Instant, r rune) {
