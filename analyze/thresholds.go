@@ -103,13 +103,13 @@ func (t *Thresholds) field(name string) (*float64, *time.Duration) {
 }
 
 // Set changes one limit: Set("loss", "3%"), Set("stall", "off"). The error says what was
-// expected, and quotes the value only with quote.
+// expected. It quotes neither the value nor an unknown name.
 func (t *Thresholds) Set(name, value string) error {
 	for i := range ThresholdList {
 		if x := &ThresholdList[i]; x.Name == name {
 			number, duration := t.field(name)
 			if !x.kind.parse(value, number, duration) {
-				return fmt.Errorf("expected %s, or off", x.kind.what())
+				return fmt.Errorf("%s: expected %s, or off", name, x.kind.what())
 			}
 			return nil
 		}

@@ -5,13 +5,11 @@ import (
 	"fmt"
 
 	"github.com/goccy/go-yaml/ast"
-
-	"github.com/ackscope/ackscope/printable"
 )
 
 // Settings reads a file of single values, such as "loss: 3%", and calls set with each name and
 // value in their order. Errors are of type *Error, with the line of the setting. They quote
-// a name or value only if it is a short word and the file does not look like a key.
+// nothing of the file, since it may be a file of keys that was given by mistake.
 func Settings(src []byte, name string, set func(setting, value string) error) error {
 	file, err := parse(src, name)
 	if err != nil {
@@ -27,22 +25,14 @@ func Settings(src []byte, name string, set func(setting, value string) error) er
 	if err != nil {
 		return &Error{name, err.Error()}
 	}
-	secret := printable.Secret(src)
 	for _, v := range pairs {
 		key := v.Key.GetToken()
 		value, ok := plainValue(v.Value)
 		if err = errors.New("expected one plain value"); ok {
 			err = set(key.Value, value)
 		}
-		if err != nil && secret {
-			return &Error{name, fmt.Sprintf("line %d: %v", key.Position.Line, err)}
-		}
 		if err != nil {
-			found := ""
-			if ok {
-				found = ": " + printable.Word(value)
-			}
-			return &Error{name, fmt.Sprintf("line %d: %s%s: %v", key.Position.Line, printable.Word(key.Value), found, err)}
+			return &Error{name, fmt.Sprintf("line %d: %v", key.Position.Line, err)}
 		}
 	}
 	return nil

@@ -21,11 +21,11 @@ func TestSettings(t *testing.T) {
 		{"loss: 3%\n", "loss=3%;", ""},
 		{"# first\nrtt: 150ms # here\n\nstall: \"1s\"\n", "rtt=150ms;stall=1s;", ""},
 		{"{n: 1, x: 2.5, on: true}", "n=1;x=2.5;on=true;", ""},
-		{"rtt: 1ms\nstall: bad\n", "", `line 2: "stall": "bad": expected a good one`},
+		{"rtt: 1ms\nstall: bad\n", "", `line 2: expected a good one`},
 		{"rtt: 1ms\nrtt: 2ms\n", "", "line 2: a setting stands twice"},
-		{"rtt: 1ms\nstall:\n  - 2\n", "", `line 2: "stall": expected one plain value`},
-		{"rtt:\n", "", `line 1: "rtt": expected one plain value`},
-		{"rtt: &a 1ms\n", "", `line 1: "rtt": expected one plain value`},
+		{"rtt: 1ms\nstall:\n  - 2\n", "", `line 2: expected one plain value`},
+		{"rtt:\n", "", `line 1: expected one plain value`},
+		{"rtt: &a 1ms\n", "", `line 1: expected one plain value`},
 		{"- 1\n", "", "line 1: expected settings (name: value)"},
 		{"hello", "", "line 1: expected settings (name: value)"},
 		{"a: 1\n---\nb: 2\n", "", "expected one document, found 2"},
@@ -44,7 +44,7 @@ func TestSettings(t *testing.T) {
 
 // TestSettingsQuotesNoKey: the file may be a key that was given by mistake.
 func TestSettingsQuotesNoKey(t *testing.T) {
-	const key = "7f3a9c0d1e2b4f5a6c7d8e9f0a1b2c3d"
+	const key = "Tr0ub43bffcbff"
 	refuse := func(string, string) error { return errors.New("expected another") }
 	for _, src := range []string{"key: " + key + "\n", key + ": 1\n", key, "- " + key} {
 		if err := Settings([]byte(src), "x.yaml", refuse); err == nil || strings.Contains(err.Error(), key) {
