@@ -33,8 +33,7 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	}
 	r, last := t.rules, &s.headers.last
 	if last.Nothing(r) || last.Width == 0 {
-		e := s.Sent(p.sequence)
-		return p.sequence == 0 && step < 0 && e != nil && r.Claims(p.ack, p.ackBits).Nothing(r) && !p.copies(e)
+		return step < 0 && r.Claims(p.ack, p.ackBits).Nothing(r) && p.anotherZero(s.Sent(0))
 	}
 	switch c := r.Claims(p.ack, p.ackBits); {
 	case c.Nothing(r):
@@ -67,12 +66,18 @@ func (t *Tracker) tooLate(s *side, p *sighting, step int) bool {
 		return step <= -strayAhead && s.earlier.UnderWay(p.at)
 	case p.at.Sub(e.At) > LongestTransit && p.ackBits == 0:
 		return true
-	case p.sequence == 0 && p.ackBits == 0 && e.Flags&gaffer.SentHeader != 0 && !p.copies(e):
-		return true // another packet 0
+	case p.ackBits == 0 && p.anotherZero(e):
+		return true
 	case step > -strayAhead || e.Flags&gaffer.SentHeader == 0:
 		return false
 	}
 	return !p.copies(e)
+}
+
+// anotherZero reports whether a datagram with a header is packet 0, and no copy of the packet 0 that
+// passed. The last fragments of a packet may pass first: then its header is not known yet.
+func (p *sighting) anotherZero(e *gaffer.Sent) bool {
+	return p.sequence == 0 && e != nil && e.Flags&gaffer.SentHeader != 0 && !p.copies(e)
 }
 
 // copies reports whether a datagram with a header may be a copy of a packet: it has the header and

@@ -229,3 +229,25 @@ func TestLowByteIsNoSession(t *testing.T) {
 		}
 	}
 }
+
+// TestFragmentZeroLast: fragment 0 of packet 0 comes behind its other fragments and behind packet 1.
+// It opens no session, though the header that it holds is the first one of packet 0. A packet 0 of
+// another length does, once the header of the first is known.
+func TestFragmentZeroLast(t *testing.T) {
+	for vantage := machine.VantageA; vantage <= machine.VantageBetween; vantage++ {
+		p := newTape(t, reliable(), vantage)
+		p.pass(machine.A, 0, nothing, 0)
+		p.fragment(machine.B, 0, 1, 2, 0, 0)
+		p.pass(machine.B, 1, nothing, 0)
+		p.pass(machine.A, 1, nothing, 0)
+		p.pass(machine.B, 2, nothing, 0)
+		p.fragment(machine.B, 0, 0, 2, nothing, 0)
+		if p.out.NewSession {
+			t.Errorf("%v: fragment 0 of packet 0 opened a session", vantage)
+		}
+		p.pass(machine.B, 0, nothing, 0)
+		if !p.out.NewSession {
+			t.Errorf("%v: another packet 0 opened no session", vantage)
+		}
+	}
+}
