@@ -153,7 +153,7 @@ func (t *Tracker) ReadAll(x machine.Side, out *machine.Effects) {
 // proved to have read by then: it discards its socket's queue.
 func (t *Tracker) Disconnect(out *machine.Effects) {
 	if t.Sides == nil {
-		place := placeTap(t.rules, t.Held)
+		place := t.placeTap()
 		t.release(&place, out)
 	}
 	for i := range t.Sides {

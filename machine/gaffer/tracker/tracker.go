@@ -90,7 +90,7 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 	}
 	t.Held = append(t.Held, *p)
 	if n := len(t.Held); n >= holdLeast && n&(n-1) == 0 {
-		place := placeTap(t.rules, t.Held)
+		place := t.placeTap()
 		if place.sure || n >= holdMost {
 			t.release(&place, out)
 		}
@@ -121,7 +121,7 @@ func (t *Tracker) release(place *placement, out *machine.Effects) {
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
 	if t.Sides == nil {
-		place := placeTap(t.rules, t.Held)
+		place := t.placeTap()
 		t.release(&place, out)
 	}
 	t.drainAll(out)

@@ -30,7 +30,8 @@ const (
 // 50, one at 145 ms does. So a round trip from the tap to the side and back takes at
 // least 30 ms (lower) and at most 45 ms (upper).
 type reach struct {
-	named int // packets of the peer that its headers named
+	named   int  // packets of the peer that its headers named
+	follows bool // a session of the peer before this one is known
 	// upper is the shortest time from a packet passing the tap to the first header that
 	// names it. In that time the packet reached the side and the header came back.
 	upper time.Duration
@@ -219,11 +220,16 @@ type placement struct {
 }
 
 // placeTap returns where the held datagrams place the tap.
-func placeTap(r *gaffer.Rules, held []sighting) (p placement) {
-	if len(held) < PlaceLeast {
+func (t *Tracker) placeTap() (p placement) {
+	if len(t.Held) < PlaceLeast {
 		return placement{vantage: machine.VantageUnknown, reason: unknownReason}
 	}
-	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
+	var m [2]reach
+	for i := range m {
+		x := machine.Side(i)
+		m[i] = measureReach(t.rules, t.Held, x)
+		m[i].follows = t.facts.Earlier[x.Other()][0].Known
+	}
 	p.vantage, p.reason, p.sure, p.supposed = compareReach(&m)
 	p.prompt = [2]bool{m[machine.A].shows(), m[machine.B].shows()}
 	return p
@@ -254,7 +260,10 @@ func compareReach(m *[2]reach) (v machine.Vantage, reason string, sure, supposed
 		side := machine.Side(i)
 		near, other := &m[i], &m[1-i]
 		at := machine.VantageA + machine.Vantage(i)
-		if far[i] == "" && far[1-i] != "" {
+		// A side that names none may hold a late packet of its peer's session before, and all others are
+		// too old for it. Then nothing shows how far away it is.
+		silent := near.named == 0 && near.follows
+		if far[i] == "" && far[1-i] != "" && !silent {
 			return at, near.reason(side,
 					fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))),
 				enough, !near.shows()

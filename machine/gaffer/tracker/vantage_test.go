@@ -96,3 +96,22 @@ func TestHeldBackIsNotLost(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesNoneIsNotNear: A is a round trip of 40 ms away, and began anew. B names none of A's
+// packets: it holds a late one of A's session before. That does not place the tap at B. It does if B
+// names some, or if A had no session before.
+func TestNamesNoneIsNotNear(t *testing.T) {
+	a := reach{named: 40, packets: 40, upper: 60 * time.Millisecond, lower: 40 * time.Millisecond}
+	for _, c := range []struct {
+		b    reach
+		want machine.Vantage
+	}{
+		{reach{packets: 40, follows: true}, machine.VantageUnknown},
+		{reach{packets: 40}, machine.VantageB},
+		{reach{packets: 40, follows: true, named: 40, upper: time.Millisecond}, machine.VantageB},
+	} {
+		if got, reason, _, _ := compareReach(&[2]reach{a, c.b}); got != c.want {
+			t.Errorf("%+v: the tap is %v (%s), expected %v", c.b, got, reason, c.want)
+		}
+	}
+}
