@@ -114,3 +114,50 @@ func TestNotifyTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestWelcomedAgain: the capture begins at copies of the two Welcomes, and the client goes on with message 3: its
+// message 2 passed before. Behind its Connect, or behind message 2, the same is a divergence.
+func TestWelcomedAgain(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		connect  bool
+		ids      []uint16
+		diverges bool
+	}{
+		{name: "copies", ids: []uint16{3, 4}},
+		{name: "behind its Connect", connect: true, ids: []uint16{3}, diverges: true},
+		{name: "behind message 2", ids: []uint16{2, 4}, diverges: true},
+	} {
+		c := newTalk(t, machine.VantageA, "riptide@2.1.1-2.2.1")
+		if x.connect {
+			c.say(0, machine.A, wire.Message{Type: wire.Connect})
+		}
+		c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 1})
+		c.say(time.Millisecond, machine.A, wire.Message{Type: wire.Ack, Last: 1, AckBits: 1, Cause: 1})
+		c.say(time.Millisecond, machine.A, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 1})
+		for i, id := range x.ids {
+			c.say(time.Millisecond, machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: uint16(i)})
+		}
+		if d := c.found(machine.A); (d != nil) != x.diverges || d != nil && d.Rule != Sequence {
+			t.Errorf("%s: %+v", x.name, d)
+		}
+	}
+}
+
+// TestAnswerFirst: the capture begins at the server's Connect, which answers the client's. The server is the side
+// that welcomes first. So its message to several clients may have their ids OR-ed.
+func TestAnswerFirst(t *testing.T) {
+	c := newTalk(t, machine.VantageA, "riptide@2.1.0")
+	c.say(0, machine.A, wire.Message{Type: wire.Connect})
+	c.say(10*time.Millisecond, machine.A, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 2})
+	c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Ack, Last: 1, AckBits: 1, Cause: 1})
+	c.say(time.Millisecond, machine.B, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 2})
+	c.say(time.Millisecond, machine.A, wire.Message{Type: wire.Ack, Last: 1, AckBits: 1, Cause: 1})
+	c.say(time.Millisecond, machine.A, wire.Message{Type: wire.Reliable, Sequence: 3, MessageID: 1})
+	if l := &c.judge.connection; l.client != machine.B || l.asked {
+		t.Errorf("the client is %v, its Connect has passed: %t; expected B, false", l.client, l.asked)
+	}
+	if d := c.found(machine.A); d != nil {
+		t.Errorf("%+v", d)
+	}
+}

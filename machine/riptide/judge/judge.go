@@ -213,6 +213,9 @@ func (j *Judge) begins(from machine.Side, p *observed) {
 		l.begun, l.asked = fresh, fresh
 	case wire.Welcome:
 		switch first := p.m.Sequence == 1 || p.m.Sequence == 2; {
+		case first && l.begun && !l.sure && l.client == from && asker.opened == 0:
+			// The server welcomes first: its Connect answers one from before the capture.
+			l.client, l.asked = from.Other(), false
 		case !first || l.begun:
 		case fresh && j.config.Senders[from].Codec.Dialect.WelcomeOneWay:
 			j.welcomed(from)

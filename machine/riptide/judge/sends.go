@@ -149,6 +149,11 @@ func (s *judged) sendsReliable(j *Judge, p *observed) *machine.Divergence {
 	}
 	merged := false
 	if m.Sequence != due {
+		l := &j.connection
+		if l.begun && !l.asked && due == b.First+1 && riptide.GapOf(m.Sequence, due) > 0 {
+			// The Welcomes with which the capture begins are copies: the connection had begun before.
+			l.begun, s.joined = false, true
+		}
 		before := riptide.GapOf(m.Sequence, n.first)
 		if s.joined && before < 0 && before > -joinedSpan && p.at.Sub(j.connection.first) < n.waited() &&
 			n.at(m.Sequence) == nil && !n.has(m.Sequence) {
