@@ -53,7 +53,7 @@ func sayLoss(_ uint64, worst [3]float64) string {
 
 var steadyLoss = &machine.Rule{
 	ID: "steady-loss", Severity: machine.Warn, Absence: true,
-	Summary: "the path loses 3 % of the side's packets or more, all the time",
+	Summary: "the path loses many of the side's packets, all the time",
 	Explain: `Of the side's packets whose fate is known, 3 % or more did not reach the peer (--set loss=5% sets another limit). The loss is spread over the flow: at least half of all stretches of 64 packets lost some. This finding leaves out loss that comes in a few outages only: see "loss-burst".
 
 Which packets count depends on where the capture was taken:
