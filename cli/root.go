@@ -57,7 +57,7 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 		// The reader of the output (head, less) has ended.
 		return app.ExitDone
 	case errors.As(err, &gate):
-		s.Say("", err)
+		s.Trouble(err)
 		return app.ExitGate
 	default:
 		s.Trouble(err)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/printable"
 )
 
@@ -45,7 +44,10 @@ func (s *Streams) Trouble(err error) {
 // line, so Say escapes control characters.
 func (s *Streams) Say(kind string, err error) {
 	line := "ackscope: " + kind + printable.String(err.Error())
-	var at *filter.Error
+	var at interface {
+		error
+		Pointer() string
+	}
 	if errors.As(err, &at) {
 		line += "\n" + at.Pointer()
 	}

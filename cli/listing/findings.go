@@ -18,7 +18,7 @@ import (
 
 // FindingsCommand builds `ackscope findings`.
 func FindingsCommand(a *app.App) *cobra.Command {
-	live, watch, failOn, text := &reader.LiveFlags{}, &reader.WatchFlags{}, "", ""
+	live, watch, failOn, failIf, text := &reader.LiveFlags{}, &reader.WatchFlags{}, "", "", ""
 	c := &cobra.Command{
 		Use:   "findings [FILE...]",
 		Short: "What is wrong, how surely, and in which frames",
@@ -34,16 +34,26 @@ a file is read twice, which settles what stays open in the first.`,
   ackscope findings -Y 'finding.severity == warn && ip.src == 10.0.0.5' match.pcapng
   ackscope findings --fail-on error regressions            # exit 1 when a capture below it has one
   ackscope findings 'captures/**/*.pcap*'                  # the pattern in quotes: any shell
+  ackscope findings --fail-if 'loss > 5% or stall > 500ms' match.pcapng
   ackscope findings --join eth0.pcapng eth1.pcapng         # two interfaces of one host
   ackscope findings -i eth0 -f 'udp port 7777' --alert warn --json`,
-		RunE: func(_ *cobra.Command, args []string) error { return findings(a, live, watch, args, text, failOn) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			gate, err := reader.NewGate(a, failIf)
+			if err != nil {
+				return err
+			}
+			return gate.End(findings(a, live, watch, args, text, failOn, gate))
+		},
 	}
 	reader.RegisterWatched(a, c, live, watch, &text)
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")
+	reader.FailIfFlag(c, &failIf, false)
 	return c
 }
 
-func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args []string, text, failOn string) error {
+func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args []string, text, failOn string,
+	condition *reader.Gate,
+) error {
 	if live.List {
 		return reader.ListInterfaces(a)
 	}
@@ -58,7 +68,7 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	if err != nil {
 		return err
 	}
-	p := &FindingPrinter{App: a, paint: paint, width: a.Width(), Gate: least}
+	p := &FindingPrinter{App: a, paint: paint, width: a.Width(), Gate: least, condition: condition}
 	if a.Flags.JSON {
 		p.Rows = export.NewRows(export.Findings, a.Lines(&export.Findings.Schema))
 	}
@@ -101,19 +111,21 @@ func (p *FindingPrinter) Study(r *reader.Recording) error {
 	var goneErr error
 	p.gone = findingCounts{}
 	p.App.Memory.Gone = func(f *analyze.Flow, _ analyze.Reason) {
+		p.condition.Flow(f)
 		p.gone.count(f)
 		p.total.count(f)
 		if found := p.counted(f); goneErr == nil {
 			goneErr = p.flow(f, found)
 		}
 	}
-	s, in, err := p.Filter.Study(r, false, nil)
+	s, in, err := p.Filter.Study(r, false, p.condition.Sink(r, nil))
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
 	}
+	p.condition.Session(s)
 	if err := errors.Join(goneErr, p.heading(), p.all(s), p.Filter.Err); err != nil {
 		return err
 	}
@@ -172,6 +184,7 @@ type FindingPrinter struct {
 	Filter     *reader.RowFilter
 	width      int // columns of the terminal; 0 if it is none
 	Gate       machine.Severity
+	condition  *reader.Gate                    // of --fail-if
 	seen       int                             // findings that the filter was asked about
 	shown      int                             // findings that passed it
 	grave      uint64                          // findings at or above the severity of --fail-on

@@ -29,8 +29,10 @@ func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags,
 	if err != nil {
 		return err
 	}
+	o.Sink = p.condition.Sink(from, nil)
 	o.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		p.App.LetGo(f, why)
+		p.condition.Flow(f)
 		found := p.counted(f)
 		for _, x := range found {
 			delete(p.printed, x)
@@ -41,7 +43,10 @@ func (p *FindingPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags,
 		r.Screen.Clear()
 		r.Err = p.flow(f, found)
 	}
-	return r.Show(o, p.Rows != nil, func() { p.tick(r) }, p.all)
+	return r.Show(o, p.Rows != nil, func() { p.tick(r) }, func(s *analyze.Session) error {
+		p.condition.Session(s)
+		return p.all(s)
+	})
 }
 
 // tick shows the current findings.

@@ -17,7 +17,7 @@ import (
 
 // FlowsCommand builds `ackscope flows`.
 func FlowsCommand(a *app.App) *cobra.Command {
-	live, watch, text, picked := &reader.LiveFlags{}, &reader.WatchFlags{}, "", &flowPick{}
+	live, watch, text, picked, failIf := &reader.LiveFlags{}, &reader.WatchFlags{}, "", &flowPick{}, ""
 	c := &cobra.Command{
 		Use:   "flows [FILE...]",
 		Short: "One row for each conversation: protocol, packets, loss, RTT, findings",
@@ -36,18 +36,26 @@ printed when it ends, or when ackscope drops it to save memory (docs/capture.md)
   ackscope flows -V match.pcapng                 # all flows, and why some have no protocol
   ackscope flows --json match.pcapng | jq .rtt_ms_a
   ackscope flows -Y 'flow.rtt > 80ms && frame.len > 1200' match.pcapng
+  ackscope flows --fail-if 'rtt.p95 > 150ms' match.pcapng   # exit 1 when it holds
   ackscope flows -i any -a duration:30
   ackscope flows -i eth0 -f 'udp port 7777' --metrics :9090 --alert error --json`,
-		RunE: func(_ *cobra.Command, args []string) error { return showFlows(a, live, watch, text, picked, args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			gate, err := reader.NewGate(a, failIf)
+			if err != nil {
+				return err
+			}
+			return gate.End(showFlows(a, live, watch, text, picked, gate, args))
+		},
 	}
 	reader.RegisterWatched(a, c, live, watch, &text)
+	reader.FailIfFlag(c, &failIf, false)
 	c.Flags().BoolVar(&picked.all, "all", false, "list the flows of no known protocol too (--json always does)")
 	c.Flags().BoolVarP(&picked.reasons, "verbose", "V", false, "list all flows, and say why no protocol explains one")
 	return c
 }
 
 func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text string, picked *flowPick,
-	args []string,
+	gate *reader.Gate, args []string,
 ) error {
 	if live.List {
 		return reader.ListInterfaces(a)
@@ -66,7 +74,7 @@ func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, tex
 		}
 	}
 	picked.filter = only
-	p := &flowPrinter{app: a, paint: paint, picked: picked}
+	p := &flowPrinter{app: a, paint: paint, gate: gate, picked: picked}
 	if a.Flags.JSON {
 		p.rows = export.NewRows(export.Flows, a.Lines(&export.Flows.Schema))
 	}
@@ -93,6 +101,7 @@ type flowPrinter struct {
 	app     *app.App
 	paint   show.Painter
 	picked  *flowPick
+	gate    *reader.Gate                      // of --fail-if
 	rows    *export.Rows[export.FlowRow]      // nil for text
 	printed map[*analyze.Flow]machine.Instant // time of the last packet when the flow was printed as provisional
 }
@@ -101,15 +110,17 @@ type flowPrinter struct {
 func (p *flowPrinter) once(live *reader.LiveFlags, from *reader.Recording) error {
 	var rowErr error
 	p.app.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		p.gate.Flow(f)
 		if p.rows != nil && rowErr == nil {
 			rowErr = p.flow(f, why.String(), false)
 		}
 		delete(p.picked.passed, f)
 	}
-	s, err := analyzeOnce(p.app, live, from, p.picked)
+	s, err := analyzeOnce(p.app, live, from, p.picked, p.gate)
 	if s == nil {
 		return err
 	}
+	p.gate.Session(s)
 	if rowErr != nil {
 		return rowErr
 	}
@@ -150,7 +161,7 @@ func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) erro
 // analyzeOnce reads a recording in one run, in constant memory. The error is
 // how reading ended. If reading could not begin, there is no session.
 func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
-	picked *flowPick,
+	picked *flowPick, gate *reader.Gate,
 ) (*analyze.Session, error) {
 	o, err := a.Options()
 	if err != nil {
@@ -160,6 +171,8 @@ func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
 	if picked.asksPackets() {
 		o.Sink = picked.take
 	}
+	packets := o.Sink
+	o.Sink = gate.Sink(from, packets)
 	if err := live.Check(); err != nil {
 		return nil, err
 	}
@@ -196,6 +209,7 @@ func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording,
 	if s.Misread() && f.Save == nil && len(s.Gone()) == 0 && f.Rewind() == nil {
 		o.Survey = s.Survey()
 		picked.begin(from)
+		o.Sink = gate.Sink(from, packets)
 		s, err = analyze.Run(f, o)
 	}
 	f.Done()

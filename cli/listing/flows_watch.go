@@ -23,15 +23,20 @@ func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, fr
 	if p.picked.asksPackets() {
 		o.Sink = p.picked.take
 	}
+	o.Sink = p.gate.Sink(from, o.Sink)
 	o.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		p.app.LetGo(f, why)
+		p.gate.Flow(f)
 		if p.rows != nil && r.Err == nil {
 			r.Err = p.flow(f, why.String(), false)
 		}
 		delete(p.picked.passed, f)
 		delete(p.printed, f)
 	}
-	return r.Show(o, p.rows != nil, func() { p.tick(r) }, p.all)
+	return r.Show(o, p.rows != nil, func() { p.tick(r) }, func(s *analyze.Session) error {
+		p.gate.Session(s)
+		return p.all(s)
+	})
 }
 
 // tick shows the current flows.

@@ -85,6 +85,7 @@ var law = []rule{
 	}, nil},
 	{"analyze", []string{"capture", "capture/stream", "dissect", "machine", "printable", "scale"}, nil},
 	{"filter", []string{"analyze", "dissect", "machine", "capture", "printable"}, nil},
+	{"figures", []string{"analyze", "filter", "machine", "printable"}, nil},
 	{"filter/fields", []string{"filter", "dissect", "machine", "capture"}, nil},
 	{
 		"show",
@@ -97,6 +98,7 @@ var law = []rule{
 		"scale",
 	}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
+	{"compare", []string{"analyze", "figures", "graph", "machine", "printable", "show"}, nil},
 	{"graph", []string{"analyze", "machine", "printable", "scale"}, nil},
 	{"ledger", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
 	{"metrics", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
@@ -129,6 +131,7 @@ var law = []rule{
 	{"cli/listing", cliBase("app", "reader", "state"), cliOutside},
 	{"cli/state", cliBase("app", "reader"), cliOutside},
 	{"cli/replaying", cliBase("app", "reader"), cliOutside},
+	{"cli/comparing", cliBase("app", "reader"), cliOutside},
 	{"cli/files", cliBase("app", "reader", "listing"), cliOutside},
 	{"cli/simulate", cliBase("app", "reader"), cliOutside},
 	{"cli/labs", cliBase("app", "reader", "privilege", "simulate"), cliOutside},
@@ -160,8 +163,8 @@ func roomOf(beside ...string) []string {
 // it.
 func cliBase(beside ...string) []string {
 	ours := []string{
-		"analyze", "capture", "capture/...", "dissect", "dissect/stack", "export", "export/...", "filter", "filter/...",
-		"graph", "lab", "ledger", "machine", "metrics", "overview",
+		"analyze", "capture", "capture/...", "compare", "dissect", "dissect/stack", "export", "export/...", "figures", "filter",
+		"filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
 		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
 	}
