@@ -182,6 +182,8 @@ func TestHostileText(t *testing.T) {
 		{args: []string{"autopsy", path}},
 		{args: []string{path}},
 		{args: []string{"overview", "--all", "-V", path, second}},
+		{args: []string{"compare", path, second}},
+		{args: []string{"compare", "--html", "-o", written("c.html"), path, second}, file: written("c.html")},
 		{args: []string{"findings", path}},
 		{args: []string{"findings", path, second}},
 		{args: []string{"ledger", path}},

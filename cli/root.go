@@ -11,6 +11,7 @@ import (
 
 	"github.com/ackscope/ackscope/cli/about"
 	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/comparing"
 	"github.com/ackscope/ackscope/cli/files"
 	"github.com/ackscope/ackscope/cli/labs"
 	"github.com/ackscope/ackscope/cli/listing"
@@ -163,6 +164,7 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 		listing.LedgerCommand(a),
 		listing.GraphCommand(a),
 		files.ReportCommand(a),
+		comparing.CompareCommand(a),
 		state.StateCommand(a),
 		about.ExplainCommand(a),
 		about.ProtocolsCommand(a),

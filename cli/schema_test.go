@@ -156,6 +156,11 @@ func TestObjectSchemas(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.pcapng")
 	loss := capt("reliable-loss10.client.pcap.gz")
 	for name, runs := range map[string][][]string{
+		"compare": {
+			{loss, capt("reliable-clean.client.pcap.gz")},
+			{capt("u210_loss10.client.pcapng.gz"), capt("u210_loss30.client.pcap.gz")},
+			{loss, capt("u210_loss30.client.pcap.gz")},
+		},
 		"overview": {
 			{loss, capt("u210_falseack.client.pcap.gz")},
 			{"--all", capt("u210_timeout_kill.client.pcap.gz")},

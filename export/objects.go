@@ -10,7 +10,7 @@ import (
 // tables. The name of a schema is that of the command.
 func Objects() []*Schema {
 	return []*Schema{
-		overviewObject(), stateObject(), autopsyObject(), guessObject(), ledgerObject(), replayObject(),
+		overviewObject(), compareObject(), stateObject(), autopsyObject(), guessObject(), ledgerObject(), replayObject(),
 		mergeObject(), anonymiseObject(), simulateObject(), captureObject(),
 		interfacesObject(), fieldsObject(), explainObject(), protocolsObject(), thresholdsObject(),
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -163,6 +164,26 @@ func (u Unit) Change(v float64) string {
 		return sign + digits(100*v) + " points"
 	}
 	return sign + u.Format(v)
+}
+
+// Range formats two numbers in one unit: "84 → 112 ms".
+func (u Unit) Range(from, to float64) string {
+	x, y := u.Format(from), u.Format(to)
+	number, unit, _ := strings.Cut(x, " ")
+	if _, other, ok := strings.Cut(y, " "); ok && other == unit {
+		x = number
+	}
+	return x + " → " + y
+}
+
+// Bounds formats the bounds of a difference: "+19 to +36 ms".
+func (u Unit) Bounds(least, most float64) string {
+	x, y := u.Change(least), u.Change(most)
+	number, unit, _ := strings.Cut(x, " ")
+	if _, other, ok := strings.Cut(y, " "); ok && other == unit {
+		x = number
+	}
+	return x + " to " + y
 }
 
 // digits formats a number with about three digits, and none below a hundredth.

@@ -20,6 +20,7 @@ import (
 type OverviewFlags struct {
 	All     bool
 	Verbose bool
+	FailIf  string
 }
 
 // Register adds the flags to a command.
@@ -28,6 +29,7 @@ func (f *OverviewFlags) Register(a *app.App, c *cobra.Command) {
 	c.Flags().BoolVar(&f.All, "all", false, "show all flows (default: the worst five of known protocols)")
 	c.Flags().BoolVarP(&f.Verbose, "verbose", "V", false,
 		"list the flows of no known protocol, and why none explains them")
+	reader.FailIfFlag(c, &f.FailIf, false)
 }
 
 // OverviewCommand builds `ackscope overview`.
@@ -70,8 +72,12 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 	}
 	o.Limits = a.Limits(app.JudgeCost)
 	o.Limits.Flows, o.Limits.Bytes = max(1, o.Limits.Flows/2), max(1, o.Limits.Bytes/2) // two runs at a time
-	return reader.Each(a, args, func(r *reader.Recording) error {
-		in, ended := studyOverview(a, r, o)
+	gate, err := reader.NewGate(a, f.FailIf)
+	if err != nil {
+		return err
+	}
+	return gate.End(reader.Each(a, args, func(r *reader.Recording) error {
+		in, ended := studyOverview(a, r, o, gate)
 		if in == nil {
 			return ended
 		}
@@ -97,7 +103,7 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 			return err
 		}
 		return a.Ended(ended)
-	})
+	}))
 }
 
 // repeated returns the flags that commands to paste need too: those that say how captures are
@@ -122,7 +128,8 @@ func repeated(c *cobra.Command) (list []string) {
 
 // studyOverview reads a recording for an overview. The error says why there is none, or how
 // reading ended.
-func studyOverview(a *app.App, from *reader.Recording, o analyze.Options) (*overview.Input, error) {
+func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *reader.Gate,
+) (*overview.Input, error) {
 	src, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: 2})
 	if err != nil {
 		return nil, err
@@ -139,13 +146,15 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options) (*over
 	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		in.Messages.Forget(f.ID)
 		endings.Forget(f, why)
+		gate.Flow(f)
 	}
 	o.Survey = learned.Survey()
-	o.Sink = func(r *analyze.Record) {
+	o.Sink = gate.Sink(from, func(r *analyze.Record) {
 		in.Messages.Take(r)
 		endings.Take(r)
-	}
+	})
 	session, ended := analyze.Run(src, o)
+	gate.Session(session)
 	in.Session, in.Problem = session, ended
 	_, last := session.Span()
 	for _, e := range endings.Ended(last) {

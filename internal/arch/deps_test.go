@@ -98,7 +98,7 @@ var law = []rule{
 		"scale",
 	}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
-	{"compare", []string{"analyze", "figures", "graph", "machine", "printable", "show"}, nil},
+	{"compare", []string{"analyze", "dissect", "figures", "machine", "show"}, nil},
 	{"graph", []string{"analyze", "machine", "printable", "scale"}, nil},
 	{"ledger", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
 	{"metrics", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
@@ -107,7 +107,7 @@ var law = []rule{
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"report", []string{
-		"analyze", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show", "printable",
+		"analyze", "compare", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show", "printable",
 		"scale",
 	}, nil},
 	{"overview", []string{"analyze", "machine", "printable", "replay", "show"}, nil},
