@@ -49,7 +49,8 @@ type flow struct {
 	slices   []slice
 	current  int // the slice of the last packet
 	before   [2]machine.Summary
-	known    [2]bool // before is set
+	paths    [2][lossKinds]machine.PathLoss // the last one of each kind
+	known    [2]bool                        // before is set
 	steps    [2]*steps
 	timer    [2]time.Duration // how soon the side sent a message again, lately
 }
@@ -268,11 +269,17 @@ func (f *flow) measure(of *analyze.Flow) {
 		}
 		x, old := &f.slices[f.current][side], &f.before[side]
 		if !f.known[side] {
-			*old = machine.Summary{}
+			*old, f.paths[side] = machine.Summary{}, [lossKinds]machine.PathLoss{}
 		}
-		way := lossOneWay
+		kind := lossOneWay
 		if now.PathBoth {
-			way = lossRound
+			kind = lossRound
+		}
+		if now.PathKnown != machine.Unknown {
+			path := &f.paths[side][kind]
+			x.settled[kind] += int64(now.Path.Settled) - int64(path.Settled)
+			x.lost[kind] += int64(now.Path.Lost) - int64(path.Lost)
+			*path = now.Path
 		}
 		if now.Bounds.Known() {
 			x.settled[lossBounded] += int64(now.Bounds.Sent) - int64(old.Bounds.Sent)
@@ -280,10 +287,6 @@ func (f *flow) measure(of *analyze.Flow) {
 			x.open += int64(now.Bounds.Most-now.Bounds.Least) - int64(old.Bounds.Most-old.Bounds.Least)
 		} else {
 			now.Bounds = old.Bounds
-		}
-		if now.PathKnown != machine.Unknown && now.PathBoth == old.PathBoth {
-			x.settled[way] += int64(now.Path.Settled) - int64(old.Path.Settled)
-			x.lost[way] += int64(now.Path.Lost) - int64(old.Path.Lost)
 		}
 		x.trips += int64(now.Trips.Count) - int64(old.Trips.Count)
 		x.tripSum += now.Trips.Sum - old.Trips.Sum

@@ -247,7 +247,7 @@ func (r *Result) pair(name string, before, after *Capture, seed uint64) *pair {
 		r.Notes = append(r.Notes, name+" is in one of the two only: it cannot be compared.")
 	case p.short:
 		r.Notes = append(r.Notes, name+" is there for too short a time to tell a difference from chance: "+
-			"expected at least 30 seconds on each side, or 10 flows.")
+			"expected at least 12 seconds on each side, or 10 flows.")
 	case p.fall > 0:
 		r.Notes = append(r.Notes, "How the frames of both ends of "+name+" fall on each other differs from run to run. So "+
 			"times that differ by less than "+figures.Time.Format(p.fall)+" are not called different. Ten flows or more on "+
@@ -257,31 +257,29 @@ func (r *Result) pair(name string, before, after *Capture, seed uint64) *pair {
 }
 
 // lossOf chooses how the losses of a way are counted: by their bounds where these are near
-// each other, else by the packets of known fate. It prefers those of one way, and takes
-// losses on the way there and back where only these are known before and after.
-func (p *pair) lossOf(w way) int {
-	few, wide := [lossKinds]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64}, 0.0
-	for _, s := range []*sample{p.before, p.after} {
+// each other, else by the packets of known fate. It returns false if those are of one way
+// before, and of the way there and back after, or the other way round.
+func (p *pair) lossOf(w way) (kind int, ok bool) {
+	var kinds [2]int
+	told := true
+	for i, s := range []*sample{p.before, p.after} {
 		settled, open := [lossKinds]int64{}, int64(0)
-		for i := range s.units {
-			x := s.units[i].ways[w]
+		for j := range s.units {
+			x := s.units[j].ways[w]
 			for k, n := range x.settled {
 				settled[k] += n
 			}
 			open += x.open
 		}
-		for k, n := range settled {
-			few[k] = min(few[k], n)
+		if kinds[i] = lossOneWay; settled[lossRound] > settled[lossOneWay] {
+			kinds[i] = lossRound
 		}
-		wide = max(wide, float64(open)/float64(max(1, settled[lossBounded])))
+		told = told && settled[lossBounded] >= settledFew && float64(open) <= toldWithin*float64(settled[lossBounded])
 	}
-	switch {
-	case few[lossBounded] >= settledFew && wide <= toldWithin:
-		return lossBounded
-	case few[lossOneWay] >= settledFew || few[lossRound] < settledFew:
-		return lossOneWay
+	if told {
+		return lossBounded, true
 	}
-	return lossRound
+	return kinds[0], kinds[0] == kinds[1]
 }
 
 // toldWithin is how far apart the bounds of a loss may be to count it by them.
@@ -315,8 +313,13 @@ func (p *pair) difference(f *figure, t target) *Difference {
 		Chance: math.NaN(), SeenFrom: math.NaN(),
 	}
 	if f.is == figures.Loss {
-		kind, own := p.lossOf(t.way), *f
-		own.ratio, d.Round = loss(kind), kind == lossRound
+		own := *f
+		kind, ok := p.lossOf(t.way)
+		if own.ratio, d.Round = loss(kind), kind == lossRound; !ok {
+			d.Before, d.After, d.Change, d.Least, d.Most = math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
+			d.Why = "counted in two ways"
+			return d
+		}
 		f = &own
 	}
 	var befores, afters []float64

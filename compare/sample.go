@@ -59,7 +59,7 @@ const manyFlows = 10
 // Source: definition, the fewest values for a standard error within a third
 const blocksLeast = 6
 
-// blockLeast is how many seconds a block covers at least, since losses and delays of times
+// blockLeast is how many seconds a block covers, unless the capture is short, since losses and delays of times
 // that are near each other are alike.
 // Source: definition, blocks of a bootstrap over time
 const blockLeast = 5
@@ -106,10 +106,8 @@ func (c *Capture) sampleOf(protocol string, byFlow bool, ports map[uint16]int, s
 		}
 	}
 	if !byFlow && len(s.units) > 0 {
-		s.block = max(1, int(math.Ceil(blockLeast/shortest)))
-		if s.block == 1 && len(s.units) >= 8*blocksLeast {
-			s.block = 2
-		}
+		// A short capture has shorter blocks, rather than too few.
+		s.block = max(2, min(int(math.Ceil(blockLeast/shortest)), len(s.units)/blocksLeast))
 	}
 	s.blocks = float64(len(s.units)) / float64(s.block)
 	if s.blocks >= blocksLeast {

@@ -174,8 +174,13 @@ func (j *Result) Say(way string) string {
 		switch {
 		case t.Change && j.Values[i].Known:
 			what, value = t.Figure.String()+way+" changed by ", unit.Change(j.Values[i].Least)
-			if t.Relative {
-				value = Percent(j.Values[i].Least)
+			switch v := j.Values[i]; {
+			case t.Relative && v.Least != v.Most:
+				value = Percent(v.Least) + " to " + Percent(v.Most)
+			case t.Relative:
+				value = Percent(v.Least)
+			case v.Least != v.Most:
+				value = unit.Bounds(v.Least, v.Most)
 			}
 		case t.Change:
 			what = "the change of " + t.Figure.String() + way + " is "
