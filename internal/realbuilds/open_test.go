@@ -12,6 +12,7 @@ const (
 	restarted = "honest builds 2: a restart"
 	vantage   = "bugs that pass 5: the vantage falls to between"
 	wrapped   = "must show 1: cuts: at a wrap"
+	inMiddle  = "must show 1: cuts: Riptide joined in the middle"
 	snapped   = "must show 1: snap lengths that cut headers or streams"
 )
 
@@ -108,6 +109,7 @@ var openCauses = []struct {
 }{
 	{regexp.MustCompile("^reset|^simulated .*[12] restarts"), restarted},
 	{regexp.MustCompile(" snap "), snapped},
+	{regexp.MustCompile("^[tu]2.* cut .*: (sequence|resend-after-ack), likely"), inMiddle},
 	{regexp.MustCompile("-wrap.* cut .*: (ack-omitted|finding ack-going-back)"), wrapped},
 }
 
