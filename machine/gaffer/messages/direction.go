@@ -389,6 +389,8 @@ type Carrier struct {
 	// Missing is how many packets of its sender have not passed the tap, of all up to now. It is
 	// -1 if that is unknown.
 	Missing int64
+	// Begun says that the sender's packet 0 has passed the tap, so Missing counts from the start.
+	Begun bool
 	// After is when the newest packet passed the tap that the sender had read before it sent
 	// this one. The sender had sent none of it before then. It is a span of certainty Unknown
 	// where the capture does not say, and where Near is set.

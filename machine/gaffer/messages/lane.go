@@ -183,7 +183,10 @@ func (c *Lane) begin(id int64) {
 }
 
 // begun reports whether no packet before the capture can have carried a message.
-func (c *Lane) begun(id int64) bool { return c.Fresh || id-c.first > livesBehind }
+func (c *Lane) begun(id int64) bool { return c.Fresh || c.late(id) }
+
+// late reports whether a message is so new that the first packet of the capture came before it.
+func (c *Lane) late(id int64) bool { return id-c.first > livesBehind }
 
 // carry records that a packet carries a message.
 func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {

@@ -42,11 +42,28 @@ func TestSentBounds(t *testing.T) {
 	}{
 		{
 			"every packet passed",
-			[]Carrier{{At: 10, After: machine.At(4, machine.Certain)}},
+			[]Carrier{{At: 10, Begun: true, After: machine.At(4, machine.Certain)}},
 			[]int64{0},
 			machine.Span{From: 4, To: 10, Certainty: machine.Certain},
 		},
-		{"the tap is at the sender", []Carrier{{At: 10, Near: true}}, []int64{0}, machine.At(10, machine.Certain)},
+		{
+			"packet 0 never passed",
+			[]Carrier{{At: 10, After: machine.At(4, machine.Certain)}},
+			[]int64{0},
+			machine.Span{From: 4, To: 10, Certainty: machine.Likely},
+		},
+		{
+			"the tap is at the sender",
+			[]Carrier{{At: 10, Begun: true, Near: true}},
+			[]int64{0},
+			machine.At(10, machine.Certain),
+		},
+		{
+			"packet 0 left the sender before the capture",
+			[]Carrier{{At: 10, Near: true}},
+			[]int64{0},
+			machine.At(10, machine.Likely),
+		},
 		{
 			"a packet is missing since",
 			[]Carrier{

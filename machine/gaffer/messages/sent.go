@@ -24,7 +24,7 @@ func (c *Lane) sent(id int64, l *life, k *Carrier) machine.Span {
 	switch {
 	case l != nil && l.sends.count == 0 && l.sent.Known() && !k.Near && k.Sequence64 > l.sends.number:
 		return l.sent // skip knows more
-	case k.Missing == 0 && c.begun(id):
+	case k.Missing == 0 && (c.Fresh && k.Begun || c.late(id)):
 		return s
 	case c.Started && (k.Sequence64 == c.topNumber || k.Missing != c.topMissing) && c.topSent.Known() && s.Known():
 		// A packet is missing since the top was first carried, or the two came together.

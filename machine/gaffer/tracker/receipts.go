@@ -125,7 +125,7 @@ func (t *Tracker) Carrier(d *machine.Datagram, p *wire.Packet) messages.Carrier 
 		s := &t.Sides[d.From]
 		k.Near, k.Supposed, k.After = s.Near, t.facts.Supposed[d.From], t.sentAfter(d.From, p.Sequence)
 		if s.Met {
-			k.Missing = int64(s.sent.missing())
+			k.Missing, k.Begun = int64(s.sent.missing()), s.sent.first64 == 0
 		}
 	}
 	return k
