@@ -25,7 +25,7 @@ func (s *told) Change(f Figure, relative bool) Value {
 	return Value{ok, v, v}
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	ms := float64(time.Millisecond)
 	s := &told{
 		values: map[string]Value{

@@ -1,4 +1,4 @@
-// Package figures names what a flow shows of its network and its messages, and judges
+// Package figures names what a flow shows of its network and its messages, and evaluates
 // conditions about it. For example, the condition `loss > 5%` holds where one packet of a
 // side in ten was lost.
 //

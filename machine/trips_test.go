@@ -24,8 +24,8 @@ func TestTrips(t *testing.T) {
 		if x.Mean() != 50*time.Millisecond || x.Least != 40*time.Millisecond || x.Most != 140*time.Millisecond {
 			t.Errorf("%d trips: mean %v, from %v to %v", n, x.Mean(), x.Least, x.Most)
 		}
-		steps := time.Duration(2*(n/10) - 1) // of 100 ms: up to each long trip and down again, but for the last
-		if j, want := x.Jitter(), steps*100*time.Millisecond/time.Duration(n-1); j != want {
+		steps := 2*(n/10) - 1 // of 100 ms: up to each long trip and down again, but for the last
+		if j, want := x.Jitter(), time.Duration(steps)*(100*time.Millisecond)/time.Duration(n-1); j != want {
 			t.Errorf("%d trips: jitter %v, expected %v", n, j, want)
 		}
 		if q := x.Quantile(0.5); q < 40*time.Millisecond || q > 48*time.Millisecond {

@@ -114,7 +114,7 @@ func beginsAsCapture(path string, d fs.DirEntry) bool {
 	if err != nil {
 		return false
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	var head [4]byte
 	_, err = io.ReadFull(file, head[:])
 	return err == nil && capture.Begins(head)

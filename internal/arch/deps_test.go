@@ -107,8 +107,8 @@ var law = []rule{
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"report", []string{
-		"analyze", "compare", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show", "printable",
-		"scale",
+		"analyze", "compare", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show",
+		"printable", "scale",
 	}, nil},
 	{"overview", []string{"analyze", "machine", "printable", "replay", "show"}, nil},
 	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
@@ -163,8 +163,8 @@ func roomOf(beside ...string) []string {
 // it.
 func cliBase(beside ...string) []string {
 	ours := []string{
-		"analyze", "capture", "capture/...", "compare", "dissect", "dissect/stack", "export", "export/...", "figures", "filter",
-		"filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
+		"analyze", "capture", "capture/...", "compare", "dissect", "dissect/stack", "export", "export/...", "figures",
+		"filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
 		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
 	}

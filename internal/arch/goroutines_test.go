@@ -15,7 +15,8 @@ import (
 // the race detector could find nothing there.
 var sequential = []string{
 	"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "analyze", "replay",
-	"rewrite", "graph", "show", "ledger", "report", "overview", "compare", "figures", "export", "capture/stream", "capture/pcapfilter",
+	"rewrite", "graph", "show", "ledger", "report", "overview", "compare", "figures", "export", "capture/stream",
+	"capture/pcapfilter",
 }
 
 func TestInnerRingsStartNoGoroutine(t *testing.T) {

@@ -22,7 +22,7 @@ func TestReceiptBounds(t *testing.T) {
 	var out machine.Effects
 	const none = 0xffff
 	for i, x := range []struct {
-		ms   time.Duration
+		ms   int
 		from machine.Side
 		h    wire.Header
 	}{
@@ -37,7 +37,8 @@ func TestReceiptBounds(t *testing.T) {
 		out.Reset()
 		bytes := p.AppendHeader(nil, x.h)
 		tr.Observe(&machine.Datagram{
-			At: machine.Instant(x.ms * time.Millisecond), Ref: machine.MakeRef(0, uint64(i+1)), From: x.from, Bytes: bytes,
+			At: machine.Instant(time.Duration(x.ms) * time.Millisecond), Ref: machine.MakeRef(0, uint64(i+1)),
+			From: x.from, Bytes: bytes,
 			Length: len(bytes),
 		}, &out)
 		receipts := tr.Receipts()
