@@ -74,7 +74,7 @@ type panel struct {
 var panels = []panel{
 	{"sequence", "", []graph.Kind{graph.Sequence, graph.Acked, graph.Resent, graph.Lost}, false},
 	{"RTT", "ms", []graph.Kind{graph.RTT, graph.Smoothed}, false},
-	{"message arrival", "ms", []graph.Kind{graph.Bounds, graph.Arrival}, false},
+	{"arrival", "ms", []graph.Kind{graph.Bounds, graph.Arrival}, false},
 	{"in flight", "packets", []graph.Kind{graph.InFlight}, false},
 	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true},
 }
