@@ -2,6 +2,7 @@ package machine
 
 import (
 	"math"
+	"math/bits"
 	"time"
 
 	"github.com/ackscope/ackscope/scale"
@@ -53,13 +54,26 @@ func (t *Trips) Add(trip time.Duration) {
 	*b++
 }
 
+// tripTops are the upper ends of the buckets.
+var tripTops = func() (tops [tripBuckets]time.Duration) {
+	for i := range tops {
+		tops[i] = time.Duration(float64(tripLeast) * math.Exp2(float64(i)/tripsPerOctave))
+	}
+	return tops
+}()
+
 // tripBucket returns the bucket of a trip. Shorter trips are in the first, longer ones in
-// the last.
+// the last. It runs for every packet that is acked, so it takes no logarithm.
 func tripBucket(trip time.Duration) int {
 	if trip <= tripLeast {
 		return 0
 	}
-	return min(tripBuckets-1, int(math.Ceil(tripsPerOctave*math.Log2(float64(trip)/float64(tripLeast)))))
+	octave := bits.Len64(uint64((trip-1)/tripLeast)) - 1 // it lies above this many doublings
+	i := octave*tripsPerOctave + 1
+	for i < tripBuckets-1 && trip > tripTops[i] {
+		i++
+	}
+	return min(tripBuckets-1, i)
 }
 
 // Clone returns an independent copy. It is nil if t is nil.
@@ -101,8 +115,7 @@ func (t *Trips) Quantile(share float64) time.Duration {
 	need, sum := max(1, uint64(math.Ceil(share*float64(total)))), uint64(0)
 	for i, n := range t.spread {
 		if sum += uint64(n); sum >= need && i < tripBuckets-1 {
-			top := time.Duration(float64(tripLeast) * math.Exp2(float64(i)/tripsPerOctave))
-			return min(max(top, t.Least), t.Most)
+			return min(max(tripTops[i], t.Least), t.Most)
 		}
 	}
 	return t.Most

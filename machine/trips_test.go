@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -50,4 +51,26 @@ func TestTripsClone(t *testing.T) {
 	if c.Count != 1 {
 		t.Errorf("the copy has %d trips, expected 1", c.Count)
 	}
+}
+
+// TestTripBucket: a trip lies in the first bucket whose upper end it does not pass.
+func TestTripBucket(t *testing.T) {
+	check := func(trip time.Duration) {
+		want := 0
+		if trip > tripLeast {
+			want = min(tripBuckets-1, int(math.Ceil(tripsPerOctave*math.Log2(float64(trip)/float64(tripLeast)))))
+		}
+		if got := tripBucket(trip); got != want {
+			t.Fatalf("%v: bucket %d, expected %d", trip, got, want)
+		}
+	}
+	for trip := time.Duration(0); trip < 8*time.Second; trip += 49_999 {
+		check(trip)
+	}
+	for octave := range 16 {
+		for d := -2; d <= 2; d++ {
+			check(tripLeast<<octave + time.Duration(d))
+		}
+	}
+	check(math.MaxInt64)
 }
