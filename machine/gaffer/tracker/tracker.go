@@ -16,7 +16,7 @@ import (
 //	near (witness.go)    the tap is at the side. What passed the tap lies in its
 //	                     socket, in order. The newest packet that a header newly
 //	                     names proves that all before it were read too. The State
-//	                     predicts the fate of each. Exact.
+//	                     predicts the fate of each (settle.go). Exact.
 //	far (evidence.go)    the side is known by what its headers name, from the
 //	                     frame on that brings such a header. The rest is unknown.
 //
