@@ -3,9 +3,9 @@ package gaffer
 import (
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -61,10 +61,7 @@ func shown(y *wire.Yojimbo) (n int) {
 // In some games an unreliable channel looks like a reliable one: its messages begin with a number
 // that rises.
 func TestProvedHeads(t *testing.T) {
-	seeds := uint64(40)
-	if os.Getenv("ACKSCOPE_SOAK") != "" {
-		seeds = 600 // five minutes
-	}
+	seeds := uint64(testenv.Rounds(40, 80, 600)) // 600 take five minutes
 	undecided, proved := 0, 0
 	for seed := range seeds {
 		g := newMadeGame(t, seed)
@@ -103,7 +100,7 @@ func TestProvedHeads(t *testing.T) {
 // TestProvedHeadsRecorded is TestProvedHeads over parts of the recorded runs.
 func TestProvedHeadsRecorded(t *testing.T) {
 	taps, sizes, places := []string{"client"}, []int{96, 500}, 1
-	if os.Getenv("ACKSCOPE_SOAK") != "" {
+	if testenv.Soak() {
 		taps, sizes, places = []string{"client", "server"}, []int{24, 48, 64, 96, 128, 192, 256, 300, 400, 500, 800, 1e6}, 5
 	}
 	undecided, proved := 0, 0

@@ -3,10 +3,10 @@ package gaffer
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	"github.com/ackscope/ackscope/wire/bits"
@@ -142,10 +142,7 @@ func (g *madeGame) reliable(c *madeChannel, put func(id uint16, kind uint32, val
 // decided, messages are certain: each packet holds the ids that the game wrote, by channel. The
 // number itself is likely: at least nine of ten are right.
 func TestInferMade(t *testing.T) {
-	seeds := uint64(50)
-	if os.Getenv("ACKSCOPE_SOAK") != "" {
-		seeds = 600 // five minutes
-	}
+	seeds := uint64(testenv.Rounds(50, 100, 600)) // 600 take five minutes
 	decided, wrong := 0, 0
 	for seed := range seeds {
 		g := newMadeGame(t, seed)

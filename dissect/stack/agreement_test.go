@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -277,21 +276,9 @@ func seeds(t testing.TB) (list []capture.Frame) {
 	return list
 }
 
-// rounds returns how often a test over made bytes runs: by itself, in `make full`, and
-// in `make soak`.
-func rounds(alone, full, soak int) int {
-	switch {
-	case os.Getenv("ACKSCOPE_SOAK") != "":
-		return soak
-	case testenv.Whole():
-		return full
-	}
-	return alone
-}
-
 // TestDecodersAgreeOnNoise is TestDecodersAgree over mutated frames.
 func TestDecodersAgreeOnNoise(t *testing.T) {
-	rounds := rounds(30_000, 300_000, 2_000_000)
+	rounds := testenv.Rounds(30_000, 300_000, 2_000_000)
 	r := rand.New(rand.NewPCG(20, 1))
 	list := seeds(t)
 	c := tally{counts: map[string]int{}}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+
+	"github.com/ackscope/ackscope/internal/testenv"
 )
 
 // reachable are gopacket's layers that a frame can lead to by a number in it.
@@ -23,7 +25,7 @@ var reachable = []gopacket.LayerType{
 // TestHostileLayers gives each layer bytes of many kinds. A decoder that never
 // returns fails at the test's time limit.
 func TestHostileLayers(t *testing.T) {
-	rounds := rounds(300, 10_000, 100_000)
+	rounds := testenv.Rounds(300, 10_000, 100_000)
 	decoders := map[string]gopacket.Decoder{"GTPv1U": own{"GTPv1U", decodeGTP}}
 	for _, l := range reachable {
 		decoders[l.String()] = known(l)

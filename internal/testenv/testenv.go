@@ -102,6 +102,22 @@ func Whole() bool {
 	return asked && !testing.Short()
 }
 
+// Soak reports whether a test runs for hours or minutes: under make soak and the targets that
+// set ACKSCOPE_SOAK.
+func Soak() bool { return os.Getenv("ACKSCOPE_SOAK") != "" }
+
+// Rounds returns how often a test over data made at random runs: by itself, under make full,
+// and in a soak.
+func Rounds(alone, full, soak int) int {
+	switch {
+	case Soak():
+		return soak
+	case Whole():
+		return full
+	}
+	return alone
+}
+
 // Capture returns the path of a file in testdata/pcaps, whatever the working
 // directory of the test. A missing file is a failure, since captures are part
 // of the repository.

@@ -31,6 +31,19 @@ func TestSkipFailsWhereChecksAreRequired(t *testing.T) {
 	}
 }
 
+func TestRoundsOfASoak(t *testing.T) {
+	full := 2
+	if testing.Short() {
+		full = 1
+	}
+	for value, want := range map[string]int{"": full, "1": 3} { // any ACKSCOPE_ variable asks for all data
+		t.Setenv("ACKSCOPE_SOAK", value)
+		if got := Rounds(1, 2, 3); got != want {
+			t.Errorf("ACKSCOPE_SOAK=%q: %d rounds, expected %d", value, got, want)
+		}
+	}
+}
+
 func TestNeedFindsWhatIsThere(t *testing.T) {
 	if path := Need(t, "go"); !filepath.IsAbs(path) {
 		t.Errorf("Need gave %q for go, expected an absolute path", path)
