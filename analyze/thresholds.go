@@ -23,28 +23,28 @@ type Thresholds struct {
 // DefaultThresholds returns the limits that hold where the user gives none.
 func DefaultThresholds() Thresholds {
 	return Thresholds{
-		// Source: ITU-T G.1010 (2001), table I.1, has 3 % as the limit for conversation.
+		// Source: ITU-T G.1010 (2001), table I.1, asks for less than 3 % loss where people talk.
 		Loss: 0.03,
-		// Source: ITU-T G.114 (2003) has 150 ms as the delay up to which most applications
-		// seem to answer at once. A player's action and its answer take a round trip.
-		// Games differ: 100 ms for first-person games, 500 ms for third-person games and 1 s
-		// for strategy, by M. and K. Claypool, "Latency and player actions in online games",
-		// 2006.
+		// Source: our choice. ITU-T G.114 (2003) says that below 150 ms most applications
+		// seem to answer at once. It means the delay one way; tasks that need quick answers may
+		// suffer below 100 ms already. We apply it to the round trip, since a player's action and
+		// its answer take one. Games differ: first-person games suffer most, and strategy games
+		// least, by M. and K. Claypool, "Latency and player actions in online games", 2006.
 		RTT: 150 * time.Millisecond,
 		// Source: measured. Recordings of clean networks stay below 5 ms beyond the peer's wait,
 		// and one whose delay varies by 80 ms each way has 26 ms. Acks hide a part: the first
-		// of several answers counts. For voice one way, the usual limit is 30 ms (Szigeti and
-		// Hattingh, "End-to-End QoS Network Design", Cisco Press 2004).
+		// of several answers counts. For voice, "End-to-End QoS Network Design" (Cisco Press
+		// 2004) asks for less than 30 ms on average one way.
 		Jitter: 20 * time.Millisecond,
-		// Source: Valve, "Source Multiplayer Networking": a client guesses movements for 0.25 s
-		// without packets, since longer guesses go too wrong. This is twice that time.
+		// Source: our choice, twice the time for which a client of Valve's Source engine guesses
+		// movements without packets: cl_extrapolate_amount is 0.25 s.
 		Stall: 500 * time.Millisecond,
 		// Source: measured. On a network without loss, Riptide sent up to 49 % of its messages
 		// again, since its timer is as short as the round trip. From 50 % on, the median
 		// message costs two packets or more.
 		Resends: 0.50,
-		// Source: FCC, Sixth Broadband Deployment Report (2010): broadband has 1 Mbit/s
-		// upstream, which is 125 kB/s.
+		// Source: FCC, Sixth Broadband Deployment Report (2010): broadband has 4 Mbit/s
+		// downstream and 1 Mbit/s upstream, which is 125 kB/s.
 		Bandwidth: 125e3,
 	}
 }
