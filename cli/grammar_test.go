@@ -156,6 +156,9 @@ func TestEmptyListings(t *testing.T) {
 		{[]string{"packets", "-Y", "frame.number == 99999", plain}, "the filter let none of 2,443 packets pass"},
 		{[]string{"events", "-Y", "frame.number == 99999", plain}, "the filter let none of "},
 		{[]string{"findings", "-Y", "frame.number == 99999", plain}, "the filter let none of 1 finding pass"},
+		{[]string{"flows", "-Y", "flow == 99", "--json", plain, plain}, "the filter let none of 2 flows pass"},
+		{[]string{"flows", "-Y", "frame.number == 99999", "--json", plain}, "the filter let none of 1 flow pass"},
+		{[]string{"export", "jsonl", "--table", "flows", "-Y", "flow == 99", "-o", "-", plain}, "the filter let none of 1 flow pass"},
 		{[]string{"messages", "-d", "udp.port==40000,riptide", "-Y", "frame.number == 99999", plain}, "messages pass"},
 	} {
 		out, complaint, code := runText(c.args...)
@@ -171,5 +174,42 @@ func TestEmptyListings(t *testing.T) {
 		app.Streams{In: strings.NewReader(""), Out: &pipe, Err: t.Output()})
 	if code != app.ExitDone || pipe.Len() == 0 {
 		t.Errorf("a listing with rows: exit %d", code)
+	}
+}
+
+// TestOneListOfProfiles: -d, simulate and lab complete the same profiles. Only those without acks
+// have no endpoint.
+func TestOneListOfProfiles(t *testing.T) {
+	completed := func(args ...string) (names []string) {
+		out, _, code := runText(append([]string{"__complete"}, args...)...)
+		for line := range strings.Lines(out) {
+			if name, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); strings.Contains(name, ":") && name[0] != ':' {
+				names = append(names, name)
+			}
+		}
+		if code != app.ExitDone || len(names) == 0 {
+			t.Fatalf("%q completes %q, status %d", args, out, code)
+		}
+		slices.Sort(names)
+		return names
+	}
+	made := completed("simulate", "--protocol", "")
+	var read []string
+	for _, name := range completed("flows", "-d", "udp.port==7777,") {
+		if name = strings.TrimPrefix(name, "udp.port==7777,"); name != "gaffer:netcode" {
+			read = append(read, name)
+		}
+	}
+	if !slices.Equal(read, made) {
+		t.Errorf("-d completes\n%q, simulate\n%q", read, made)
+	}
+	capture := testenv.Capture(t, "reliable-clean.client.pcap.gz")
+	for _, name := range made {
+		if _, complaint, code := runText("flows", "-d", "udp.port==7777,"+name, "-c", "1", capture); code != app.ExitDone {
+			t.Errorf("-d udp.port==7777,%s: %s", name, complaint)
+		}
+		if _, complaint, code := runText("simulate", "--protocol", name, "--duration", "20ms"); code != app.ExitDone {
+			t.Errorf("simulate --protocol %s: %s", name, complaint)
+		}
 	}
 }

@@ -78,12 +78,12 @@ func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, tex
 	if a.Flags.JSON {
 		p.rows = export.NewRows(export.Flows, a.Lines(&export.Flows.Schema))
 	}
-	return live.Each(a, watch, args, func(r *reader.Recording) error {
-		if live.Streams(watch) {
-			return p.watch(live, watch, r)
-		}
-		return p.once(live, r)
-	})
+	if live.Streams(watch) {
+		return live.Each(a, watch, args, func(r *reader.Recording) error { return p.watch(live, watch, r) })
+	}
+	err = live.Each(a, watch, args, func(r *reader.Recording) error { return p.once(live, r) })
+	picked.say(a, err)
+	return err
 }
 
 // ExportFlows passes flows to an encoder.
@@ -93,7 +93,9 @@ func ExportFlows(a *app.App, text string, args []string, to export.Encoder) erro
 		return err
 	}
 	p := &flowPrinter{app: a, picked: &flowPick{filter: only}, rows: export.NewRows(export.Flows, to)}
-	return reader.Each(a, args, func(r *reader.Recording) error { return p.once(&reader.LiveFlags{}, r) })
+	err = reader.Each(a, args, func(r *reader.Recording) error { return p.once(&reader.LiveFlags{}, r) })
+	p.picked.say(a, err)
+	return err
 }
 
 // flowPrinter prints flows.
@@ -229,11 +231,20 @@ type flowPick struct {
 	from    *reader.Recording
 	reading filter.Reading
 	passed  map[*analyze.Flow]bool // flows of which a packet passed
+	empty   reader.Empty           // of all recordings
 }
 
 // begin forgets the previous recording.
 func (p *flowPick) begin(from *reader.Recording) {
-	*p = flowPick{filter: p.filter, all: p.all, reasons: p.reasons, from: from}
+	*p = flowPick{filter: p.filter, all: p.all, reasons: p.reasons, from: from, empty: p.empty}
+}
+
+// say tells, after the last recording, that the filter let no flow pass. err is how reading ended.
+func (p *flowPick) say(a *app.App, err error) {
+	p.empty.Of, p.empty.Filtered = "flow", p.filter.String() != ""
+	if p.empty.Filtered && p.empty.Seen > 0 && (err == nil || reader.Unread(err) != nil) {
+		p.empty.Say(a)
+	}
 }
 
 // listed returns the flows to list: those of known protocols first, in their order. others is
@@ -277,8 +288,17 @@ func (p *flowPick) take(r *analyze.Record) {
 	}
 }
 
-// passes reports whether a flow passes at its end.
+// passes reports whether a flow passes at its end, and counts it.
 func (p *flowPick) passes(f *analyze.Flow) bool {
+	p.empty.Seen++
+	if !p.matches(f) {
+		return false
+	}
+	p.empty.Shown++
+	return true
+}
+
+func (p *flowPick) matches(f *analyze.Flow) bool {
 	if p.filter.String() == "" || p.asksPackets() {
 		return p.filter.String() == "" || p.passed[f]
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/schema"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -57,8 +58,8 @@ func newFileSettings(base string) (any, error) {
 		s.Dialect = d.Name
 		return s, nil
 	}
-	if b, ok := wire.LookupBuild(base); ok {
-		s.Dialect, s.Build = b.Dialect.Name, b.Name
+	if v, _, ok := riptide.LookupForm(base); ok {
+		s.Dialect, s.Build = v.Build.Dialect.Name, v.Build.Name
 		return s, nil
 	}
 	var names []string

@@ -2,9 +2,11 @@ package riptide
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -62,7 +64,7 @@ func (s *Settings) Version(side machine.Side) string { return s.Senders[side].Bu
 //
 //  1. every dialect, the usual one first;
 //  2. the byte-aligned dialects in the other byte order;
-//  3. every build.
+//  3. every other name of an implementation that lab and simulate take.
 func profiles(k *knowledge) (out []dissect.Profile) {
 	var b *bodies
 	if k != nil {
@@ -77,20 +79,24 @@ func profiles(k *knowledge) (out []dissect.Profile) {
 		s.bodies = b
 		out = append(out, dissect.Profile{Name: s.Dialect(machine.A), Doc: doc, Config: config(s)})
 	}
-	for _, build := range wire.Builds {
-		if _, taken := wire.Lookup(build.Name); taken {
+	for _, name := range riptide.FormNames() {
+		if slices.ContainsFunc(out, func(p dissect.Profile) bool { return p.Name == name }) {
 			continue
 		}
+		v, bigEndian, _ := riptide.LookupForm(name)
 		s := both(Sender{
-			Codec:  wire.Codec{Dialect: build.Dialect},
-			Builds: wire.Matching(func(o *wire.Build) bool { return o == build }),
+			Codec:  wire.Codec{Dialect: v.Build.Dialect, BigEndian: bigEndian},
+			Builds: wire.Matching(func(o *wire.Build) bool { return o == v.Build }),
 		})
 		s.bodies = b
-		out = append(out,
-			dissect.Profile{
-				Name: build.Name, Doc: fmt.Sprintf("%s as %s writes it", build.Dialect.Name, build.Name),
-				Config: config(s),
-			})
+		doc := fmt.Sprintf("%s as %s writes it", v.Build.Dialect.Name, v.Build.Name)
+		switch {
+		case v.Name == name && v.Build.Name != name:
+			doc = fmt.Sprintf("%s as %s writes it, which is as %s does", v.Build.Dialect.Name, name, v.Build.Name)
+		case bigEndian:
+			doc += "; built big-endian"
+		}
+		out = append(out, dissect.Profile{Name: name, Doc: doc, Config: config(s)})
 	}
 	out[0].Fields = b.fields()
 	if k != nil {

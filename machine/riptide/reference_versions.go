@@ -1,6 +1,7 @@
 package riptide
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -105,15 +106,29 @@ func LookupForm(name string) (v *Version, bigEndian, ok bool) {
 	return v, true, true
 }
 
-// FormNames returns the names that LookupForm takes: those of all versions, and of those that can be built big-endian.
+// FormNames returns the names by which an implementation is chosen, each once. They are the names of all versions, then
+// further ones of their dialects and builds, and then those that can be built big-endian. LookupForm takes all of them.
 func FormNames() []string {
 	names := VersionNames()
-	for _, v := range Versions {
-		if v.Build.Dialect.Form == wire.ByteAligned {
-			names = append(names, v.Name+"-be")
+	for _, d := range wire.Dialects {
+		names = append(names, d.Name)
+	}
+	for _, b := range wire.Builds {
+		names = append(names, b.Name)
+	}
+	var bigEndian []string
+	for _, name := range names {
+		if _, _, ok := LookupForm(name + "-be"); ok {
+			bigEndian = append(bigEndian, name+"-be")
 		}
 	}
-	return names
+	var once []string
+	for _, name := range append(names, bigEndian...) {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
 }
 
 // VersionNames returns the names of all versions.
