@@ -172,6 +172,10 @@ func (j *Result) Say(way string) string {
 			what = t.Figure.String() + way + " are "
 		}
 		switch {
+		case t.Figure == Worse && j.Values[i].Known:
+			if what, value = value+" figures are worse", way; j.Values[i].Least == 1 {
+				what = "1 figure is worse"
+			}
 		case t.Change && j.Values[i].Known:
 			what, value = t.Figure.String()+way+" changed by ", unit.Change(j.Values[i].Least)
 			switch v := j.Values[i]; {

@@ -100,6 +100,19 @@ func TestSayNamesTheValue(t *testing.T) {
 	}
 }
 
+func TestSayCountsWhatIsWorse(t *testing.T) {
+	c, err := Parse("worse", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[float64]string{1: "1 figure is worse A→B", 2: "2 figures are worse A→B"} {
+		j := Result{Terms: c.Evaluate(&Set{}).Terms, Values: []Value{Exactly(n)}}
+		if got := j.Say(" A→B"); got != want {
+			t.Errorf("%v: %q, expected %q", n, got, want)
+		}
+	}
+}
+
 func TestErrorsNameThePlace(t *testing.T) {
 	for _, c := range []struct {
 		text    string

@@ -71,19 +71,34 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 	return nil
 }
 
-// reasons prints why flows have no protocol.
+// reasons prints which versions each side of a flow can be, or why the flow has no protocol.
 func reasons(w io.Writer, flows []*analyze.Flow, width int) {
 	first := true
 	for _, f := range flows {
-		if f.Protocol != nil || f.Verdict.Reason == "" {
-			continue
+		for _, text := range reasonsOf(f) {
+			if first {
+				fmt.Fprintln(w)
+				first = false
+			}
+			fmt.Fprintln(w, show.Wrap(fmt.Sprintf("flow %d: %s", f.ID, show.AppendClean(nil, text)), "", width))
 		}
-		if first {
-			fmt.Fprintln(w)
-			first = false
-		}
-		fmt.Fprintln(w, show.Wrap(fmt.Sprintf("flow %d: %s", f.ID, show.AppendClean(nil, f.Verdict.Reason)), "", width))
 	}
+}
+
+// reasonsOf returns what -V says of a flow, a sentence each.
+func reasonsOf(f *analyze.Flow) (list []string) {
+	if f.Protocol == nil {
+		if f.Verdict.Reason != "" {
+			list = append(list, f.Verdict.Reason)
+		}
+		return list
+	}
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		if v, ok := f.Versions(side); ok && len(v.Open) > 0 {
+			list = append(list, fmt.Sprintf("%s is %s", strings.ToUpper(side.String()), show.VersionText(&v)))
+		}
+	}
+	return list
 }
 
 // flowWeight ranks flows if there is no room for all. Flows of a known protocol

@@ -24,7 +24,8 @@ func FlowsCommand(a *app.App) *cobra.Command {
 		Long: `flows lists every conversation of two endpoints with what each side knew at the end: which of
 its packets it learned to have arrived, and loss and round-trip time as its own library
 computes them. Flows that no protocol explains are counted below the table. With --all, or
-where all flows are such, they are in the table; -V says why no protocol explains them.
+where all flows are such, they are in the table. -V lists all flows too. It says why no protocol
+explains one, and which versions of its library each side of the others can be.
 
 A filter (-Y) of flow.* and finding.* fields, addresses and ports looks at the end of each flow.
 If it has fields of packets, events or messages too, it shows a flow of which one packet matches.
@@ -33,7 +34,7 @@ The flow's figures are then those at that packet.
 With -i, or --live, the table is drawn anew every second on a terminal. In a pipe each flow is
 printed when it ends, or when ackscope drops it to save memory (docs/capture.md).`,
 		Example: `  ackscope flows match.pcapng
-  ackscope flows -V match.pcapng                 # all flows, and why some have no protocol
+  ackscope flows -V match.pcapng                 # versions of each side; why some have no protocol
   ackscope flows --json match.pcapng | jq .rtt_ms_a
   ackscope flows -Y 'flow.rtt > 80ms && frame.len > 1200' match.pcapng
   ackscope flows --fail-if 'rtt.p95 > 150ms' match.pcapng   # exit 1 when it holds
@@ -50,7 +51,8 @@ printed when it ends, or when ackscope drops it to save memory (docs/capture.md)
 	reader.RegisterWatched(a, c, live, watch, &text)
 	reader.FailIfFlag(c, &failIf, false)
 	c.Flags().BoolVar(&picked.all, "all", false, "list the flows of no known protocol too (--json always does)")
-	c.Flags().BoolVarP(&picked.reasons, "verbose", "V", false, "list all flows, and say why no protocol explains one")
+	c.Flags().BoolVarP(&picked.reasons, "verbose", "V", false,
+		"list all flows; say which versions the sides can be, and why no protocol explains a flow")
 	return c
 }
 

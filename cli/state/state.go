@@ -275,8 +275,8 @@ func (t *Travel) moment(ref machine.Ref) (moment, bool) {
 	return t.moments[i], true
 }
 
-// Choose returns the flow: by number, by a frame, or the only flow with a
-// protocol.
+// Choose returns the flow: by number, by the last frame that has one, or the only flow with a
+// protocol. With --diff, the last frame is the one that changed something.
 func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	flows := t.Session.Flows()
 	if number != 0 {
@@ -291,7 +291,7 @@ func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 				show.Plural(begun, "flow"))
 		}
 	}
-	for _, ref := range refs {
+	for _, ref := range slices.Backward(refs) {
 		if f, ok := t.timeline.FlowAt(ref); ok {
 			return followed(f)
 		}
