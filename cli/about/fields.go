@@ -35,25 +35,30 @@ A comparison with a field that a packet does not have is false; != means all val
 }
 
 func fields(a *app.App, args []string) error {
-	shown := map[*filter.Field]bool{}
+	shown, begun := map[*filter.Field]bool{}, map[string]bool{}
 	var list []*filter.Field
 	for _, f := range a.Table().Columns() {
 		if len(args) == 0 {
 			list = append(list, f)
 		}
 		for _, name := range args {
-			if strings.HasPrefix(strings.ToLower(f.Name), strings.ToLower(name)) && !shown[f] {
+			if !strings.HasPrefix(strings.ToLower(f.Name), strings.ToLower(name)) {
+				continue
+			}
+			if begun[name] = true; !shown[f] {
 				shown[f] = true
 				list = append(list, f)
 			}
 		}
 	}
-	if len(list) == 0 {
-		err := fmt.Errorf("no field begins with %q", args[0])
-		if near := a.Table().SuggestColumn(args[0]); near != "" {
-			err = fmt.Errorf("no field begins with %q; did you mean %s?", args[0], near)
+	for _, name := range args {
+		if begun[name] {
+			continue
 		}
-		return err
+		if near := a.Table().SuggestColumn(name); near != "" {
+			return fmt.Errorf("no field begins with %q; did you mean %s?", name, near)
+		}
+		return fmt.Errorf("no field begins with %q", name)
 	}
 	colored, err := a.Colored()
 	if err != nil {

@@ -28,7 +28,7 @@ change the limits that differ for your game, and hand the file to any command wi
   ackscope findings --thresholds limits.yaml match.pcapng
   ackscope findings --set loss=1%,rtt=80ms match.pcapng
   ackscope findings --set bandwidth=off match.pcapng`,
-		Args: cobra.NoArgs,
+		Args: app.NoArguments,
 		RunE: func(*cobra.Command, []string) error { return printThresholds(a) },
 	}
 }

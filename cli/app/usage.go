@@ -34,7 +34,7 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		if n := len(args); n >= least && n <= most {
 			return nil
 		}
-		return Usage(c, "%s: expected %s, found %s", c.Name(), what, strings.Join(quoted(args), ", "))
+		return Usage(c, "%s: expected %s, found %s", called(c), what, strings.Join(quoted(args), ", "))
 	}
 }
 
@@ -55,14 +55,14 @@ func FlagError(c *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		name := missing.GetSpecifiedName()
 		if among := missing.GetSpecifiedShortnames(); among == name {
-			return Usage(c, "%s has no flag -%s", c.Name(), name)
+			return Usage(c, "%s has no flag -%s", called(c), name)
 		} else if among != "" {
-			return Usage(c, "%s has no flag -%s, found in -%s", c.Name(), name, among)
+			return Usage(c, "%s has no flag -%s, found in -%s", called(c), name, among)
 		}
 		if near := filter.Nearest(name, flagNames(c)); near != "" {
-			return Usage(c, "%s has no flag --%s; did you mean --%s?", c.Name(), name, near)
+			return Usage(c, "%s has no flag --%s; did you mean --%s?", called(c), name, near)
 		}
-		return Usage(c, "%s has no flag --%s", c.Name(), name)
+		return Usage(c, "%s has no flag --%s", called(c), name)
 	case errors.As(err, &bare):
 		return Usage(c, "%s: expected %s behind it, found nothing", flagName(bare.GetFlag()), wanted(bare.GetFlag()))
 	case errors.As(err, &invalid):
@@ -75,6 +75,11 @@ func FlagError(c *cobra.Command, err error) error {
 		return Usage(c, "%q is no flag: expected -x or --name", syntax.GetSpecifiedFlag())
 	}
 	return Usage(c, "%v", err)
+}
+
+// called returns a command as users type it behind the program's name: "export csv".
+func called(c *cobra.Command) string {
+	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 }
 
 // flagName returns a flag as users type it.

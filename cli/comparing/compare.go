@@ -41,12 +41,11 @@ time to the next. Of a hundred pairs of captures without a difference, at most f
   ackscope compare --fail-if 'worse' before.pcapng after.pcapng  # exit 1 when anything is worse
   ackscope compare --fail-if 'arrival.p95 > +20ms or loss > 5%' before.pcapng after.pcapng
   ackscope compare --html -o compare.html before/ after/`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 || len(a.Flags.Read) > 0 {
-				return fmt.Errorf("expected two captures or directories, BEFORE and AFTER, found %d arguments: ackscope compare "+
-					"before.pcapng after.pcapng", len(args)+len(a.Flags.Read))
+		Args: func(c *cobra.Command, args []string) error {
+			if len(a.Flags.Read) > 0 {
+				return app.Usage(c, "compare: expected BEFORE and AFTER behind the command, found -r")
 			}
-			return nil
+			return app.Arguments(2, 2, "two captures or directories, BEFORE and AFTER")(c, args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return run(a, args, failIf, html, out) },
 	}
