@@ -203,7 +203,7 @@ func (k *skeleton) odds() int {
 				continue
 			}
 			id, ok := r.Bits(16)
-			ahead := int16(uint16(id) - top[p.from])
+			ahead := int(int16(uint16(id) - top[p.from]))
 			switch {
 			case !ok:
 				odds++
