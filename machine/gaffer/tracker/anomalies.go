@@ -188,6 +188,8 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	case lost <= 0 || s.sent.starts:
 	case jumped:
 		s.sent.leapt += uint64(lost)
+	case !s.Near && s.mayStepOver():
+		s.sent.behind += uint64(lost)
 	case !s.Near:
 		s.losses.before.SettleLost(uint64(lost))
 	}

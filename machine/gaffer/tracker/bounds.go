@@ -13,24 +13,40 @@ import (
 //	elsewhere          what a header names has arrived, so the rest is the most that was
 //	                   lost. What headers covered and never named is the least. Packets
 //	                   that no header covers lie between, such as those after the last one.
+//
+// A packet of fragments that came in part was lost. But where no packet of fragments has ever
+// become whole, its sender may be at fault: its fragments may lack the header.
+//
+// A number that did not pass a tap at its sender was lost by the capture, or was never used. So it
+// counts for the most only, if no header names it.
 func (t *Tracker) lossBounds(x machine.Side) (b machine.LossBounds) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	if !s.Met {
 		return b
 	}
-	missing := s.sent.missing() - min(s.sent.missing(), s.sent.leapt)
-	b.Sent = s.sent.distinct + missing
+	missing := s.sent.missingAbove()
+	missing -= min(missing, s.sent.leapt)
+	b.Sent = s.sent.distinct - s.sent.below + missing
 	if s.Near && peer.Near {
 		b.Certainty = machine.Certain // there is no path
 		return b
 	}
 	if peer.Near {
-		// A packet that came in part is lost as well.
-		b.Most = min(b.Sent, missing-min(missing, s.losses.unseen)+peer.reads.begun-peer.reads.whole)
-		if b.Least, b.Certainty = b.Most, t.grade(machine.Certain); s.losses.unseen > 0 || !peer.sent.complete() {
+		parts := peer.reads.begun - peer.reads.whole
+		b.Most = min(b.Sent, missing+parts)
+		b.Least, b.Certainty = b.Most, t.grade(machine.Certain)
+		if s.losses.unseen > 0 || !peer.sent.complete() {
 			b.Least -= min(b.Least, peer.headers.uncovered)
 			b.Certainty = t.grade(machine.Likely)
 		}
+		open := s.losses.unseen + t.mayStillCome(s)
+		if peer.reads.whole == 0 {
+			open += parts
+		}
+		if !s.sent.stepsOne {
+			open += s.sent.behind
+		}
+		b.Least -= min(b.Least, open)
 		return b
 	}
 	b.Most = b.Sent
@@ -51,11 +67,27 @@ func (t *Tracker) lossBounds(x machine.Side) (b machine.LossBounds) {
 	return b
 }
 
+// mayStillCome counts the missing numbers that are no further behind the newest than packets of
+// the side have come late.
+func (t *Tracker) mayStillCome(s *side) (n uint64) {
+	for behind := range min(s.sent.overtaken, openMost, int(s.sent.extent())) {
+		if s.Sent((s.sent.top-uint32(behind))&t.rules.Mask()) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// openMost is how far behind the newest a packet counts as one that may still come, at most.
+// Source: bound, the packets that are looked at for each figure of a loss
+const openMost = 64
+
 // mayComeUnnamed reports whether packets that no header names may have arrived all the
 // same. An application refuses packets: then its peer's may do so too. Or the network
-// holds packets back for longer than headers cover them.
+// holds packets back for longer than headers cover them. Or the peer's headers leave out
+// what they should name.
 func (t *Tracker) mayComeUnnamed(s, peer *side) bool {
-	return s.application.refuses || peer.application.refuses || t.heldBack(s, peer)
+	return s.application.refuses || peer.application.refuses || peer.headers.bare || t.heldBack(s, peer)
 }
 
 // heldBack reports whether the network has held a packet back for so long that half of the
@@ -73,7 +105,8 @@ func (t *Tracker) heldBack(s, peer *side) bool {
 //
 //   - packets that no header covered;
 //   - packets less than half a window behind the last header that covered them. Such a
-//     packet may have been overtaken, and may arrive when no header covers it any more.
+//     packet may have been overtaken, and may arrive when no header covers it any more;
+//   - packets that their receiver may have dropped, as droppedUnnamed tells.
 func (t *Tracker) settleUnnamed(s, peer *side, c gaffer.Claims) {
 	r, heard := t.rules, &s.headers.last
 	ahead := r.Distance(c.Newest, heard.Newest)
@@ -85,18 +118,28 @@ func (t *Tracker) settleUnnamed(s, peer *side, c gaffer.Claims) {
 		q := (c.Newest - uint32(n)) & r.Mask()
 		e := peer.Sent(q)
 		if e == nil {
-			if peer.Met && !s.Has(q) && peer.counts(q) {
+			if peer.Met && !peer.Near && !s.Has(q) && peer.counts(q) {
 				peer.losses.unnamed++
 			}
 			continue
 		}
 		lost := e.Flags&gaffer.SentArrived == 0
+		if lost && peer.droppedUnnamed(e) {
+			continue
+		}
 		peer.losses.beyond.Settle(lost)
 		if lost && e.Flags&gaffer.SentUnnamed == 0 {
 			e.Flags |= gaffer.SentUnnamed
 			peer.losses.unnamed++
 		}
 	}
+}
+
+// droppedUnnamed reports whether the peer may have got a packet of the side and dropped it. The
+// side restarted, and the peer takes the packet for one of the session before. Or it is a packet of
+// fragments, and the peer has never accepted one.
+func (s *side) droppedUnnamed(e *gaffer.Sent) bool {
+	return e.Flags&gaffer.SentFragmented != 0 && !s.acks.parts || s.earlier.reaches(e.Sequence)
 }
 
 // counts reports whether a number that did not pass the tap lies among those that did.
@@ -117,8 +160,8 @@ func (t *Tracker) waitsUnnamed(s, peer *side) (n uint64) {
 	for behind := max(overtakesLeast, min(2*peer.headers.named, c.Width/2)); behind < c.Width; behind++ {
 		q := (c.Newest - uint32(behind)) & t.rules.Mask()
 		switch e := s.Sent(q); {
-		case e != nil && e.Flags&(gaffer.SentArrived|gaffer.SentUnnamed) == 0,
-			e == nil && !peer.Has(q) && s.counts(q):
+		case e != nil && e.Flags&(gaffer.SentArrived|gaffer.SentUnnamed) == 0 && !s.droppedUnnamed(e),
+			e == nil && !s.Near && !peer.Has(q) && s.counts(q):
 			n++
 		}
 	}

@@ -72,6 +72,10 @@ func (t *Tracker) claimEarly(s, peer *side, p *sighting, c gaffer.Claims) {
 }
 
 func (t *Tracker) applyHeader(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
+	if t.canonical && !s.headers.bare && !c.Names(t.rules, c.Newest) && !c.Nothing(t.rules) {
+		e := peer.Sent(c.Newest)
+		s.headers.bare = e != nil && e.Flags&gaffer.SentFragmented == 0
+	}
 	if s.Near {
 		t.takeNearHeader(s, peer, p, c, out)
 	} else {

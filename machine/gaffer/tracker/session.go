@@ -227,6 +227,18 @@ func (e *Earlier) Has(sequence uint32) bool {
 	return false
 }
 
+// reaches reports whether a side that restarted has not sent as much as in the session before. The
+// peer then drops its packet as a copy or as too old, and no header names it. For example, the
+// session before went to 296, and the packet is number 40.
+func (e *Earlier) reaches(sequence uint32) bool {
+	for _, n := range e.newest {
+		if n.Known && e.rules.Distance(n.Value, sequence) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Found records that the peer goes on from a session that the capture lacks. Its first header
 // names a packet that the side has not sent. The argument began is the side's first packet that
 // passed. If it is not packet 0, the capture begins behind the restart. Then packets of that session

@@ -1,6 +1,8 @@
 package tracker
 
 import (
+	"math"
+
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
@@ -42,6 +44,22 @@ type sentPackets struct {
 	began64   int64  // the sequence that passed first, unwrapped
 	leapt     uint64 // numbers that it left out by itself: it jumped ahead
 	overtaken int    // how far behind the newest a packet came, at most
+	floor64   int64  // newest number of the session before that the side goes on from; below all numbers if there is none
+	below     uint64 // of distinct: those up to floor64, which came late
+	parts     bool   // a packet of fragments passed
+	stepsOne  bool   // the number right behind a packet of fragments passed
+	behind    uint64 // numbers missing right behind a packet of fragments, before stepsOne
+}
+
+// mayStepOver reports whether the side may have left out the numbers behind its newest packet. That
+// packet is one of fragments, and the number right behind such a packet has never passed. For
+// example, the side counts each fragment of packet 7 as a packet, and 8 and 9 are never sent.
+func (s *side) mayStepOver() bool {
+	if !s.sent.parts || s.sent.stepsOne {
+		return false
+	}
+	e := s.Sent(s.sent.top)
+	return e != nil && e.Flags&gaffer.SentFragmented != 0
 }
 
 // late records a packet that came so far ahead of the newest, which is zero or negative.
@@ -54,6 +72,17 @@ func (p *sentPackets) extent() int64 { return p.top64 - p.first64 + 1 }
 func (p *sentPackets) missing() uint64 {
 	extent := uint64(p.extent())
 	return extent - min(extent, p.distinct)
+}
+
+// missingAbove returns how many numbers did not pass the tap, without those of the session before.
+// For example, the session before went to 111, and 112 to 197 pass in this one. Packet 61 comes
+// late. Then 62 to 111 are no packets of this session.
+func (p *sentPackets) missingAbove() uint64 {
+	missing, before := p.missing(), uint64(0)
+	if p.floor64 >= p.first64 {
+		before = uint64(min(p.floor64, p.top64) - p.first64 + 1)
+	}
+	return missing - min(missing, before-min(before, p.below))
 }
 
 // complete reports whether all of these numbers passed the tap.
@@ -79,6 +108,7 @@ type headers struct {
 	count     uint64          // headers that passed the tap; near only
 	lies      uint64          // packets that it named and that never arrived
 	uncovered uint64          // numbers that its headers jumped over
+	bare      bool            // one did not name the packet that its ack names, though it is no packet of fragments
 	named     int             // how far behind the newest a packet was that a header left out and a later one named
 }
 
@@ -98,6 +128,7 @@ type acks struct {
 	lost      uint64
 	wireRTT   int64 // sum of wireCount samples, ns: from a packet to the header that names it, at the tap
 	wireCount uint64
+	parts     bool // the peer has accepted a packet of fragments
 }
 
 // read records that the side has read the ack of e.
@@ -120,6 +151,7 @@ func (s *side) arrived(e *gaffer.Sent, at machine.Instant, named bool) {
 		s.losses.unnamed--
 	}
 	e.Flags |= gaffer.SentArrived
+	s.acks.parts = s.acks.parts || e.Flags&gaffer.SentFragmented != 0
 	s.acks.wireRTT += int64(at - e.At)
 	s.acks.wireCount++
 	if !named {
@@ -198,7 +230,12 @@ func (t *Tracker) meet(s *side, p *sighting) {
 	s.sent = sentPackets{
 		starts: true, top: (p.sequence - 1) & s.Rules.Mask(),
 		top64: int64(p.sequence) - 1, topAt: p.at, first64: int64(p.sequence),
-		began64: int64(p.sequence),
+		began64: int64(p.sequence), floor64: math.MinInt64,
+	}
+	if n := s.earlier.newest[0]; n.Known && p.sequence >= StartWithin {
+		if ahead := t.rules.Distance(p.sequence, n.Value); ahead > -strayNear && ahead <= strayNear {
+			s.sent.floor64 = int64(p.sequence) - int64(ahead) // the peer restarted, and this side did not
+		}
 	}
 	// The capture begins behind a restart of the side, and the peer still acks the session before.
 	peer := &t.Sides[s.side.Other()]

@@ -171,7 +171,7 @@ const (
 	trackerBytes = 288
 	// sideBytes is the approximate size of a side, in bytes.
 	// Source: bound, the size of a side
-	sideBytes = 760
+	sideBytes = 820
 	// sightingBytes is the approximate size of a datagram that is held back, in bytes.
 	// Source: bound, the size of a datagram that is held back
 	sightingBytes = 48

@@ -186,6 +186,9 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 	number := s.sent.top64 + int64(ahead)
 	var e *gaffer.Sent
 	if ahead > 0 {
+		if ahead == 1 && s.mayStepOver() {
+			s.sent.stepsOne = true
+		}
 		if ahead > 1 || p.at-s.sent.topAt >= machine.Instant(stallLeast) || len(peer.headers.claimed) > 0 {
 			t.advance(s, peer, p, ahead, out)
 		}
@@ -221,6 +224,9 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		e = s.EnterSent(p.sequence)
 	}
 	s.sent.distinct++
+	if number <= s.sent.floor64 {
+		s.sent.below++
+	}
 	s.sent.bytes += uint64(p.length)
 	if e != nil {
 		// Written field by field, and not read. The slot was last touched a whole buffer ago:
@@ -231,6 +237,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		}
 		if p.count > 0 {
 			flags |= gaffer.SentFragmented
+			s.sent.parts = true
 		}
 		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits, e.Flags = p.at, p.ref, p.payload, p.ack, p.ackBits, flags
 	}
