@@ -54,27 +54,22 @@ func Millis(d time.Duration) string {
 	return show.Wait(d)
 }
 
-// RTT returns the side whose round trips stand for the flow. That is a side at the tap, since
-// the capture then has the whole way there and back.
-func (f *Flow) RTT() *Side {
-	for i := range f.Sides {
-		if s := &f.Sides[i]; s.Near && s.Network.RTT >= 0 {
-			return s
-		}
-	}
-	return nil
-}
-
-// roundTrip describes the round trips of the flow.
+// roundTrip describes the round trips of the flow: see analyze.RoundTrip.
 func (f *Flow) roundTrip() string {
-	if s := f.RTT(); s != nil {
-		n := &s.Network
-		text := "RTT " + Millis(n.RTT) + " on average"
-		if n.RTT95 >= 0 {
-			text += ", 95% below " + Millis(n.RTT95)
+	if r := f.RoundTrip(); r.Mean >= 0 {
+		text := "RTT "
+		if r.Certainty <= machine.Possible {
+			text += "at least " // the tap may stand on the way
 		}
-		if n.Jitter >= 0 {
-			text += "; jitter " + Millis(n.Jitter)
+		text += Millis(r.Mean) + " on average"
+		if r.P95 >= 0 {
+			text += ", 95% below " + Millis(r.P95)
+		}
+		if r.Jitter >= 0 {
+			text += "; jitter " + Millis(r.Jitter)
+		}
+		if r.Certainty == machine.Likely {
+			text += " (likely: the tap stands on the way, and this adds the ways to both ends)"
 		}
 		return text
 	}
