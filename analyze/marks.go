@@ -120,7 +120,7 @@ func (m *marked) weigh(facts *machine.Facts) {
 	sure := m.strong && prompt && was == machine.VantageUnknown
 	place := fmt.Sprintf("at %v", at)
 	if !sure {
-		place = fmt.Sprintf("likely at %v, though it may stand some way off", at)
+		place = fmt.Sprintf("likely at %v, though it may have been some way off", at)
 	}
 	reason := place + ": " + m.why
 	if was != machine.VantageUnknown {

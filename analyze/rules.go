@@ -22,14 +22,14 @@ var Rules = []*machine.Rule{
 
 var captureDuplicate = &machine.Rule{
 	ID: "capture-duplicate", Severity: machine.Note, Origin: machine.OriginCapture,
-	Summary: "the tap captured the same datagram twice",
+	Summary: "the capture holds the same datagram twice",
 	Explain: `The capture holds the same datagram twice or more. The way the capture was taken made the copies, not the network. Examples are "-i any", a bridge together with its veth, and a mirror port.
 
 ackscope recognises copies by equal addresses, IP identification and payload. They also differ in TTL, interface or VLAN tag and lie within 5 ms, or they lie within 250 microseconds. The finding is certain.
 
 ackscope counts and shows the copies, but keeps them out of all state. They count neither as duplicates by the network nor as resends. To avoid them, capture on one interface.`,
 	Say: func(n uint64, _ [3]float64) string {
-		return fmt.Sprintf("%d datagrams were captured twice by this tap and are kept out of all state", n)
+		return fmt.Sprintf("%d datagrams were captured twice; the copies are kept out of all state", n)
 	},
 }
 
@@ -74,16 +74,17 @@ First check whether the capture is complete: look for dropped packets and for a 
 
 var captureDropped = &machine.Rule{
 	ID: "capture-dropped", Severity: machine.Note, Origin: machine.OriginCapture,
-	Summary: "the capture lacks packets that its own tap dropped",
-	Explain: `The capture lacks packets that its own tap dropped, because the capturing host had no room or no time for them. ackscope reads this from the interface statistics in the file, or from the kernel's counters in a live capture.
+	Summary: "the capture lacks packets that the capturing host dropped",
+	Explain: `The capture lacks packets that the capturing host dropped, as it had no room or no time for them. ackscope reads this from the interface statistics in the file, or from the kernel's counters in a live capture.
 
-The capture does not say which packets these were. So the network did not necessarily lose a packet that is missing here. A packet that seems unanswered may have been answered. Findings that conclude from a packet that did not pass the tap are therefore possible at most. Replay blames no endpoint for a difference that a dropped packet would explain.
+The capture does not say which packets these were. So the network did not necessarily lose a packet that is missing here. A packet that seems unanswered may have been answered. Findings that conclude from a missing packet are therefore possible at most. Replay blames no endpoint for a difference that a dropped packet would explain.
 
 Whether this flow lost any of the packets is open too, so this finding is only possible.
 
 Capture again with a larger ring (-B), a capture filter (-f), or fewer bytes of each packet (-s).`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("the tap dropped %.0f packets of all; %.0f sequence numbers of this flow never passed it",
+		return fmt.Sprintf("the capturing host dropped %.0f packets in all; %.0f sequence numbers of this flow are not "+
+			"in the capture",
 			worst[0], worst[1])
 	},
 }

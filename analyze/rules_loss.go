@@ -31,10 +31,10 @@ const (
 )
 
 var lossWords = [...]string{
-	lossAtSender:     "the tap stands at their sender",
-	lossAtReceiver:   "the tap stands at their receiver",
-	lossBetween:      "the tap stands between the two sides",
-	lossAnywhere:     "the place of the tap is unknown",
+	lossAtSender:     "captured at the sender, so only the peer's acks show what arrived",
+	lossAtReceiver:   "captured at the receiver, where not every loss shows",
+	lossBetween:      "captured between the two sides, where not every loss shows",
+	lossAnywhere:     "it is unknown where the capture was taken",
 	lossOfKnown:      "the fate of the others is unknown",
 	lossThereAndBack: "the packets were lost, or their answers",
 }
@@ -58,11 +58,11 @@ var steadyLoss = &machine.Rule{
 
 Which packets count depends on where the capture was taken:
 
-At the receiver, a packet whose number never passed the tap was lost before it. That is certain, unless the capture itself lacks packets.
+At the receiver, a packet whose number is missing was lost on its way. That is certain, unless the capture itself lacks packets.
 
 At the sender, a packet counts as lost where acks of the peer cover it and none names it. That is likely, since the peer may also refuse packets or receive them far too late. A packet that no ack covers does not count, so sparse acks are no loss.
 
-The finding says the share where the tap tells it to one point. Elsewhere it says the bounds: at least what is known to be lost, at most what nothing shows to have arrived.
+The finding gives one figure where the capture shows the loss to within one point. Elsewhere it gives two: at least what is known to be lost, and at most what nothing shows to have arrived.
 
 Where each copy is answered by itself, the way there and the way back count as one. Of a message that is sent again, the first copy counts.
 

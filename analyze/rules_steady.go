@@ -16,7 +16,7 @@ var steadyRTT = &machine.Rule{
 	Summary: "round trips take long, all the time",
 	Explain: `An action and its answer take this long for the player, however well the rest works. The mean round trip is 150 ms or more, and so is that of half of the packets. Single late answers are another finding of some protocols: "rtt-spike".
 
-The round trip runs from a packet to the first answer that names it, as both pass the tap. So it includes the time until the peer sends its next packet. At a tap at the side the finding is certain. On the way between both sides, ackscope adds the way to each side and back, and the finding is likely. Where the place of the tap is unknown, it is possible.
+The round trip runs from the capture of a packet to that of the first answer that names it. So it includes the time until the peer sends its next packet. In a capture taken at the side the finding is certain. On the way between both sides, ackscope adds the way to each side and back, and the finding is likely. Where the place of capture is unknown, it is possible.
 
 Compare the figure with "ping" between the same hosts. If "ping" is as slow, the distance or a queue is the cause: look for a nearer server, and for uploads that fill the uplink. If "ping" is fast, the peer answers late: its packets are rare, or its frames take long. The finding says how often it sends.
 
@@ -32,7 +32,7 @@ var steadyJitter = &machine.Rule{
 	Summary: "round trips differ much from one packet to the next",
 	Explain: `One answer comes after 40 ms, and the next after 110 ms. The mean difference of successive round trips is 20 ms or more. A game must then buffer longer than the delay itself would demand, or its movements stutter.
 
-An answer also waits for the peer's next packet. Where the peer sends every 50 ms, that wait alone differs by 17 ms on average. So ackscope adds a third of the peer's mean interval to the limit. The finding is certain at a tap at the side, and likely or possible elsewhere.
+An answer also waits for the peer's next packet. Where the peer sends every 50 ms, that wait alone differs by 17 ms on average. So ackscope adds a third of the peer's mean interval to the limit. The finding is certain in a capture taken at the side, and likely or possible elsewhere.
 
 Look for wireless links and for queues that other traffic fills. If only one player is affected, the cause is on the way to that player. If all are, look at the server's frame time.
 
@@ -48,7 +48,7 @@ var stalled = &machine.Rule{
 	Summary: "a side that usually sends sent nothing for a while",
 	Explain: `The side sent at its usual pace, then nothing for 500 ms or more, and then went on. For its peer, everything that the side moves stands still in that time.
 
-ackscope reports a pause that lasts at least eight usual gaps and is followed by prompt packets. A side that makes such pauses as a habit is left out, and so is one that only sends more rarely from then on. The tap stands at the side, so the finding is certain. Where the protocol's numbers tell more, another finding stands instead, such as "stall". At a tap elsewhere, see "silence".
+ackscope reports a pause that lasts at least eight usual gaps and is followed by prompt packets. A side that makes such pauses as a habit is left out, and so is one that only sends more rarely from then on. The capture was taken at the side, so the finding is certain. Where the protocol's numbers tell more, another finding stands instead, such as "stall". In a capture taken elsewhere, see "silence".
 
 Look at what the process did at that time: loading, garbage collection, a busy machine.
 
@@ -58,16 +58,16 @@ Look at what the process did at that time: loading, garbage collection, a busy m
 
 var silenceAtTap = &machine.Rule{
 	ID: "silence", Severity: machine.Warn, Absence: true,
-	Summary: "nothing of a side that usually sends passed the tap for a while",
-	Explain: `Packets of the side passed the tap at its usual pace, then none for 500 ms or more, and then they went on. For its peer, everything that the side moves stands still in that time.
+	Summary: "nothing of a side that usually sends was captured for a while",
+	Explain: `Packets of the side were captured at its usual pace, then none for 500 ms or more, and then they went on. For its peer, everything that the side moves stands still in that time.
 
-ackscope finds such pauses as for "stalled". Here the tap does not stand at the side. That nothing passed is certain, and the cause is not: the network lost the packets, or the side sent none. Where the protocol's numbers tell which it was, another finding stands instead, such as "stall", "one-way-silence" or "loss-burst".
+ackscope finds such pauses as for "stalled". Here the capture was not taken at the side. That nothing was captured is certain, and the cause is not: the network lost the packets, or the side sent none. Where the protocol's numbers tell which it was, another finding stands instead, such as "stall", "one-way-silence" or "loss-burst".
 
 Look for an outage of the network, and for what the side's process did at that time. A capture at the side itself tells one from the other.
 
 --set stall=1s sets another limit (docs/limits-of-findings.md).`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return pauseText("nothing of the side passed the tap", &worst)
+		return pauseText("nothing of the side was captured", &worst)
 	},
 }
 
@@ -76,7 +76,7 @@ func pauseText(what string, worst *[3]float64) string {
 	if worst[1] == 1 {
 		return fmt.Sprintf("%s for %.0f ms", what, worst[0])
 	}
-	return fmt.Sprintf("%s, %.0f times; the longest time is %.0f ms", what, worst[1], worst[0])
+	return fmt.Sprintf("%s for %.0f ms, the longest of %.0f such pauses", what, worst[0], worst[1])
 }
 
 var resendShare = &machine.Rule{
@@ -86,7 +86,7 @@ var resendShare = &machine.Rule{
 
 Loss explains a part. Where the network loses 10 % each way, 19 % of messages need another copy. The rest comes from a resend timer that is shorter than the round trip and the peer's frame together. Such a timer makes some libraries resend a third of all messages on a network without loss.
 
-ackscope counts the messages that it saw twice or more. At a tap at the side the finding is certain. Elsewhere it is likely, since the network may have made a copy.
+ackscope counts the messages that it saw twice or more. In a capture taken at the side the finding is certain. Elsewhere it is likely, since the network may have made a copy.
 
 The findings that stand beside this one say why messages were sent again. "ackscope replay --what-if" estimates what another resend timer would do.
 
@@ -101,7 +101,7 @@ var bandwidth = &machine.Rule{
 	Summary: "a side sends more than a slow link carries",
 	Explain: `In its busiest second, the side sent 125 kB or more in this flow: 1 Mbit/s. The slowest links that count as broadband carry that much upstream. Beyond it their queues fill, round trips grow and packets are lost.
 
-ackscope counts the payloads that passed the tap, without the headers of UDP and IP, by whole seconds of the capture's clock. At least that much was sent, so the finding is certain.
+ackscope counts the payloads in the capture, without the headers of UDP and IP, by whole seconds of the capture's clock. At least that much was sent, so the finding is certain.
 
 "ackscope ledger" shows what the bytes were spent on. Send large data in more pieces over more time, or send fewer and smaller updates. A server may have a faster link: raise the limit then.
 

@@ -111,11 +111,11 @@ func (v *Survey) shareVantage() {
 		_, b := near[f.b.Addr()]
 		switch {
 		case a && !b:
-			f.facts.Vantage, f.facts.VantageReason = machine.VantageA, "too few packets of its own; the tap stands at "+
-				f.a.Addr().String()+" in other flows"
+			f.facts.Vantage, f.facts.VantageReason = machine.VantageA, "too few packets to tell; other flows were captured at "+
+				f.a.Addr().String()
 		case b && !a:
-			f.facts.Vantage, f.facts.VantageReason = machine.VantageB, "too few packets of its own; the tap stands at "+
-				f.b.Addr().String()+" in other flows"
+			f.facts.Vantage, f.facts.VantageReason = machine.VantageB, "too few packets to tell; other flows were captured at "+
+				f.b.Addr().String()
 		}
 	}
 }

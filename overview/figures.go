@@ -96,13 +96,13 @@ func TapText(flows []*analyze.Flow) string {
 		at := ""
 		switch f.Facts().Vantage {
 		case machine.VantageA:
-			at = "tap at " + f.A.Addr().String()
+			at = "captured at " + f.A.Addr().String()
 		case machine.VantageB:
-			at = "tap at " + f.B.Addr().String()
+			at = "captured at " + f.B.Addr().String()
 		case machine.VantageBoth:
-			at = "tap at both ends"
+			at = "captured at both ends"
 		case machine.VantageBetween:
-			at = "tap between the ends"
+			at = "captured between the ends"
 		case machine.VantageUnknown:
 			continue
 		}
@@ -135,7 +135,7 @@ func Heading(name, tap string, s *analyze.Session) string {
 		}
 	}
 	if n := s.Dropped(); n > 0 {
-		parts = append(parts, "the tap dropped "+show.Plural(n, "packet"))
+		parts = append(parts, "the capturing host dropped "+show.Plural(n, "packet"))
 	} else if missing {
 		parts = append(parts, "the capture itself lost packets")
 	}

@@ -64,10 +64,11 @@ const (
 func (x *suspect) why(c *recheck) string {
 	switch {
 	case c.dropped > 0:
-		return fmt.Sprintf("the tap dropped %d packets, as the file counts: what is missing is held against nobody",
+		return fmt.Sprintf("the capturing host dropped %d packets, as the file says, so no side is blamed for what is "+
+			"missing",
 			c.dropped)
 	case c.proven():
-		return "the capture lacks packets: what both ends say agrees on that"
+		return "the capture lacks packets: what both ends sent proves it"
 	}
 	return "the capture began in the middle of the connection"
 }

@@ -320,11 +320,12 @@ func (r *run) collect(s *analyze.Session) {
 		t := r.flows[f.ID]
 		if t == nil || len(t.judges) == 0 {
 			r.file.Skipped = append(r.file.Skipped,
-				Skipped{f, "its packets cannot be held against a reference: dialect " + f.Config().Dialect})
+				Skipped{f, "no reference covers its packets: dialect " + f.Config().Dialect})
 			continue
 		}
 		if t.judges[0].Opinion(machine.A).Compared+t.judges[0].Opinion(machine.B).Compared == 0 {
-			r.file.Skipped = append(r.file.Skipped, Skipped{f, "none of its packets could be read and held against a reference"})
+			r.file.Skipped = append(r.file.Skipped, Skipped{f, "none of its packets could be read and compared with a " +
+				"reference"})
 			continue
 		}
 		for _, side := range []machine.Side{machine.A, machine.B} {

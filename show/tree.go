@@ -168,7 +168,7 @@ func (s *Tree) frameTree(r *filter.Record) {
 		s.remark(Red, "malformed: %v", p)
 	}
 	if r.Packet.Duplicate {
-		s.remark(Yellow, "captured before by this tap: kept out of all state")
+		s.remark(Yellow, "this datagram was captured twice: the copy is kept out of all state")
 	}
 }
 

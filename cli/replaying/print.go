@@ -117,7 +117,7 @@ func (p *replayPrinter) fingerprint(r *replayed, last int) error {
 	case 1:
 		lines = append(lines, side+" can be "+can[0]+", and none of the others that were tried")
 	default:
-		lines = append(lines, side+" can be "+strings.Join(can, ", ")+": what passed the tap does not tell them apart")
+		lines = append(lines, side+" can be "+strings.Join(can, ", ")+": the captured packets do not tell them apart")
 	}
 	if len(apart) > 0 {
 		lines = append(lines, fmt.Sprintf("%s acts like %s too, but its packets show another version", side,
@@ -284,9 +284,10 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	case x.Misread():
 		text += "    likely: the flow may have to be read by another profile, and the side may be right\n"
 	case x.Supposed():
-		text += "    likely: the tap may stand some way off this side, and what was lost between would show the same\n"
+		text += "    likely: the capture may have been taken away from this side, and a packet lost in between would " +
+			"look the same\n"
 	case x.CouldLack():
-		text += "    likely: a capture that lacks a packet would show the same\n"
+		text += "    likely: a packet that is missing from the capture would look the same\n"
 	case d.Inferred != "":
 		text += "    likely: the resend policy is inferred from this side's own packets, " + d.Inferred + "\n"
 	case d.Assumed:

@@ -247,7 +247,7 @@ func quantileJSON(o *app.Object, key string, sorted []time.Duration, q float64) 
 
 func (p *whatIfPrinter) text(path string, f *whatif.Flow) error {
 	w := p.app.Writer()
-	fmt.Fprintf(w, "%s  flow %d  %s %s, tap at %s\n", p.name(path), f.Flow.ID, f.Flow.Protocol.Name,
+	fmt.Fprintf(w, "%s  flow %d  %s %s, captured at %s\n", p.name(path), f.Flow.ID, f.Flow.Protocol.Name,
 		f.Flow.Config().Dialect, f.Vantage)
 	for i := range f.Settings {
 		v := &f.Settings[i]

@@ -156,7 +156,7 @@ func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 						before[rule])
 				}
 			}
-			if !slices.ContainsFunc(why, func(w string) bool { return strings.Contains(w, "the tap dropped") }) {
+			if !slices.ContainsFunc(why, func(w string) bool { return strings.Contains(w, "the capturing host dropped") }) {
 				t.Logf("%s: nothing that replay had to excuse (%q)", name, why)
 			}
 			thin(t, sound, path, 0.03, false)

@@ -18,18 +18,18 @@ var FindingRules = []*machine.Rule{
 var FalseAck = &machine.Rule{
 	ID: "false-ack", Severity: machine.Error, Absence: true,
 	Summary: "a header acks a packet that had not been sent",
-	Explain: `A header acks a sequence number that its peer sent only later. For example, a header acks packet 500, and packet 500 passes the tap 20 ms after that header. Packet 500 cannot have arrived by then, so the ack is wrong. The peer counts a packet as delivered that never arrived.
+	Explain: `A header acks a sequence number that its peer sent only later. For example, a header acks packet 500, and packet 500 is captured 20 ms after that header. Packet 500 cannot have arrived by then, so the ack is wrong. The peer counts a packet as delivered that never arrived.
 
-ackscope compares the times at which the header and the packet passed the tap. It ignores differences up to 1 ms, by which frames of two directions may be recorded in the wrong order. The finding is certain.
+ackscope compares the times at which the header and the packet were captured. It ignores differences up to 1 ms, by which frames of two directions may be recorded in the wrong order. The finding is certain.
 
-It also reports a single header that the next one contradicts. For example, the headers of a side have ack 82, 339 and 84, and packet 339 has not passed. Or one header names packet 70, which did not pass, and the next one does not. That one header was damaged, or built while the buffer changed.
+It also reports a single header that the next one contradicts. For example, the headers of a side have ack 82, 339 and 84, and packet 339 has not been captured. Or one header names packet 70, which was not captured, and the next one does not. That one header was damaged, or built while the buffer changed.
 
 Check how the receive side builds ack_bits. An entry may count only if the sequence stored in it equals the sequence asked for. The bits start at ack itself (bit n is ack-n), not at ack-1. A profile with the wrong meaning of the bits causes this finding too: check --decode-as.`,
 	Say: func(n uint64, worst [3]float64) string {
 		switch {
 		case worst[0] > 0:
 			return fmt.Sprintf(
-				"%s of packets that were not sent yet, the worst %.1f ms ahead of its packet",
+				"%s of packets that were not sent yet; worst: %.1f ms before its packet",
 				machine.Count(n, "ack", "acks"),
 				worst[0],
 			)
@@ -37,7 +37,8 @@ Check how the receive side builds ack_bits. An entry may count only if the seque
 			return fmt.Sprintf("%s that the next one takes back, up to %.0f ahead of the peer's newest "+
 				"packet", machine.Count(n, "header with acks", "headers with acks"), worst[1])
 		}
-		return fmt.Sprintf("%s of packets that did not pass, taken back by the next header", machine.Count(n, "ack", "acks"))
+		return fmt.Sprintf("%s of packets that are not in the capture, taken back by the next "+
+			"header", machine.Count(n, "ack", "acks"))
 	},
 }
 
@@ -49,7 +50,7 @@ var StaleEntry = &machine.Rule{
 
 This is the fault of the article's first listing. When a newer sequence is inserted, the code must clear the entries between the previous newest and the new one. At 60 packets a second a wrap takes 18 minutes, and a slot survives it only under heavy loss. So the symptom is rare, unexplained lost messages in long sessions on bad networks.
 
-ackscope recognises it at a tap at the receiver: the window jumped, and no packet of that number passed the tap. The finding is likely.
+ackscope recognises it in a capture taken at the receiver: the window jumped, and no packet of that number was captured. The finding is likely.
 
 Clear the skipped entries whenever the newest sequence moves on. The peer cannot distinguish these acks from true ones, so ackscope grades every ack in this flow below certain.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -125,14 +126,14 @@ Check that the counter advances by exactly one per packet. A jump of more than t
 // DuplicatePacket is the rule "duplicate".
 var DuplicatePacket = &machine.Rule{
 	ID: "duplicate", Severity: machine.Note, Origin: machine.OriginNetwork,
-	Summary: "the same packet passed the tap more than once",
-	Explain: `The same packet passed the tap more than once, with the same sequence number and the same header. The network duplicated it. The finding is certain. Datagrams that the tap itself captured twice are another finding: "capture-duplicate".
+	Summary: "the same packet was captured more than once",
+	Explain: `The same packet was captured more than once, with the same sequence number and the same header. The network duplicated it. The finding is certain. A datagram that the capturing host recorded twice is another finding: "capture-duplicate".
 
 reliable drops a duplicate and does not read its acks. The article's code and reliable's first week deliver the packet again, so there the game must tolerate it.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf(
-			"%s again, the latest copy %.1f ms after the first",
-			machine.Count(n, "packet came", "packets came"),
+			"%s more than once; worst: a copy %.1f ms after the first",
+			machine.Count(n, "packet was captured", "packets were captured"),
 			worst[0],
 		)
 	},
@@ -141,8 +142,8 @@ reliable drops a duplicate and does not read its acks. The article's code and re
 // OutOfOrder is the rule "out-of-order".
 var OutOfOrder = &machine.Rule{
 	ID: "out-of-order", Severity: machine.Note, Origin: machine.OriginNetwork,
-	Summary: "a packet passed the tap after a newer one",
-	Explain: `The network let newer packets overtake this one. They passed the tap before it, so the finding is certain.
+	Summary: "a packet was captured after a newer one",
+	Explain: `The network let newer packets overtake this one. They were captured before it, so the finding is certain.
 
 What the receiver does depends on how far behind the packet is. Within the receive window it still counts, and its bit in ack_bits is set late. Behind the width of ack_bits it can no longer be acked. Behind the receive window it is dropped as stale.
 
@@ -162,7 +163,7 @@ var AckWindowSlide = &machine.Rule{
 	Summary: "a packet arrived and can never be acked: ack_bits slid past it",
 	Explain: `A packet arrived, but no ack can ever report it to its sender. By the receiver's next header, more newer packets had come than ack_bits covers. For example, 40 packets arrive between two headers with 32 ack bits: the oldest eight can never be acked. The sender never learns that they arrived, and resends what was in them for nothing.
 
-ackscope recognises it at a tap at the receiver: the packet passed the tap, and ack_bits moved past it. The finding is likely.
+ackscope recognises it in a capture taken at the receiver: the packet was captured, and ack_bits moved past it. The finding is likely.
 
 The receiver sends too rarely for what it receives. With 32 bits it must send at least one packet for every 32 that arrive, and more where packets are lost. Let it send empty packets, or widen ack_bits. A packet that comes late, behind that many newer ones, ends the same way.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -177,7 +178,7 @@ var AckWindowEdge = &machine.Rule{
 	Summary: "a packet was acked only just before ack_bits slid past it",
 	Explain: `The flow came close to losing an ack for good. When a header first acked this packet, the packet was in the last quarter of ack_bits. A little more loss, a little less sending, or a little more reordering would have moved ack_bits past it. Then the sender would never have learned that the packet arrived: see "ack-window-slide".
 
-ackscope reads the position from the header. The finding is certain where the tap is at the side that sent the header, and likely elsewhere.
+ackscope reads the position from the header. The finding is certain where the capture was taken at the side that sent the header, and likely elsewhere.
 
 The same advice applies: send headers more often, or widen ack_bits.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -205,7 +206,7 @@ var HalfRangeStarvation = &machine.Rule{
 	Summary: "newer packets are dropped as stale: the gap is half the range of the sequence numbers",
 	Explain: `The receiver drops newer packets as stale, because they compare as older ones. With 16-bit sequence numbers that begins about 32,768 packets ahead of the newest received. Either the receiver has received nothing for so long, or the sender's numbers jumped so far. All packets are dropped until the sender's numbers have come round. The connection looks alive and delivers nothing.
 
-ackscope applies the receiver's own comparison at a tap at the receiver. The finding is certain where a later header shows what the receiver read, and likely otherwise.
+ackscope applies the receiver's own comparison in a capture taken at the receiver. The finding is certain where a later header shows what the receiver read, and likely otherwise.
 
 Close a connection after a silence. At 60 packets a second, half the range takes nine minutes.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -236,10 +237,10 @@ const (
 // AckFrozen is the rule "ack-frozen".
 var AckFrozen = &machine.Rule{
 	ID: "ack-frozen", Severity: machine.Warn, Origin: machine.OriginCode,
-	Summary: "a side goes on sending and acks nothing new, though packets of its peer pass the tap",
-	Explain: `The headers of a side repeat one ack while its peer goes on sending. For example, ack is 65534 in 500 headers, and packets 0 to 499 pass the tap in that time. The connection is dead in this direction: the peer resends all of its reliable messages and takes every packet for lost.
+	Summary: "a side goes on sending and acks nothing new, though packets of its peer are in the capture",
+	Explain: `The headers of a side repeat one ack while its peer goes on sending. For example, ack is 65534 in 500 headers, and packets 0 to 499 of the peer are captured in that time. The connection is dead in this direction: the peer resends all of its reliable messages and takes every packet for lost.
 
-ackscope reports each header that repeats the ack, from the moment at which three things hold. The ack has stood still for a second, 16 headers have repeated it, and 64 packets of the peer have passed the tap. The finding is certain at a tap at the side. Elsewhere it is likely, since the packets may have been lost behind the tap.
+ackscope reports each header that repeats the ack, from the moment at which three things hold. The ack has stood still for a second, 16 headers have repeated it, and 64 packets of the peer were captured meanwhile. The finding is certain in a capture taken at the side. Elsewhere it is likely, since the packets may have been lost after they were captured.
 
 "Since the peer's numbers wrapped" means that the ack stands just below the wrap, so the side takes no number behind it. Such code compares two numbers by a plain >, where it needs the half-range rule: (int16)(sequence - newest) > 0 for 16 bits. Otherwise the application refuses every packet, or no longer reads its socket, or its host drops them.
 
@@ -248,24 +249,24 @@ ackscope reports each header that repeats the ack, from the moment at which thre
 		switch worst[2] {
 		case FrozenEver:
 			return fmt.Sprintf(
-				"nothing was ever acked while %s of its peer passed the tap",
+				"it has never acked anything, though %s of its peer were captured",
 				machine.Count(uint64(worst[0]), "packet", "packets"),
 			)
 		case FrozenWrap:
 			return fmt.Sprintf(
-				"ack stands still at %.0f, since its peer's numbers wrapped, while %s passed the tap",
+				"ack has stayed at %.0f since its peer's numbers wrapped, though %s of its peer were captured",
 				worst[1],
 				machine.Count(uint64(worst[0]), "packet", "packets"),
 			)
 		case FrozenAhead:
 			return fmt.Sprintf(
-				"ack stands still at %.0f, ahead of its peer's numbers, while %s passed the tap",
+				"ack has stayed at %.0f, ahead of its peer's numbers, though %s of its peer were captured",
 				worst[1],
 				machine.Count(uint64(worst[0]), "packet", "packets"),
 			)
 		}
 		return fmt.Sprintf(
-			"ack stands still at %.0f while %s of its peer passed the tap",
+			"ack has stayed at %.0f, though %s of its peer were captured",
 			worst[1],
 			machine.Count(uint64(worst[0]), "packet", "packets"),
 		)
@@ -276,9 +277,9 @@ ackscope reports each header that repeats the ack, from the moment at which thre
 var OneWaySilence = &machine.Rule{
 	ID: "one-way-silence", Severity: machine.Warn, Absence: true, ToldPause: true,
 	Summary: "one side was silent while the other went on sending",
-	Explain: `Nothing of this side passed the tap for a second or more, while its peer kept sending. In that time the peer's packets were not acked. The peer resends whatever it sends reliably, and its RTT and loss estimates freeze.
+	Explain: `Nothing of this side was captured for a second or more, while its peer kept sending. In that time the peer's packets were not acked. The peer resends whatever it sends reliably, and its RTT and loss estimates freeze.
 
-The silence at the tap is certain, and its cause is not.
+That nothing was captured is certain. Why is not: the side sent nothing, or the network lost it.
 
 Look at the side's sequence numbers across the silence. If they went on, the network lost the packets. If they did not, the side did not send.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -316,13 +317,13 @@ var RTTSpike = &machine.Rule{
 	Summary: "acks took far longer than usual",
 	Explain: `The ack of a packet came far later than usual: later than twice the smoothed RTT plus 50 ms. At a smoothed RTT of 40 ms, that is an ack after more than 130 ms. The cause is a queue on the way or a stall of either process. Or the first acks were lost, and only a later header brought this one.
 
-ackscope measures it at a tap at the sender, where it is certain.
+ackscope measures it in a capture taken at the sender, where it is certain.
 
 The library smooths with a factor of 0.0025, so its RTT hardly moves. A resend timer that uses this RTT fires in the meantime.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf(
-			"%s, the worst %.0f ms against a smoothed RTT of %.0f ms",
-			machine.Count(n, "sample", "samples"),
+			"%s late; worst: after %.0f ms, where the smoothed RTT was %.0f ms",
+			machine.Count(n, "ack came", "acks came"),
 			worst[0],
 			worst[1],
 		)
@@ -332,8 +333,8 @@ The library smooths with a factor of 0.0025, so its RTT hardly moves. A resend t
 // LossBurst is the rule "loss-burst".
 var LossBurst = &machine.Rule{
 	ID: "loss-burst", Severity: machine.Warn, Absence: true, ToldPause: true,
-	Summary: "many packets in a row were lost before the tap",
-	Explain: `Eight or more consecutive sequence numbers of the side never passed the tap. The packets were lost on their way to it. That they did not pass the tap is certain.
+	Summary: "many packets in a row were lost before they were captured",
+	Explain: `Eight or more consecutive sequence numbers of the side are not in the capture. The packets were lost before the place where it was taken. That they are not in the capture is certain.
 
 Losses of more than 32 packets in a row also cost acks. The next header no longer covers what came before the gap, so packets that arrived just before it may never be acked.
 
@@ -352,11 +353,11 @@ Look for an outage or a full queue on the path.`,
 var RefusedPacket = &machine.Rule{
 	ID: "refused", Severity: machine.Note, Absence: true,
 	Summary: "packets reached the side and were neither received nor acked",
-	Explain: `The packet reached the side, and the side neither received nor acked it. For example, its headers ack packets 41 and 43 and never 42, although 42 passed the tap.
+	Explain: `The packet reached the side, and the side neither received nor acked it. For example, its headers ack packets 41 and 43 and never 42, although 42 was captured.
 
-ackscope recognises it at a tap at the receiver: the header covers the number and does not ack it. The finding is certain where such a header follows, and likely otherwise.
+ackscope recognises it in a capture taken at the receiver: the header covers the number and does not ack it. The finding is certain where such a header follows, and likely otherwise.
 
-Either the application refused the packet, which reliable allows, or the datagram was dropped between the tap and the socket. Check for a full socket buffer (netstat -su: receive buffer errors) and for a wrong checksum.`,
+Either the application refused the packet, which reliable allows, or the datagram was dropped after it was captured and before the socket. Check for a full socket buffer (netstat -su: receive buffer errors) and for a wrong checksum.`,
 	Say: func(n uint64, _ [3]float64) string {
 		return fmt.Sprintf("%s not taken", machine.Count(n, "packet arrived and was", "packets arrived and were"))
 	},
@@ -368,7 +369,7 @@ var FragmentLoss = &machine.Rule{
 	Summary: "large packets are lost more often because each of their fragments must arrive",
 	Explain: `Large packets are lost more often, because a packet arrives only if all its fragments do. At a loss of p, a packet of n fragments arrives with probability (1-p)^n. For example, at 5 % loss only 66 % of packets of eight fragments arrive.
 
-ackscope compares two shares at a tap at the receiver: fragmented packets that stayed incomplete, and packets that were lost. The first share is more than 1.5 times the second. The finding is likely.
+ackscope compares two shares in a capture taken at the receiver: fragmented packets that stayed incomplete, and packets that were lost. The first share is more than 1.5 times the second. The finding is likely.
 
 Send less at once. Spread large blocks over time with an ack for each slice (the article's "Sending Large Blocks of Data"). Or let each fragment be acked and resent.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -381,17 +382,17 @@ Send less at once. Spread large blocks over time with an ack for each slice (the
 var CaptureLoss = &machine.Rule{
 	ID: "capture-loss", Severity: machine.Note, CaptureLoss: true,
 	Summary: "the capture lacks packets that were on the wire",
-	Explain: `The capture lacks packets that were on the wire, and the network cannot have lost them. Either a side at the tap skipped sequence numbers, or a header acks a packet that the capture does not have. The capturing program dropped the packets, or a filter left them out.
+	Explain: `The capture lacks packets that were on the wire, and the network cannot have lost them. Either a side captured here skipped sequence numbers, or a header acks a packet that the capture does not have. The capturing program dropped the packets, or a filter left them out.
 
-The finding is certain where a side away from the tap acks such a packet, and likely otherwise.
+The finding is certain where the side that was not captured here acks such a packet, and likely otherwise.
 
 ackscope grades facts that rest on the missing packets lower. Capture with a larger buffer (tcpdump -B, dumpcap -B) or a shorter snap length.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf(
-			"%s, up to %s in a row",
-			machine.Count(n, "time", "times"),
-			machine.Count(uint64(worst[0]), "packet", "packets"),
-		)
+		const never = "of this side never reached this capture"
+		if n == 1 || worst[0] <= 1 {
+			return fmt.Sprintf("%s %s", machine.Count(max(n, uint64(worst[0])), "packet", "packets"), never)
+		}
+		return fmt.Sprintf("%d times, packets %s; worst: %.0f in a row", n, never, worst[0])
 	},
 }
 

@@ -46,7 +46,7 @@ var DeliveredTwice = &machine.Rule{
 
 Three versions do that. After a jump of 32 or more ids, the window of 2.1.0 to 2.2.1 loses bits, by the fault of "riptide-acked-not-delivered". Release 2.0.0 has no memory of ids more than 80 behind. Pytide 2.0.0 filters nothing.
 
-ackscope runs the library's window over the copies that passed a tap at the receiver. The finding is certain where it knows all that reached that side, and likely otherwise.
+ackscope runs the library's window over the copies in a capture taken at the receiver. The finding is certain where it knows all that reached that side, and likely otherwise.
 
 If the message must not take effect twice, put an id of your own into it and check that id.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -79,7 +79,7 @@ var AttemptsNear = &machine.Rule{
 	Summary: "a message needed many of its 15 attempts",
 	Explain: `A message needed ten or more of its 15 attempts, so an outage a little longer could have ended the connection. When a 16th attempt is due, the library drops the whole connection (PoorConnection), without a word on the wire. It does so since July 2023 (2.1.0 and later). Release 2.0.0 and earlier source builds forget the message.
 
-ackscope counts the copies that passed the tap. The finding is certain.
+ackscope counts the copies in the capture. The finding is certain.
 
 Look for the outage. At a short RTT, 15 attempts are soon used up: each takes 1.2 x RTT, and at least a tick. At an RTT of 20 ms and 60 ticks a second, they last half a second. MaxSendAttempts raises the limit.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -94,7 +94,7 @@ var AttemptsLimit = &machine.Rule{
 	Summary: "a message was sent 15 times without an ack: the connection is dropped, or the message",
 	Explain: `All 15 attempts of a reliable message were used, and its sender has not taken an Ack for it. Since July 2023 (2.1.0 and later) that ends the connection with the reason PoorConnection, without a word on the wire. The other end waits for its timeout of 5 to 6 s. Release 2.0.0 and builds of early 2023 forget the message and go on.
 
-ackscope counts the copies that passed the tap, and found no Ack that names the message. The finding is likely.
+ackscope counts the copies in the capture, and found no Ack that names the message. The finding is likely.
 
 Look for what kept the Acks away for so long. MaxSendAttempts raises the limit.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -108,7 +108,7 @@ var AckOfNothing = &machine.Rule{
 	Summary: "an Ack answers an id that its receiver never sent",
 	Explain: `An Ack answers an id that its receiver never sent. For example, the newest id sent is 40, and the Ack answers 52.
 
-The tap is at the side to which the Ack goes, so the capture should have everything that this side sent. The finding is likely: either the capture lost packets, or the other end acks messages that did not come.
+The capture was taken at the side to which the Ack goes, so the capture should have everything that this side sent. The finding is likely: either the capture lost packets, or the other end acks messages that did not come.
 
 Look for gaps in the capture first. If it is complete, look at how the other end chooses the id that it acks.`,
 	Say: func(n uint64, worst [3]float64) string {

@@ -64,7 +64,7 @@ var HeartbeatUnanswered = &machine.Rule{
 	Summary: "heartbeats of the client had no answer",
 	Explain: `A heartbeat of the client had no answer. The server answers each heartbeat at once. The client measures its RTT by the answer and stays connected by it. Without an answer, the RTT and the resend timer stay as they were. After 5 s the client gives up.
 
-ackscope reports a heartbeat when the next one passes the tap before an answer. That no answer passed is certain. The capture does not say whether it was lost or never sent.
+ackscope reports a heartbeat when the next one is captured before an answer. That the capture has no answer is certain. The capture does not say whether it was lost or never sent.
 
 Check whether the server's application stalled, and look for loss at that time.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -78,7 +78,7 @@ var SilentEnd = &machine.Rule{
 	Summary: "one side fell silent without saying that it ends the connection",
 	Explain: `One side fell silent without a word, and the other went on for more than 1.2 s. The side was killed or lost its network. The library reached no limit that would explain the silence. For silence by a limit, see "riptide-poor-connection" and "riptide-timed-out".
 
-The tap is at the silent side. The finding is likely.
+The capture was taken at the silent side. The finding is likely.
 
 "ackscope autopsy" shows what was exchanged last, and what was not acked.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -92,7 +92,7 @@ var NoAnswer = &machine.Rule{
 	Summary: "a client asked for a connection and had no answer",
 	Explain: `A client asked for a connection and had no answer. A client sends Connect up to five times, a second apart, and then fails with NoConnection.
 
-ackscope reports two or more Connects without an answer. That no answer passed the tap is certain.
+ackscope reports two or more Connects without an answer. That the capture has no answer is certain.
 
 No server listens there, or the packets do not get through in one of the two directions. Check the address, the port and the firewalls.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -130,7 +130,7 @@ var TimedOut = &machine.Rule{
 	Summary: "one side gave up: it had heard nothing that keeps the connection alive for 5 s",
 	Explain: `One side gave up the connection. A server does so when no heartbeat has reached it for 5 s, a client when no answer to its own has. The side checks once per heartbeat interval of 1 s, so it gives up 5 to 6 s after the last one. Messages and Acks do not count. Nothing is said on the wire: the side just stops. The other end must find out by its own timeout.
 
-The tap is at this side, and the side fell silent when that time was over. The finding is likely.
+The capture was taken at this side, and the side fell silent when that time was over. The finding is likely.
 
 Look for what kept the heartbeats away: loss, a dead peer, or a peer that had ended the connection without a word.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -151,7 +151,7 @@ The library of after August 2026 remembers 1024 received ids. It also ends the c
 
 Pytide 2.1.0-alpha ends the connection at its 16th reliable message, whatever became of the others.
 
-The tap is at this side. The side reached such a limit and never sent again. The finding is likely.
+The capture was taken at this side. The side reached such a limit and never sent again. The finding is likely.
 
 MaxSendAttempts, MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits. CanQualityDisconnect switches them off.`,
 	Say: func(_ uint64, worst [3]float64) string {

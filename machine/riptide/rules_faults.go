@@ -17,7 +17,7 @@ var MergedSequences = &machine.Rule{
 
 The receiver acks the wrong id. The sender waits for the id that it meant, sends again, and drops the client after 15 attempts. Broadcasts, relayed messages and "client connected" all do this. Sessions of three or more clients rarely survive.
 
-ackscope sees two messages under one id, or an id beyond the next one that is sent again after its Ack. The first sign is certain at a tap at the sender. Otherwise the finding is likely.
+ackscope sees two messages under one id, or an id beyond the next one that is sent again after its Ack. The first sign is certain in a capture taken at the sender. Otherwise the finding is likely.
 
 Release 2.1.1 repairs it: update the server.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -51,7 +51,7 @@ var FalseAck = &machine.Rule{
 
 The fault is in the library's window. A jump of 32 or more ids moves the bits by the jump modulo 32 only. Old bits stay and stand for newer ids. Source builds since February 2023 and releases 2.1.0 to 2.2.1 have the fault. It was repaired in August 2026.
 
-None of the ids inside the jump had passed a tap at the receiver. The finding is certain if the capture is complete and the tap is proved to be at that side. Otherwise it is likely.
+The capture was taken at the receiver, and none of the ids inside the jump had come. The finding is certain if the capture is complete and was provably taken at that side. Otherwise it is likely.
 
 See "riptide-acked-not-delivered" for what came of it, and what to do.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -155,7 +155,7 @@ var NotifyPassed = &machine.Rule{
 	Summary: "notify messages were reported lost because the peer's headers passed them over",
 	Explain: `Notify messages were reported lost to the application, whether they arrived or not. A notify header covers the newest id and the 8 before it. Ids further behind are reported lost. For example, a header names id 30 after id 10: ids 11 to 21 are reported lost.
 
-The library's own loss metric leaves them out (2.1.0 and later; source builds since July 2023). ackscope counts them at a tap at the sender. The finding is certain if the capture is complete, and likely otherwise.
+The library's own loss metric leaves them out (2.1.0 and later; source builds since July 2023). ackscope counts them in a capture taken at the sender. The finding is certain if the capture is complete, and likely otherwise.
 
 It happens where the peer sends notify messages more rarely than one in nine of this side's. With such unequal rates, most messages are "lost" with no loss at all. Let the peer send notify messages as often, or do not read "lost" as lost.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -169,7 +169,7 @@ var NotifyJump = &machine.Rule{
 	Summary: "the newest notify id jumped by 32 or more",
 	Explain: `The newest notify id jumped by 32 or more. The library keeps notify messages in the same kind of window as reliable ones, with the same fault. Source builds since July 2023 and releases 2.1.0 to 2.2.1 have it. After such a jump, the headers of this side can name ids that never came, where the jump modulo 32 is below 8. The side can also refuse the new message itself.
 
-ackscope sees the jump at a tap at the receiver. The fault is likely, since a library with the repaired window takes what the others refuse.
+ackscope sees the jump in a capture taken at the receiver. The fault is likely, since a library with the repaired window takes what the others refuse.
 
 Send fewer notify messages at once, or use a version from after August 2026.`,
 	Say: func(n uint64, worst [3]float64) string {

@@ -66,7 +66,7 @@ var PortThrows = &machine.Rule{
 	Summary: "Acks make this side's library throw (Pytide 2.1.0-alpha)",
 	Explain: `Acks make this side's library throw. On the side that sends more than it receives, Pytide 2.1.0-alpha trims its list of acked ids below nothing ("negative shift count"). A program that calls update again loses only the rest of that Ack. The library's own update thread ends at the first such Ack. The side is silent from then on, while its socket stays open.
 
-ackscope runs that list over the Acks that passed a tap at this side. The finding is likely, and the number of Acks is an estimate.
+ackscope runs that list over the Acks in a capture taken at this side. The finding is likely, and the number of Acks is an estimate.
 
 Call update from the program itself, and go on after the exception.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -80,7 +80,7 @@ var PortNotify = &machine.Rule{
 	Summary: "notify messages were sent to Pytide 2.1.0-alpha, which throws at each",
 	Explain: `Notify messages were sent to Pytide 2.1.0-alpha, which throws at each of them. It knows the type but misnames its fields. Every notify message that arrives raises an exception within update, and is not handed over. Sending one throws too.
 
-ackscope sees the messages at a tap at this side. The finding is certain if they are known to have reached it, and likely otherwise.
+The capture was taken at this side, so ackscope sees what reaches it. The finding is certain if they are known to have reached it, and likely otherwise.
 
 Send no notify messages to this version.`,
 	Say: func(n uint64, _ [3]float64) string { return count(n, "message") },

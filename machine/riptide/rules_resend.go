@@ -30,7 +30,7 @@ var ResentAckLost = &machine.Rule{
 	Summary: "messages were sent again though they had arrived: their Acks were lost",
 	Explain: `A message had arrived, but its Ack was lost, so the sender sent the message again. An Ack is sent only once.
 
-ackscope sees that the Ack did not get back in two ways. An Ack of a later message names the id by a bit. Or, at a tap at the receiver, another copy came long after the Ack had left. The finding is likely.
+ackscope sees that the Ack did not get back in two ways. An Ack of a later message names the id by a bit. Or, in a capture taken at the receiver, another copy came long after the Ack had left. The finding is likely.
 
 Builds of 2023 before 2.1.0 send again until they read an Ack of the message itself. Later releases believe the bits of a newer Ack, but not those of an Ack that comes late.
 
@@ -56,7 +56,7 @@ var ResentLate = &machine.Rule{
 	Summary: "messages were sent again though every copy had arrived: the Acks came too late",
 	Explain: `Nothing was lost, but the Ack came after the resend timer had run out. The timer is 1.2 x the smoothed RTT, at least 10 ms, and 50 ms while no RTT is known. For example, at a smoothed RTT of 40 ms, an Ack after 60 ms is too late.
 
-As many Acks came as copies were sent, so every copy arrived. The finding is likely at the sender's end. At a tap at the receiver it is possible.
+As many Acks came as copies were sent, so every copy arrived. The finding is likely at the sender's end. In a capture taken at the receiver it is possible.
 
 The delay varies more than the timer allows for, or the application of the receiver ticks slowly: it reads once per tick. It costs bandwidth only.`,
 	Say: sayResent,

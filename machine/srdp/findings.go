@@ -19,7 +19,7 @@ var OrderBroken = &machine.Rule{
 	Summary: "an ordered packet was sent while another one to the same receiver was in flight",
 	Explain: `A sender sent an ordered packet while another one to the same receiver was in flight. SRDP_ORDER promises that packets are received in the order sent. By the document's method, one such packet is in flight to a receiver at a time. The next one waits until the first is acknowledged or given up. Here it did not wait. If packet 10 is lost and sent again, the receiver hands over packet 11 before it.
 
-The finding is certain where the tap is at the sender and the first packet was sent again after the second. At a tap elsewhere that is likely, since the network may have delayed a copy. It is also likely where the tap is at the sender and the second packet came within a millisecond. That is sooner than any timeout, so the sender had not given the first one up. Where it may have, the finding is "srdp-order-passed".
+The finding is certain where the capture was taken at the sender and the first packet was sent again after the second. In a capture taken elsewhere that is likely, since the network may have delayed a copy. It is also likely where the capture was taken at the sender and the second packet came within a millisecond. That is sooner than any timeout, so the sender had not given the first one up. Where it may have, the finding is "srdp-order-passed".
 
 Keep a queue of ordered packets for each receiver. Send the next one when the acknowledgement of the one in flight is read, or when that one is given up.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -31,14 +31,14 @@ Keep a queue of ordered packets for each receiver. Send the next one when the ac
 var OrderPassed = &machine.Rule{
 	ID: "srdp-order-passed", Severity: machine.Warn, Absence: true,
 	Summary: "an ordered packet was sent, and the one before it had no acknowledgement yet",
-	Explain: `A sender sent an ordered packet, and no acknowledgement of the ordered packet before it had passed the tap. An ordered packet waits until the one before it is acknowledged or given up. So the sender had given that one up, which is correct, or it broke the order ("srdp-order-broken"). Either way the order can be lost. If packet 10 was given up and still arrives late, its receiver hands it over after packet 11.
+	Explain: `A sender sent an ordered packet, and the capture has no earlier acknowledgement of the ordered packet before it. An ordered packet waits until the one before it is acknowledged or given up. So the sender had given that one up, which is correct, or it broke the order ("srdp-order-broken"). Either way the order can be lost. If packet 10 was given up and still arrives late, its receiver hands it over after packet 11.
 
 The finding is possible at most. The wire does not show when a sender gives up. It may do so at any time, for example after one copy and a short timeout. Nothing proves that the first packet was sent again after the second, and the wait was shorter than a usual timeout or answer.
 
 Raise the repeats or the timeout of the call if the order matters more than the delay.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf(
-			"%s, id %.0f passed over after %.1f ms: given up, or out of order",
+			"%s, id %.0f had no acknowledgement after %.1f ms: given up, or sent out of order",
 			machine.Count(n, "time", "times"),
 			worst[0],
 			worst[1],
@@ -71,7 +71,7 @@ var IDReuse = &machine.Rule{
 	Summary: "a packet id was used for other bytes than before",
 	Explain: `A packet id was used for other bytes than before. A packet that is sent again has the same id and the same bytes. Here the same id came with other bytes. The acknowledgement of one packet takes the other out of the sent queue. A receiver that filters duplicates throws the second one away, unread.
 
-The sender's ids had not gone all round in between: by the distance and the time, the id is not that of the next round. The first packet still waited for its acknowledgement, or the tap is at the sender and has seen all of its ids. Otherwise the finding is possible. The ids of a busy sender go round in packets to others, which this capture need not have.
+The sender's ids had not gone all round in between: by the distance and the time, the id is not that of the next round. The first packet still waited for its acknowledgement, or the capture was taken at the sender and has all of its ids. Otherwise the finding is possible. The ids of a busy sender go round in packets to others, which this capture need not have.
 
 A sender that begins anew on the same port numbers from its start again. That is no fault. The finding is certain only where its later ids show that it did not begin anew. It is possible where they show that it did, or where too few ids tell. It is likely while the capture is read for the first time, as live: later ids are not known yet.
 
@@ -106,7 +106,7 @@ var AckIgnored = &machine.Rule{
 	Summary: "a packet was sent again although its acknowledgement had reached the sender",
 	Explain: `A packet was sent again although its acknowledgement had reached the sender.
 
-The tap is at the sender, and the acknowledgement passed it. The copy came much later than an application takes to look at its socket: more than 60 ms. The finding is likely.
+The capture was taken at the sender, and has the acknowledgement. The copy came much later than an application takes to look at its socket: more than 60 ms. The finding is likely.
 
 The sender may not find the id in its sent queue, because it does not take off the top bit or reads another byte order. Or its application stalled. Or its socket's buffer was full and dropped the acknowledgement.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -123,9 +123,9 @@ The sender may not find the id in its sent queue, because it does not take off t
 var AckOfNothing = &machine.Rule{
 	ID: "srdp-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an acknowledgement names an id that was not sent to who acknowledges it",
-	Explain: `An acknowledgement names an id that was not sent to the side that acknowledges it. No packet of that id passed the tap in the other direction of this flow. ackscope leaves out packets from before the capture.
+	Explain: `An acknowledgement names an id that was not sent to the side that acknowledges it. No packet of that id was captured in the other direction of this flow. ackscope leaves out packets from before the capture.
 
-The finding is certain where the tap is at the side that would have sent the packet, and the id is far ahead of all ids that it sent. Otherwise the capture may lack a few packets, and the finding is likely. It is possible near the capture's beginning, where the packet may be from before. It is also possible where no data of that direction was seen before.
+The finding is certain where the capture was taken at the side that would have sent the packet, and the id is far ahead of all ids that it sent. Otherwise the capture may lack a few packets, and the finding is likely. It is possible near the capture's beginning, where the packet may be from before. It is also possible where no data of that direction was seen before.
 
 Either the capture lost the packet, or it went to another peer, or the receiver acknowledges what did not come. In the last case, look for a wrong byte order or a wrong id.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -139,7 +139,7 @@ var AckMissing = &machine.Rule{
 	Summary: "copies of packets reached their receiver and were not acknowledged",
 	Explain: `Copies of packets reached their receiver and were not acknowledged. A receiver must acknowledge every copy of a data packet, duplicates too: otherwise its sender goes on sending.
 
-The tap is at the receiver. Fewer acknowledgements left than copies came, and the receiver was still there more than a second later. The finding is likely.
+The capture was taken at the receiver. Fewer acknowledgements left than copies came, and the receiver was still there more than a second later. The finding is likely.
 
 The receiver filters duplicates before it acknowledges, or it lost datagrams in its socket's buffer, or what came was not SRDP. Acknowledge each copy first, and filter afterwards.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -157,7 +157,7 @@ var GaveUp = &machine.Rule{
 	Summary: "a packet was never acknowledged, and its sender stopped sending it",
 	Explain: `A packet was never acknowledged, and its sender stopped sending it. The sender has reached its limit of repeats, or its application gave the packet up. Whether the packet arrived is not known, since the acknowledgements may have been lost.
 
-No acknowledgement passed the tap, and the next copy did not come when it was due. At the sender this is likely. Away from the sender it is possible, since further copies may have been lost before the tap.
+No acknowledgement was captured, and the next copy did not come when it was due. At the sender this is likely. Away from the sender it is possible, since further copies may have been lost before they were captured.
 
 "ackscope state" shows the timeout, and the repeats that follow from such ends. Raise one of them if packets are given up on a path that works. If a share p of copies or acknowledgements is lost, k copies all fail with probability p^k. For example, at 20 % loss three copies fail in 0.8 % of cases.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -176,7 +176,7 @@ var SpuriousEarly = &machine.Rule{
 	Summary: "packets were sent again while their acknowledgement was on its way",
 	Explain: `Packets were sent again while their acknowledgement was on its way. The copy and the acknowledgement of an earlier one crossed in the network. Nothing was lost: the timeout was shorter than what the packet and its acknowledgement took together. It costs bandwidth, and a receiver without SRDP_DONTDUPLICATE hands the packet over twice.
 
-ackscope recognises it in two ways. The acknowledgement came sooner after the copy than any answer to it could. Or in the end there were as many acknowledgements as copies. The finding is certain where both ends are at the tap, and possible where the distance from the tap to the sender is not clear. Otherwise it is likely.
+ackscope recognises it in two ways. The acknowledgement came sooner after the copy than any answer to it could. Or in the end there were as many acknowledgements as copies. The finding is certain where both ends were captured on one host. It is possible where the distance from the place of capture to the sender is not clear. Otherwise it is likely.
 
 Give a longer timeout, or leave it to the library (0). The library takes the longest delay that it has observed of the address.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -193,9 +193,9 @@ Give a longer timeout, or leave it to the library (0). The library takes the lon
 var SpuriousAckLost = &machine.Rule{
 	ID: "srdp-spurious-ack-lost", Severity: machine.Note, Resend: "ack-lost",
 	Summary: "packets were sent again because their acknowledgements were lost",
-	Explain: `A packet was sent again because its acknowledgement was lost between the tap and the sender. That is what repeats are for. A receiver without SRDP_DONTDUPLICATE hands the packet over twice.
+	Explain: `A packet was sent again because its acknowledgement was captured and then lost on its way to the sender. That is what repeats are for. A receiver without SRDP_DONTDUPLICATE hands the packet over twice.
 
-The packet had arrived, since its acknowledgement passed the tap. The copy came later than a copy that had crossed the acknowledgement could. The finding is certain where both ends are at the tap, and possible where the distance from the tap to the sender is not clear. Otherwise it is likely.
+The packet had arrived, since its acknowledgement is in the capture. The copy came later than a copy that had crossed the acknowledgement could. The finding is certain where both ends were captured on one host. It is possible where the distance from the place of capture to the sender is not clear. Otherwise it is likely.
 
 If a second delivery does harm, set SRDP_DONTDUPLICATE.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -211,7 +211,7 @@ If a second delivery does harm, set SRDP_DONTDUPLICATE.`,
 var ResentLoss = &machine.Rule{
 	ID: "srdp-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "packets were sent again because copies of them or their acknowledgements were lost",
-	Explain: `A packet was sent again because a copy of it or its acknowledgement was lost. Fewer acknowledgements passed the tap than copies. For each missing acknowledgement, the copy or its acknowledgement was lost beyond the tap. The finding is likely.
+	Explain: `A packet was sent again because a copy of it or its acknowledgement was lost. The capture has fewer acknowledgements than copies. For each missing acknowledgement, the copy or its acknowledgement was lost where this capture does not show it. The finding is likely.
 
 Only a capture at the receiver shows which of the two was lost: there every copy that arrives is acknowledged. Repeats are made for such losses, so a few of them need no action.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -321,8 +321,8 @@ No action is needed if the application sends such datagrams. If they should be S
 // IDsMissing is the rule "srdp-ids-missing".
 var IDsMissing = &machine.Rule{
 	ID: "srdp-ids-missing", Severity: machine.Note, Absence: true,
-	Summary: "ids of an endpoint at the tap are in none of its flows",
-	Explain: `Some ids of an endpoint at the tap are in none of its flows. An endpoint numbers its packets to all peers by one counter, so over all of its flows together the ids rise by one. For example, ids 40 and 42 passed the tap, and 41 passed in no flow.
+	Summary: "ids of an endpoint captured here are in none of its flows",
+	Explain: `Some ids of an endpoint captured here are in none of its flows. An endpoint numbers its packets to all peers by one counter, so over all of its flows together the ids rise by one. For example, ids 40 and 42 were captured, and 41 is in no flow.
 
 The capture dropped packets, a capture filter left flows out, or the endpoint also sends over another interface. The finding is likely.
 

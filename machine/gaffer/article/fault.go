@@ -265,7 +265,7 @@ var Faults = []*Fault{
 	},
 	{
 		Fault: machine.Fault{
-			Name: "connect-farewells", Doc: "a client says 20 times that it leaves",
+			Name: "connect-farewells", Doc: "a client sends 20 disconnects when it leaves",
 			Scenario: shows("--protocol", "gaffer:article-connect", "--stay", "1s"),
 		},
 		of: programConnect, connect: func(o *ConnectOptions) { o.Farewells = 20 },

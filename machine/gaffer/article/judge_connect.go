@@ -186,7 +186,7 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		if l.some && p.ClientSalt != l.client && a == nil {
 			l.doubtful, l.was = true, l.client
 			l.as = saltChanged(d, "gaffer.handshake.client_salt", l.client, p.ClientSalt,
-				"no request with this salt passed the tap, and the packets after it bear that of those before it", s.ref)
+				"the capture has no request with this salt, and later packets have the salt of the earlier ones", s.ref)
 		}
 		l.some, l.client = true, p.ClientSalt
 	}
@@ -200,7 +200,7 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 	} else if n >= s.most && p.Handshake == wire.ConnectDisconnect {
 		return diverges(d, ConnectFarewells, machine.RestsOnOwn,
 			machine.Differ("gaffer.handshake", fmt.Sprintf("%d disconnect packets at most", s.most), n+1),
-			"a side says so often that it leaves, and then no more", s.ref)
+			"a side sends this many disconnects, and then no more", s.ref)
 	}
 	if s.role == roleServer && a.challenged &&
 		(p.Handshake == wire.ConnectKeepAlive || p.Handshake == wire.ConnectDisconnect) && p.ChallengeSalt != a.server {
@@ -216,9 +216,9 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 	case p.Handshake == wire.ConnectRequest && (a.answered || a.kept):
 		out = "the client has answered a challenge of this attempt already"
 	case p.Handshake == wire.ConnectResponse && a.kept:
-		out = "the client has held the connection to stand already"
+		out = "the client has treated the connection as established before"
 	case p.Handshake == wire.ConnectChallenge && a.confirmed && p.ChallengeSalt == a.server:
-		out = "the server has held the connection to stand already"
+		out = "the server has treated the connection as established before"
 	}
 	if out != "" {
 		return diverges(d, ConnectOrder, machine.RestsOnOwn,
@@ -267,7 +267,7 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 			return nil
 		}
 		return saltDiffers(d, ConnectSalt, machine.RestsOnBoth, "gaffer.handshake.client_salt", was.client, p.ClientSalt,
-			"no request with this salt passed the tap", s.ref)
+			"the capture has no request with this salt", s.ref)
 	}
 	missing := ""
 	client := s.role == roleClient || s.role == roleOpen && peer.role == roleServer || p.Handshake == wire.ConnectResponse
@@ -299,7 +299,7 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 	}
 	v := diverges(d, ConnectUnasked, machine.RestsOnBoth,
 		machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake),
-		fmt.Sprintf("a %v comes only after a %s, and none has passed the tap", p.Handshake, missing), s.ref)
+		fmt.Sprintf("a %v comes only after a %s, and the capture has none before", p.Handshake, missing), s.ref)
 	v.Reference, v.Captured = a.draw(), p.Handshake.String()
 	return v
 }

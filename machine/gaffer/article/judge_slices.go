@@ -183,9 +183,9 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	if u == b.newest+1 && (before.acked || before.passed == allSlices(before.count) && (!s.near || peer.near)) {
 		return nil
 	}
-	missing := "no ack of all its slices passed the tap"
+	missing := "the capture has no ack of all its slices"
 	if !s.near || peer.near {
-		missing = fmt.Sprintf("slice %d of it has not passed the tap", allSlices(before.count).missing(&before.passed))
+		missing = fmt.Sprintf("its slice %d has not been captured", allSlices(before.count).missing(&before.passed))
 	}
 	v := diverges(d, BlockOrder, machine.RestsOnBoth, machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
 		fmt.Sprintf("block %d begins, though block %d is not acked: %s", p.Chunk, uint16(b.newest), missing), b.ref)

@@ -247,7 +247,7 @@ func (t *sliceTaker) unexplained(d *machine.Datagram, c sliceClaim) *machine.Div
 		for i := range t.queue.list {
 			if p := &t.queue.list[i]; p.chunk == c.chunk && c.came.has(int(p.id)) {
 				return ackDiffers(d, AckBlock, machine.RestsOnBoth, want, c,
-					fmt.Sprintf("block %d is acked, and not all slices of the one before it passed the tap towards this side",
+					fmt.Sprintf("block %d is acked, and not all slices of the block before it were captured on their way to this side",
 						c.chunk), t.last)
 			}
 		}
@@ -279,7 +279,7 @@ func (t *sliceTaker) unexplained(d *machine.Datagram, c sliceClaim) *machine.Div
 	want.came = c.came
 	want.came[q/64] &^= 1 << (q % 64)
 	return ackDiffers(d, judge.AckNeverArrived, machine.RestsOnBoth, want, c,
-		fmt.Sprintf("the ack names slice %d of block %d, and it did not pass the tap towards this side", q, c.chunk), t.last)
+		fmt.Sprintf("the ack names slice %d of block %d, which was not captured on its way to this side", q, c.chunk), t.last)
 }
 
 // doubted returns a doubt about a block; nil for none.
@@ -349,7 +349,7 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	case e == nil:
 		return ackDiffers(d, judge.AckNeverArrived, machine.RestsOnBoth,
 			sliceClaim{chunk: uint16(b.newest), count: c.count, came: c.came}, c,
-			fmt.Sprintf("no slice of block %d passed the tap", c.chunk), b.ref)
+			fmt.Sprintf("no slice of block %d was captured", c.chunk), b.ref)
 	case e.count != c.count:
 		return diverges(d, SliceCount, machine.RestsOnPeer, machine.Differ("gaffer.slice.count", e.count, c.count),
 			fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, e.count), e.ref)
@@ -358,7 +358,7 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 		want := c
 		want.came[q/64] &^= 1 << (q % 64)
 		return ackDiffers(d, judge.AckNeverArrived, machine.RestsOnBoth, want, c,
-			fmt.Sprintf("the ack names slice %d of block %d, which did not pass the tap", q, c.chunk), b.ref)
+			fmt.Sprintf("the ack names slice %d of block %d, which was not captured", q, c.chunk), b.ref)
 	}
 	x := &t.ring[u&3]
 	if !x.live || x.chunk != u {

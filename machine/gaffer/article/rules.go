@@ -38,9 +38,9 @@ Copy the block when it is handed to the sender, or do not touch it until all of 
 var SliceOrder = &machine.Rule{
 	ID: "slice-order", Severity: machine.Error,
 	Summary: "a slice was sent that is not the next one of the round",
-	Explain: `The sender goes round the slices of a block. It passes over those that are acked, and over those that were sent less than 100 ms ago. Here it sent another slice than that. For example, slices 0 to 3 left, slice 4 is not acked and due, and slice 6 leaves.
+	Explain: `The sender goes round the slices of a block. It skips those that are acked, and those that were sent less than 100 ms ago. Here it sent another slice than that. For example, slices 0 to 3 left, slice 4 is not acked and due, and slice 6 leaves.
 
-The tap stands at the side. Acks that passed the tap may have been read or not: the reference tries both. Where the block had begun before the capture, older acks may explain a jump, and that is left open. A capture that lacks a slice or an ack shows the same.
+The capture was taken at the side. The side may have read the captured acks or not: the reference tries both. Where the block had begun before the capture, older acks may explain a jump, and that is left open. A capture that lacks a slice or an ack shows the same.
 
 Keep the place in the round from one call to the next, as the article does, and step it by one for each slice. Mark a slice as acked only when an ack names it.`,
 }
@@ -51,7 +51,7 @@ var SliceResentEarly = &machine.Rule{
 	Summary: "a slice was sent again before its resend time had passed",
 	Explain: `The article sends a slice again 100 ms after it last left, at the soonest. Here it left sooner. For example, a block of three slices goes round every 50 ms. The copies cost bandwidth and say nothing new, since no ack can have come back.
 
-The tap stands at the side, so its times are those of the sender. 20 ms are allowed for its clock.
+The capture was taken at the side, so its times are those of the sender. 20 ms are allowed for its clock.
 
 Store the time of each slice when it is sent, and compare before you send it again. The sample program of the series does not wait: "--behaviour gaffer@article-sample" compares a side with that.`,
 }
@@ -62,7 +62,7 @@ var BlockOrder = &machine.Rule{
 	Summary: "a block began before all of the one before it was acked, or blocks were left out",
 	Explain: `A sender has one block under way. It begins the next one, with the next number, once all slices of the present one are acked. For example, block 8 may begin when an ack names all 20 slices of block 7. A receiver that still waits for slices of block 7 drops those of block 8.
 
-At the sender's tap, an ack of all slices must have passed. At other taps all slices of the block must have passed, since an ack can only follow them. A capture that lacks the ack, or slices, shows the same.
+In a capture taken at the sender, an ack of all slices must have come before. Elsewhere all slices of the block must have come before, since an ack can only follow them. A capture that lacks the ack, or slices, shows the same.
 
 Do not begin a block by time, and do not count acks: compare the set of slices that are acked with the whole block.`,
 }
@@ -73,7 +73,7 @@ var BlockWentBack = &machine.Rule{
 	Summary: "slices of a block were sent after a later block had begun",
 	Explain: `Once all of a block is acked it is over, and none of its slices leaves again. Here a slice of an older block leaves after a newer block had begun. For example, a slice of block 7 follows slices of block 8. The receiver drops it.
 
-The tap stands at the side, so the order is that of the sender. The slices contradict each other, and no packet that the capture lacks explains it.
+The capture was taken at the side, so the order is that of the sender. The slices contradict each other, and no packet that the capture lacks explains it.
 
 Clear the state of the old block when the new one begins. Two threads that send blocks over one channel need a queue.`,
 }
@@ -84,7 +84,7 @@ var AckEmpty = &machine.Rule{
 	Summary: "an ack of slices names no slice",
 	Explain: `A receiver sends an ack because a slice has come, and the ack names that slice at least. Here an ack names none. For example, an ack of block 3 has all of its bits clear.
 
-The ack contradicts itself, in any capture and at any tap.
+The ack contradicts itself, in any capture, wherever it was taken.
 
 Enter the slice first and then build the ack. Check the order of the bits: that of slice 0 comes first.`,
 }
@@ -95,7 +95,7 @@ var AckEarly = &machine.Rule{
 	Summary: "an ack of slices was sent too soon after the one before",
 	Explain: `The article sends an ack of slices every 100 ms at most, whatever number of slices came in between. Here the next one left sooner. For example, acks leave at 0, 17 and 33 ms, one in each frame. Each ack names all slices that came, so the extra ones only cost bandwidth.
 
-The tap stands at the side, so its times are those of the sender. 20 ms are allowed for its clock.
+The capture was taken at the side, so its times are those of the sender. 20 ms are allowed for its clock.
 
 Keep the time of the last ack, and send one only if a slice has come since and 100 ms have passed.`,
 }
@@ -104,9 +104,9 @@ Keep the time of the last ack, and send one only if a slice has come since and 1
 var AckUnasked = &machine.Rule{
 	ID: "ack-unasked", Severity: machine.Error,
 	Summary: "an ack of slices was sent although no slice had come",
-	Explain: `An ack answers slices: after one ack, the next leaves only when another slice has come. Here none passed the tap in between. For example, block 4 was acked whole in frame 50, and frame 60 acks it again although nothing of it was sent since.
+	Explain: `An ack answers slices: after one ack, the next leaves only when another slice has come. Here none was captured in between. For example, block 4 was acked whole in frame 50, and frame 60 acks it again although nothing of it was sent since.
 
-The tap stands at the side. A slice counts from the moment it passed the tap, even if it may not have been read yet. A capture that lacks a slice shows the same.
+The capture was taken at the side. A slice counts from the moment it was captured, even if it may not have been read yet. A capture that lacks a slice shows the same.
 
 Clear the flag that asks for an ack when the ack is sent, and set it only where a slice is read.`,
 }
@@ -117,7 +117,7 @@ var AckBlock = &machine.Rule{
 	Summary: "an ack names a block that its sender cannot be receiving",
 	Explain: `A receiver takes one block at a time. It acks the block that is coming in, or the one before it, and goes on to the next block once all slices have come. For example, an ack of block 9 cannot leave while slices of block 8 are still missing.
 
-The tap stands at the side. It is known which slices passed towards it, and no order of reading them leads to this block. A capture that lacks slices shows the same.
+The capture was taken at the side. It is known which slices were sent to it, and no order of reading them leads to this block. A capture that lacks slices shows the same.
 
 Drop slices of any block but the present one and, for its ack, the one before. Step the number of the block only when its last slice has come.`,
 }
@@ -128,7 +128,7 @@ var PacketTooLarge = &machine.Rule{
 	Summary: "a packet that is larger than a fragment travels whole",
 	Explain: `A packet that is larger than a fragment, 1,024 bytes in the article, travels in fragments. Here one travels whole. For example, a packet of 1,400 bytes leaves as one datagram. IP may cut it then, and many mobile networks and firewalls drop such pieces.
 
-The packet itself shows it, in any capture and at any tap.
+The packet itself shows it, in any capture, wherever it was taken.
 
 Compare the length of the packet with its header against the size of a fragment, and split what is larger. If the game has fragments of another size, say so in a profile: fragment_size.`,
 }
@@ -139,7 +139,7 @@ var FragmentNeedless = &machine.Rule{
 	Summary: "a packet travels as one single fragment",
 	Explain: `A packet that fits into one fragment travels whole. Here it has the header of a fragment, with a count of 1. For example, a packet of 600 bytes leaves as "fragment 0 of 1". That costs the bytes of the header, and the receiver a place for reassembly.
 
-The packet itself shows it, in any capture and at any tap.
+The packet itself shows it, in any capture, wherever it was taken.
 
 Send a packet whole if its length is at most the size of a fragment. A comparison with < in place of <= sends exactly those of the full size so.`,
 }
@@ -150,7 +150,7 @@ var FragmentHeader = &machine.Rule{
 	Summary: "a fragment has another number than the packet that it begins",
 	Explain: `Fragment 0 begins with the header of the packet that is cut up, and that header has the packet's sequence number. The fragments have the same number. Here the two differ. For example, the fragment says packet 51, and the header within it says packet 50.
 
-The fragment contradicts itself, in any capture and at any tap.
+The fragment contradicts itself, in any capture, wherever it was taken.
 
 Take the number once for each packet, and write it into the packet and into all of its fragments. Code that steps the counter for every fragment shows this.`,
 }
@@ -194,7 +194,7 @@ var ConnectOrder = &machine.Rule{
 	Summary: "a side went back to an earlier step of the handshake",
 	Explain: `A handshake goes forward: request, challenge, response, keep-alive. Here a side sends a packet of a step that it had left behind. For example, a client sends a keep-alive and then a response again.
 
-The tap stands at the side, so the order is that of the sender. Its own packets contradict each other, and no packet that the capture lacks explains it.
+The capture was taken at the side, so the order is that of the sender. Its own packets contradict each other, and no packet that the capture lacks explains it.
 
 Keep the state of the connection in one place, and choose the packet to send by that state. A timer of the old step that still runs shows this.`,
 }
@@ -203,7 +203,7 @@ Keep the state of the connection in one place, and choose the packet to send by 
 var ConnectUnasked = &machine.Rule{
 	ID: "connect-unasked", Severity: machine.Error,
 	Summary: "a packet of the handshake answers something that was not sent",
-	Explain: `A challenge answers a request, a response answers a challenge, and keep-alives follow a response. Here what must come first did not pass the tap. For example, a server sends a challenge, and no request passed before. A server that holds connections to stand without a response can be flooded with forged addresses.
+	Explain: `A challenge answers a request, a response answers a challenge, and keep-alives follow a response. Here the capture lacks what must come first. For example, a server sends a challenge, and no request came before. A server that holds connections to stand without a response can be flooded with forged addresses.
 
 A capture that lacks the packet shows the same. In the first second and a half of a capture this is left open, since what was answered may have come before.
 
@@ -216,7 +216,7 @@ var ConnectEarly = &machine.Rule{
 	Summary: "a packet of the handshake was repeated too soon",
 	Explain: `Requests, challenges and responses are repeated every 100 ms, and a client's keep-alives every second. Here the next one came sooner. For example, requests leave at 0, 16 and 33 ms, one in each frame. The extra packets cost bandwidth, and no answer can have come back in between.
 
-The tap stands at the side, so its times are those of the sender. A tenth of the time, or 20 ms if that is more, is allowed for its clock.
+The capture was taken at the side, so its times are those of the sender. A tenth of the time, or 20 ms if that is more, is allowed for its clock.
 
 Keep the time of the last packet of the handshake, and send the next one only when its time has come.`,
 }
@@ -225,9 +225,9 @@ Keep the time of the last packet of the handshake, and send the next one only wh
 var ConnectTimeout = &machine.Rule{
 	ID: "connect-timeout", Severity: machine.Warn,
 	Summary: "a side went on although its peer had been silent too long",
-	Explain: `A side gives a connection up when its peer was silent for 10 seconds. Here a side goes on: it sends keep-alives, requests or responses into the silence. For example, the last packet of the peer passed 14 s ago. Such a side holds a slot for a player who is gone.
+	Explain: `A side gives a connection up when its peer was silent for 10 seconds. Here a side goes on: it sends keep-alives, requests or responses into the silence. For example, the last packet of the peer came 14 s ago. Such a side holds a slot for a player who is gone.
 
-The tap stands at the side. One second is allowed for a socket that was not read. A capture that lacks packets of the peer shows the same.
+The capture was taken at the side. One second is allowed for a socket that was not read. A capture that lacks packets of the peer shows the same.
 
 Store the time of every packet that arrives, and look at it in every frame, not only when a packet is read.`,
 }
@@ -238,7 +238,7 @@ var ConnectAfterDisconnect = &machine.Rule{
 	Summary: "a side went on with a connection after it had ended it",
 	Explain: `A side that sends a disconnect packet has ended the connection. After that it sends nothing of this connection but further disconnects. Here it does. For example, a server disconnects a client and sends a keep-alive 300 ms later. The client may take that for a connection that stands.
 
-The tap stands at the side. Its own packets contradict each other, and no packet that the capture lacks explains that.
+The capture was taken at the side. Its own packets contradict each other, and no packet that the capture lacks explains that.
 
 Free the connection when its disconnects are sent, and stop its timers with it.`,
 }
@@ -249,7 +249,7 @@ var ConnectFarewells = &machine.Rule{
 	Summary: "a side sent more disconnect packets than the behaviour has",
 	Explain: `A side that leaves says so 10 times in a row, since single packets may be lost, and then no more. The sample program says it once: gaffer@article-sample. Here one more disconnect left. For example, an eleventh disconnect leaves, or one leaves in each frame without end.
 
-The tap stands at the side, so all of its packets are counted.
+The capture was taken at the side, so all of its packets are counted.
 
 Send the disconnects in one loop when the connection ends, and free the connection behind it.`,
 }

@@ -89,7 +89,7 @@ func fragmentVantage(h *[2]fragmentTiming) (v machine.Vantage, reason string) {
 			continue
 		}
 		return machine.VantageA + machine.Vantage(x),
-			fmt.Sprintf("likely at %v, though it may stand some way off: %s, and those of %v one after the other", x, why, x)
+			fmt.Sprintf("likely at %v, though it may have been some way off: %s, and those of %v one after the other", x, why, x)
 	}
 	return machine.VantageUnknown, ""
 }

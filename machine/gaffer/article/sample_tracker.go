@@ -105,13 +105,15 @@ func (t *Tracker) Learned() machine.Facts {
 		switch {
 		case b.resent.near(b.named) && b.unnamed.far() && b.turned.prompt():
 			at = machine.VantageA + machine.Vantage(sender)
-			reason = fmt.Sprintf("likely at %v, though it may stand some way off: acks of %v lack slices that passed the tap "+
+			reason = fmt.Sprintf("likely at %v, though it may have been some way off: acks of %v lack slices that were "+
+				"captured "+
 				"up to %v before; %v sends none again that one named, and begins a block %v after all of the one before is acked",
 				sender, sender.Other(), machine.Rounded(b.unnamed.longest), sender, machine.Rounded(b.turned.least))
 		case b.unnamed.near(b.acks) && b.resent.far() && b.answered.prompt():
 			at = machine.VantageA + machine.Vantage(sender.Other())
-			reason = fmt.Sprintf("likely at %v, though it may stand some way off: slices pass the tap up to %v after an ack "+
-				"that names them; acks of %v lack none that passed before, and one names a slice %v after it passed",
+			reason = fmt.Sprintf("likely at %v, though it may have been some way off: slices are captured up to %v after an "+
+				"ack "+
+				"that names them; acks of %v lack none that was captured before, and one names a slice %v after its capture",
 				sender.Other(), machine.Rounded(b.resent.longest), sender.Other(), machine.Rounded(b.answered.least))
 		}
 		if at != machine.VantageUnknown && f.Vantage != machine.VantageUnknown && at != f.Vantage {
@@ -138,7 +140,7 @@ func (t *Tracker) undecided(f machine.Facts) machine.Facts {
 	return f
 }
 
-const placeUnknown = "unknown: what the sides send does not tell the nearer one"
+const placeUnknown = "unknown: the packets do not show which side is nearer"
 
 // Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {

@@ -32,12 +32,12 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 // have received. All of its reasons rest on an absence. Even a packet that was dropped as too
 // old may have had an earlier copy that the capture lacks.
 func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Claims, q uint32) *machine.Divergence {
-	what := "no packet of that number passed the tap"
+	what := "no packet of that number was captured"
 	switch peer.passage(n.base.Rules, q) {
 	case passedAhead:
 		what = "its peer had not sent a packet of that number"
 	case passedFragments:
-		what = "not all of its fragments passed the tap"
+		what = "not all of its fragments were captured"
 	case passedWhole:
 		what = "it was dropped when it came: as too old, as refused, or with a message type out of range"
 	}

@@ -122,13 +122,13 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	if before != nil {
 		if want, ok := contains(r, c, before.claims); !ok {
 			return diverge(want, AckForgotten, machine.RestsOnOwn,
-				fmt.Sprintf("packet %d, sent before, says more was received", before.sequence), before.ref)
+				fmt.Sprintf("packet %d, which was sent before, acks more", before.sequence), before.ref)
 		}
 	}
 	if after != nil {
 		if _, ok := contains(r, after.claims, c); !ok {
 			return diverge(after.claims, AckForgotten, machine.RestsOnOwn,
-				fmt.Sprintf("packet %d, sent later though it came earlier, says less was received", after.sequence), after.ref)
+				fmt.Sprintf("packet %d, which was sent later though it came earlier, acks less", after.sequence), after.ref)
 		}
 	}
 	if f.open(r, peer, c) {

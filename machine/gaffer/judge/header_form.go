@@ -14,7 +14,7 @@ var HeaderForm = &machine.Rule{
 	Summary: "a header is not written as its library writes it",
 	Explain: `reliable writes a header in one way only. It leaves out a byte of ack_bits that is 0xff. It writes ack in one byte where sequence - ack is at most 255. Bits 6 and 7 of the prefix are 0. Fragment 0 holds the header of its own packet, in the same form. For example, the prefix is 0x3e, and the first byte of ack_bits is 0xff: the prefix should be 0x3c. rely, a port of reliable, writes bits 8 to 15 of ack_bits as 0 unless all of them are set. A header of 0x05ff is not of rely.
 
-The datagram itself shows it, at any tap. No packet that the capture lacks explains it. A receiver of reliable reads a regular header in any form. It drops a fragment 0 with such a header, and so the whole packet.
+The datagram itself shows it, wherever the capture was taken. No packet that the capture lacks explains it. A receiver of reliable reads a regular header in any form. It drops a fragment 0 with such a header, and so the whole packet.
 
 Look at the code that writes the header. Leave out a byte of ack_bits only where all of its bits are set. Compute sequence - ack modulo 65536. Build the header once for the packet, and write it into fragment 0.`,
 }

@@ -215,7 +215,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	r := n.base.Rules
 	if c.Nothing(r) {
 		return n.diverge(d, c, &n.base, AckWentBack, machine.RestsOnOwn,
-			"the side had received packets before, and says that it has not", gaffer.Refs(n.last)...)
+			"the side had received packets before, and this header says that it had not", gaffer.Refs(n.last)...)
 	}
 	if back := r.Distance(n.base.NewestReceived(), c.Newest); back > 0 && !n.base.Claims().Nothing(r) {
 		return n.diverge(d, c, &n.base, AckWentBack, machine.RestsOnOwn,
@@ -256,7 +256,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 		}
 		if i == 0 && !n.mayPrecede(peer, c.Newest) {
 			v := n.diverge(d, c, n.nearest(c), AckNeverArrived, machine.RestsOnBoth,
-				fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
+				fmt.Sprintf("ack names packet %d, and none of its fragments was captured", c.Newest), gaffer.Refs(n.last)...)
 			v.Assumed = n.assumes(peer, c.Newest)
 			return v
 		}
@@ -280,7 +280,7 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 				fmt.Sprintf("what the header names was read after what it lacks (%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
 		}
 		return n.diverge(d, c, n.nearest(c), AckOrder, machine.RestsOnBoth,
-			"no order of what passed the tap towards the side leads to this header", gaffer.Refs(n.last)...)
+			"no order of the packets that were captured on their way to the side leads to this header", gaffer.Refs(n.last)...)
 	}
 	for _, p := range refused {
 		n.refuse(d, c, p)

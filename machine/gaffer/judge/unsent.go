@@ -52,7 +52,7 @@ func (u *unsent) judge() *machine.Divergence {
 			n := bits.TrailingZeros64(c.Named)
 			want.Newest, want.Named = (c.Newest-uint32(n))&r.Mask(), c.Named>>uint(n)
 		}
-		return u.never(want, c.Newest, fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
+		return u.never(want, c.Newest, fmt.Sprintf("ack names packet %d, which was not captured", c.Newest))
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (u *unsent) names(ahead bool) *machine.Divergence {
 		case how == passedAhead:
 			says = "had not been sent"
 		case how == passedNone && !r.NoStaleClear:
-			says = "did not pass the tap on its way to this side"
+			says = "was not captured on its way to this side"
 		case how == passedBefore && peer.neverSent(q):
 			says = "is older than packet 0, with which its peer began"
 		}

@@ -44,7 +44,7 @@ var MessageResentEarly = &machine.Rule{
 
 If the profile says no policy, ackscope infers it from the sender's other messages. Then the sender is at odds with itself: this message waits less than most others do.
 
-ackscope measures this at a tap at the sender. The finding is likely.
+ackscope measures this in a capture taken at the sender. The finding is likely.
 
 Check the time at which each message was last sent before you add it. If the game means another policy, write it into the profile: a time, a multiple of the round trip time such as 1.5rtt, or a back-off. "ackscope state" shows the policy, and docs/resend.md describes it.`,
 	// The largest figure is kept, but a sooner copy is the worse one. So the text states
@@ -111,9 +111,9 @@ var MessageStuck = &machine.Rule{
 	Summary: "a message is never sent while later ones are: the channel is stuck behind it",
 	Explain: `The sender never sends a message, but goes on with later ones of the same channel. A reliable-ordered channel gives out its ids in order, and the receiver hands messages over in order. So everything behind this message arrives and is held back. After 1,024 ids the sender stops too.
 
-ackscope reports it after at least ten packets and one second in which later ids went out. The finding is certain where every packet of the sender passed the tap, and likely otherwise.
+ackscope reports it after at least ten packets and one second in which later ids went out. The finding is certain where the capture has every packet of the sender, and likely otherwise.
 
-The usual cause is a message larger than what the channel may put into a packet. That limit is packetBudget, or maxPacketSize less its headers. The sender passes the message over each time. Split such messages, send them as blocks, or raise the budget.`,
+The usual cause is a message larger than what the channel may put into a packet. That limit is packetBudget, or maxPacketSize less its headers. The sender skips the message each time. Split such messages, send them as blocks, or raise the budget.`,
 	Say: func(n uint64, worst [3]float64) string {
 		if worst[1] < 0 {
 			return fmt.Sprintf("message %.0f is never sent; %.0f later ids are", worst[0], worst[2])

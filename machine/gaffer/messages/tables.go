@@ -141,7 +141,7 @@ func (x *Tables) ReceiveQueue(sent *Direction, v *machine.View) {
 		case l.arrival.shown:
 			row[3], row[4], sure = "held", milliseconds(x.Now.Sub(l.arrival.at)), min(l.sure, c.nextKnown)
 		case x.Near:
-			row[3], sure = "passed the tap, not read yet", machine.Likely // or its packet was refused
+			row[3], sure = "captured, not read yet", machine.Likely // or its packet was refused
 		default:
 			row[3] = "missing, or its arrival does not show"
 		}

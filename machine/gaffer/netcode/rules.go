@@ -35,7 +35,7 @@ var netcodeNoAnswer = &machine.Rule{
 	Summary: "the server met every connection request with silence",
 	Explain: `The client repeated its connection request, and nothing came back. A netcode server stays silent when it cannot use the token. Such a token was made with another private key or for another protocol id, has expired, or was used from elsewhere. Or it does not contain the address by which this server knows itself. A server that is down looks the same, and so does a path that drops requests of 1,078 bytes.
 
-ackscope reports two or more requests without any datagram of the server. That no answer passed the tap is certain.
+ackscope reports two or more requests without any datagram of the server. That the capture has no answer is certain.
 
 Give ackscope the server's private key (--keys). It then shows whether the token opens, which servers it names, and when it expires.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -46,9 +46,9 @@ Give ackscope the server's private key (--keys). It then shows whether the token
 var netcodeTimeout = &machine.Rule{
 	ID: "netcode-timeout", Severity: machine.Warn, Absence: true, ToldPause: true,
 	Summary: "one side fell silent without a disconnect, while the other went on",
-	Explain: `One side stopped sending without a disconnect, while the other went on. Its process died, its network failed, or its datagrams no longer reached the tap. The other side keeps sending until its timeout.
+	Explain: `One side stopped sending without a disconnect, while the other went on. Its process died, its network failed, or its datagrams no longer reached the place of capture. The other side keeps sending until its timeout.
 
-A netcode endpoint that is alive sends at least a keep-alive every 0.1 s, and says goodbye with ten disconnect datagrams. This side did neither. ackscope reports a silence of at least 4 s in which eight or more datagrams of the other side passed. The finding is likely.
+A netcode endpoint that is alive sends at least a keep-alive every 0.1 s, and says goodbye with ten disconnect datagrams. This side did neither. ackscope reports a silence of at least 4 s in which eight or more datagrams of the other side were captured. The finding is likely.
 
 Look at what happened to the side's process and network at its last datagram.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -58,13 +58,13 @@ Look at what happened to the side's process and network at its last datagram.`,
 
 var netcodeLoss = &machine.Rule{
 	ID: "netcode-loss", Severity: machine.Note, Absence: true,
-	Summary: "datagrams of this side were lost before the tap, by netcode's counter",
-	Explain: `Datagrams of this side were lost on their way to the tap, or the capture dropped them. netcode numbers the datagrams of a connection one by one, and the number travels unencrypted. For example, numbers 17 and 19 passed the tap, and 18 did not. That it did not pass is certain.
+	Summary: "datagrams of this side are missing from the capture, by netcode's counter",
+	Explain: `Datagrams of this side are missing from the capture: the network lost them on their way, or the capturing host dropped them. netcode numbers the datagrams of a connection one by one, and the number travels unencrypted. For example, numbers 17 and 19 are in the capture, and 18 is not. That it is missing is certain.
 
-Loss behind the tap does not show here. To see it, give ackscope the keys (--keys), so that it can read the acks inside.`,
+Loss after the place of capture does not show here. To see it, give ackscope the keys (--keys), so that it can read the acks inside.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		return fmt.Sprintf(
-			"%s never passed the tap, %.1f%% of those sent",
+			"%s of this side never reached this capture: %.1f%% of those sent",
 			machine.Count(uint64(worst[0]), "datagram", "datagrams"),
 			worst[1],
 		)
@@ -74,7 +74,7 @@ Loss behind the tap does not show here. To see it, give ackscope the keys (--key
 var netcodeDuplicate = &machine.Rule{
 	ID: "netcode-duplicate", Severity: machine.Note, Origin: machine.OriginNetwork,
 	Summary: "the network delivered a datagram twice",
-	Explain: `The same datagram passed the tap again within a second, as happens in networks at times. ackscope compares the counters and the authentication tags, so the finding is certain.
+	Explain: `The same datagram was captured again within a second, as happens in networks at times. ackscope compares the counters and the authentication tags, so the finding is certain.
 
 netcode's replay window drops the copy before decryption, so nothing above it notices. No action is needed.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -85,7 +85,7 @@ netcode's replay window drops the copy before decryption, so nothing above it no
 var netcodeReplayed = &machine.Rule{
 	ID: "netcode-replay", Severity: machine.Warn, Origin: machine.OriginNetwork,
 	Summary: "an old datagram was sent again: a replay",
-	Explain: `The same datagram, with the same counter and authentication tag, passed the tap again more than a second later. No network holds a copy back for so long. Somebody recorded the datagram and sent it again. That it came again so late is certain.
+	Explain: `The same datagram, with the same counter and authentication tag, was captured again more than a second later. No network holds a copy back for so long. Somebody recorded the datagram and sent it again. That it came again so late is certain.
 
 netcode's replay window of 256 drops it, so the game does not notice. If it goes on, look for the machine on the path that sends the copies.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -102,7 +102,7 @@ var netcodeTooOld = &machine.Rule{
 	Summary: "a datagram came 256 or more behind the newest: the replay window drops it",
 	Explain: `A datagram came 256 or more numbers behind the newest one. netcode's receiver keeps the last 256 counters of a connection, to recognise replays. It drops an older datagram unread, even a genuine one. For example, after number 1,000 it drops number 744.
 
-ackscope compares the counters as they passed the tap. The finding is certain.
+ackscope compares the counters in the order of the capture. The finding is certain.
 
 At high send rates, a path that reorders by 256 datagrams or more loses packets in this way. Send fewer datagrams, or find what delays them.`,
 	Say: func(n uint64, worst [3]float64) string {

@@ -153,7 +153,7 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	}
 	gauge("netcode datagrams", float64(s.packets), "datagrams")
 	gauge("netcode bytes", float64(s.bytes), "bytes")
-	gauge("netcode missing at the tap", float64(s.Missing()), "datagrams")
+	gauge("netcode packets missing from the capture", float64(s.Missing()), "datagrams")
 	if c := s.pace.cadence(); c > 0 {
 		gauge("netcode cadence", machine.Milliseconds(c), "ms")
 	}

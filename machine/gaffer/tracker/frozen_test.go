@@ -10,10 +10,10 @@ import (
 // TestAckFrozen lets B send on with one ack while packets of A pass. The rule must fire at
 // the 64th of them, once B has repeated the ack 16 times for a second, and not before.
 func TestAckFrozen(t *testing.T) {
-	const wrapped = "ack stands still at 65535, since its peer's numbers wrapped, while 64 packets passed the tap"
-	const middle = "ack stands still at 535 while 64 packets of its peer passed the tap"
-	const never = "nothing was ever acked while 64 packets of its peer passed the tap"
-	const ahead = "ack stands still at 535, ahead of its peer's numbers, while 64 packets passed the tap"
+	const wrapped = "ack has stayed at 65535 since its peer's numbers wrapped, though 64 packets of its peer were captured"
+	const middle = "ack has stayed at 535, though 64 packets of its peer were captured"
+	const never = "it has never acked anything, though 64 packets of its peer were captured"
+	const ahead = "ack has stayed at 535, ahead of its peer's numbers, though 64 packets of its peer were captured"
 	word := func(q uint32) uint64 { return uint64(1)<<min(q+1, 32) - 1 }
 	for _, c := range []struct {
 		name    string

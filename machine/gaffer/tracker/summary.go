@@ -32,7 +32,7 @@ func (t *Tracker) Learned() machine.Facts {
 			if t.Sides[1-i].Near && t.Sides[1-i].reads.restored == 0 {
 				f.Vantage = machine.VantageA + machine.Vantage(1-i)
 			}
-			f.VantageReason = fmt.Sprintf("%v: %d packets that passed the tap reached %v later than newer ones", f.Vantage, n,
+			f.VantageReason = fmt.Sprintf("%v: %d captured packets reached %v later than newer ones", f.Vantage, n,
 				machine.Side(i))
 		}
 	}

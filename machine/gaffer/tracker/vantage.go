@@ -204,11 +204,11 @@ func (m *reach) reason(x machine.Side, why string) string {
 	if m.shows() {
 		return fmt.Sprintf("at %v: %s", x, why)
 	}
-	return fmt.Sprintf("likely at %v, though it may stand some way off: %s", x, why)
+	return fmt.Sprintf("likely at %v, though it may have been some way off: %s", x, why)
 }
 
 // unknownReason is shared by the many flows that end early.
-const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
+const unknownReason = "unknown: the sides ack too few packets, or too evenly, to show which side is nearer"
 
 // placement is where the held datagrams place the tap, and why.
 type placement struct {
@@ -245,9 +245,9 @@ func compareReach(m *[2]reach) (v machine.Vantage, reason string, sure, supposed
 		case s.lower > turnaround:
 			far[i] = fmt.Sprintf("%v is a round trip of %v or more away", machine.Side(i), machine.Rounded(s.lower))
 		case s.behind > turnaround:
-			far[i] = fmt.Sprintf("%v is about %v behind what passes the tap", machine.Side(i), machine.Rounded(s.behind))
+			far[i] = fmt.Sprintf("%v is about %v behind what is captured", machine.Side(i), machine.Rounded(s.behind))
 		case s.interval > 0 && s.upper > 2*s.interval+turnaround:
-			far[i] = fmt.Sprintf("%v sends every %v and names no packet before %v have passed", machine.Side(i),
+			far[i] = fmt.Sprintf("%v sends every %v and names no packet within %v of its capture", machine.Side(i),
 				machine.Rounded(s.interval), machine.Rounded(s.upper))
 		case s.overtaken > 1+s.packets/100:
 			far[i] = fmt.Sprintf("%d packets of %v come out of order or repeated", s.overtaken, machine.Side(i))
@@ -265,7 +265,7 @@ func compareReach(m *[2]reach) (v machine.Vantage, reason string, sure, supposed
 		silent := near.named == 0 && near.follows
 		if far[i] == "" && far[1-i] != "" && !silent {
 			return at, near.reason(side,
-					fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))),
+					fmt.Sprintf("%s; %v names packets %v after they are captured", far[1-i], side, machine.Rounded(near.upper))),
 				enough, !near.shows()
 		}
 		if far[i] == "" && enough && other.lower > turnaround/10 && other.lower > 4*near.lower {
@@ -274,7 +274,7 @@ func compareReach(m *[2]reach) (v machine.Vantage, reason string, sure, supposed
 					machine.Rounded(near.lower))), false, !near.shows()
 		}
 		if far[i] == "" && near.named > 0 && near.upper < turnaround/4 && (other.named == 0 || other.upper > 4*near.upper) {
-			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side,
+			return at, fmt.Sprintf("at %v: it names packets %v after they are captured, %v after %v", side,
 				machine.Rounded(near.upper), side.Other(), machine.Rounded(other.upper)), false, false
 		}
 	}
@@ -294,7 +294,7 @@ func compareReach(m *[2]reach) (v machine.Vantage, reason string, sure, supposed
 			enough && min(a.lower, b.lower) > turnaround, false
 	case enough && max(a.upper, b.upper) < turnaround/8 && max(a.worst(), b.worst()) < turnaround/12:
 		return machine.VantageBoth,
-			fmt.Sprintf("at both: each names packets within %v of their passing the tap",
+			fmt.Sprintf("at both: each names packets within %v of their capture",
 				machine.Rounded(max(a.upper, b.upper))), false, false
 	}
 	return machine.VantageUnknown, unknownReason, false, false

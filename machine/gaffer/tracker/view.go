@@ -219,7 +219,7 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 		add("left in the ack window", float64(s.headers.closest-1), "packets", seen)
 	}
 	if peer.Met {
-		add("peer's packets that did not pass", float64(m.Missing), "packets", seen)
+		add("peer's packets not captured", float64(m.Missing), "packets", seen)
 	}
 }
 

@@ -196,12 +196,13 @@ func (s *judged) answersInOrder(j *Judge, p *observed) *machine.Divergence {
 		if len(open) == 0 {
 			return s.diverge(p, difference{
 				AckUnasked, machine.RestsOnBoth, "riptide.ack_cause", "no Ack", m.Cause,
-				fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause),
+				fmt.Sprintf("every copy of message %d that was captured on its way to this side was answered before", m.Cause),
 			}, a.last)
 		}
 		return s.diverge(p, difference{
 			AckUnasked, machine.RestsOnBoth, "riptide.ack_cause", open[0].sequence, m.Cause,
-			fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message "+
+			fmt.Sprintf("every copy of message %d that was captured on its way to this side was answered before; one of "+
+				"message "+
 				"%d did", m.Cause, open[0].sequence),
 		}, open[0].ref)
 	case k > 0 && (a.known || j.connection.begun) && !unordered:
@@ -280,7 +281,7 @@ func (s *judged) answersNothing(j *Judge, p *observed) *machine.Divergence {
 	case len(open) == 0:
 		return s.diverge(p, difference{
 			AckUnasked, machine.RestsOnBoth, "riptide.type", "no Ack", m.Type,
-			"every reliable message that passed the tap towards this side was answered before",
+			"every reliable message that was captured on its way to this side was answered before",
 		}, a.last)
 	case a.receiver.Holds(m), a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
 		v := s.diverge(p, difference{

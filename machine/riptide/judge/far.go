@@ -85,7 +85,7 @@ func (s *judged) snapshot(p *observed) *machine.Divergence {
 	names := func(id uint16) *machine.Divergence {
 		return s.diverge(p, difference{
 			AckUnsent, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("no message %d", id), id,
-			fmt.Sprintf("the Ack names message %d, which did not pass the tap on its way to this side", id),
+			fmt.Sprintf("the Ack names message %d, which was not captured on its way to this side", id),
 		}, s.acks.last)
 	}
 	for _, id := range [2]uint16{m.Last, m.Cause} {
@@ -189,7 +189,7 @@ func (s *judged) notesSnapshot(p *observed) *machine.Divergence {
 		if (i < 0 || m.AckBits>>i&1 == 1) && n.passed.missing(id) {
 			return s.diverge(p, difference{
 				AckUnsent, machine.RestsOnBoth, "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id,
-				fmt.Sprintf("the header names notify message %d, which did not pass the tap on its way to this side", id),
+				fmt.Sprintf("the header names notify message %d, which was not captured on its way to this side", id),
 			}, n.ref)
 		}
 	}
@@ -212,7 +212,7 @@ func (s *judged) notesSnapshot(p *observed) *machine.Divergence {
 				return s.diverge(p, difference{
 					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header before it says",
 					machine.Hex(uint64(m.AckBits), 2),
-					fmt.Sprintf("notify message %d, sent before, says otherwise of what both speak of", e.sequence),
+					fmt.Sprintf("notify message %d, which was sent before, contradicts it", e.sequence),
 				}, e.ref)
 			}
 			break
@@ -224,7 +224,7 @@ func (s *judged) notesSnapshot(p *observed) *machine.Divergence {
 				return s.diverge(p, difference{
 					NotifyAck, machine.RestsOnOwn, "riptide.ack_bits", "what the header after it says",
 					machine.Hex(uint64(m.AckBits), 2),
-					fmt.Sprintf("notify message %d, sent later, says otherwise of what both speak of", e.sequence),
+					fmt.Sprintf("notify message %d, which was sent later, contradicts it", e.sequence),
 				}, e.ref)
 			}
 			break

@@ -399,7 +399,7 @@ func (j *Judge) Finish() {
 			s.opinion.Why = machine.NotCapturedHere
 			switch {
 			case j.lacks():
-				s.opinion.Why = "the capture lacks bytes of this connection: what was missed in them is held against nobody"
+				s.opinion.Why = "the capture lacks bytes of this connection, so no side is blamed for what was in them"
 			case s.ordered:
 				s.opinion.Why = "the capture began in the middle of the connection"
 			}

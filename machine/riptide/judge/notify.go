@@ -184,7 +184,7 @@ func (s *judged) matchNotify(j *Judge, p *observed) *machine.Divergence {
 	v := s.diverge(p, difference{
 		NotifyAck, s.restsOfNotes(j, &said), "riptide.ack_bits", machine.Hex(uint64(bits), 2),
 		machine.Hex(uint64(m.AckBits), 2),
-		"no part of what passed the tap towards the side leads to this header",
+		"no part of what was captured on its way to the side leads to this header",
 	}, frames...)
 	if last != m.Last {
 		v.Mismatch = machine.Differ("riptide.last", last, m.Last)

@@ -245,7 +245,7 @@ func (s *judged) connects(j *Judge, p *observed) *machine.Divergence {
 	if answered && j.connection.sure && j.connection.asked {
 		return s.diverge(p, difference{
 			ConnectAgain, machine.RestsOnOwn, "riptide.type", "no Connect", "Connect",
-			"the connection stands: this side has answered the Welcome",
+			"the side is connected: it has answered the Welcome",
 		}, s.spokeRef)
 	}
 	defer func() { c.connectAt, c.endRef = p.at, p.ref }()
@@ -418,6 +418,6 @@ func (s *judged) echoes(p *observed, a *askedPing) *machine.Divergence {
 	}
 	return s.diverge(p, difference{
 		WrongRTT, machine.RestsOnBoth, "riptide.rtt", a.was, rtt,
-		"a server measures no RTT: an answer repeats one that its client has told",
+		"a server measures no RTT: an answer repeats one that its client has sent",
 	}, a.ref)
 }

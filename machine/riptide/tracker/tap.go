@@ -102,7 +102,7 @@ func (t *follower) placeTap() (machine.Vantage, string) {
 			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, machine.Rounded(after))
 		} else {
 			reason = fmt.Sprintf(
-				"%v rather than %v: %d messages that passed the tap towards %v had not reached it when it went on", v, was,
+				"%v rather than %v: %d messages that were captured on their way to %v had not reached it when it went on", v, was,
 				s.tap.against, s.side)
 		}
 	}
@@ -111,7 +111,7 @@ func (t *follower) placeTap() (machine.Vantage, string) {
 		at := "at " + s.side.String()
 		says := strings.HasPrefix(reason, at+":") || strings.HasPrefix(reason, at+" ") // and not "at both"
 		if says && v.Near(s.side) && s.tap.grade() != machine.Certain {
-			reason = "likely " + at + ", though it may stand some way off" + reason[len(at):]
+			reason = "likely " + at + ", though it may have been some way off" + reason[len(at):]
 		}
 	}
 	return v, reason

@@ -163,7 +163,7 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 			strconv.Itoa(int(c.ping)))
 	}
 	if c.reported > 0 {
-		row("RTT that the client told last", (time.Duration(c.reported) * time.Millisecond).String())
+		row("RTT that the client reported last", (time.Duration(c.reported) * time.Millisecond).String())
 	}
 	for _, id := range c.clients {
 		row("told of client", strconv.Itoa(int(id)))

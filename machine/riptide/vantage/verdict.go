@@ -89,16 +89,18 @@ func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
 	case own-beyond > max(2*tick, client.pace.wait()+tick/2) && beyond > max(2*tick, server.pace.wait()+tick/2):
 		return Verdict{
 			machine.VantageBetween,
-			fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side,
+			fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the place of "+
+				"capture", machine.Rounded(own), side,
 				machine.Rounded(beyond)), pings > 8,
 		}, true
 	case share > 1-restShare && own > tick:
-		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side,
+		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the place "+
+			"of capture", side,
 			machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > 1-plainRest}, true
 	case share < restShare && own > tick:
 		return Verdict{
 			at(side.Other()),
-			fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(),
+			fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the place of capture", side.Other(),
 				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < plainRest,
 		}, true
 	}
@@ -127,7 +129,8 @@ func (e *Evidence) byUnanswered(v Verdict, answers machine.Side) Verdict {
 	own, peer := &e.of[answers].against, &e.of[answers.Other()].against
 	if n := own.owed.least(); v.Vantage == machine.VantageUnknown && n >= Overruled && peer.skips == 0 {
 		v.Vantage = at(answers.Other())
-		v.Reason = fmt.Sprintf("at %v: its ids pass without a gap, and %v leaves %d copies without an Ack", answers.Other(),
+		v.Reason = fmt.Sprintf("at %v: its ids were captured without a gap, and %v leaves %d copies without an "+
+			"Ack", answers.Other(),
 			answers, n)
 	}
 	return v
@@ -174,7 +177,7 @@ func (e *Evidence) overrule(v Verdict) Verdict {
 		from, less = less, from
 	}
 	most, least := max(a, b), min(a, b)
-	says := fmt.Sprintf("of what passed between the tap and %v, %d messages were lost, doubled or overtaken", from, most)
+	says := fmt.Sprintf("between the place of capture and %v, %d messages were lost, doubled or overtaken", from, most)
 	switch {
 	case most == 0:
 	case v.Vantage == machine.VantageBoth && least >= Overruled:

@@ -48,7 +48,7 @@ func (s *Stage) chooseVersions() error {
 		s.versions[i] = v
 	}
 	if !s.roles {
-		return errors.New("which side is the client is not known: no Connect and no heartbeat passed the tap")
+		return errors.New("which side is the client is not known: the capture has no Connect and no heartbeat")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.R
 	c.Assumed = []string{
 		"a message was submitted when it or a later one was first sent",
 		"of a copy that nobody answered, or its answer, one was lost: both are taken alike",
-		"the connection stood from the start; nothing is sent again within half a round trip, as the library has it",
+		"the connection existed from the start; nothing is sent again within half a round trip, as the library has it",
 	}
 	if rate > 0 {
 		c.InFrames, c.Assumed = true, append(c.Assumed, machine.OtherFramesAssume)

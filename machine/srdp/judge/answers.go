@@ -36,7 +36,7 @@ func (s *judged) acknowledges(j *Judge, peer *judged, d *machine.Datagram, pk *w
 		if l := peer.known(of); l != nil && !s.stream && peer.opinion.Divergence == nil && l.never(id) {
 			v := machine.Diverge(d, AckUnsent, machine.RestsOnBoth,
 				machine.Differ("srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id),
-				fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
+				fmt.Sprintf("no packet of id %d was captured on its way to this side", id), s.last)
 			switch {
 			case !peer.near && ahead(id, l.first) > shortSession:
 				v.Assumed = true // a packet from before the capture would have overtaken as many
@@ -61,7 +61,7 @@ func (s *judged) acknowledges(j *Judge, peer *judged, d *machine.Datagram, pk *w
 			return nil // of a packet from before the capture
 		}
 		return machine.Diverge(d, AckUnasked, machine.RestsOnBoth, machine.Differ("srdp.packet_id", "no acknowledgement", id),
-			fmt.Sprintf("no copy of packet %d passed the tap towards this side that was not acknowledged before", id), s.last)
+			fmt.Sprintf("every copy of packet %d that was captured on its way to this side was acknowledged before", id), s.last)
 	}
 	for _, a := range s.asked[:k] {
 		if !a.may {

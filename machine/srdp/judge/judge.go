@@ -239,7 +239,8 @@ func (j *Judge) Finish() {
 		case s.others:
 			s.opinion.Why = "it also sends for other addresses, and what reached those is not known"
 		default:
-			s.opinion.Why = "what passed the tap towards this side may have been lost behind it; repeats and time-outs are " +
+			s.opinion.Why = "what was captured on its way to this side may have been lost after that; repeats and time-outs " +
+				"are " +
 				"its application's"
 		}
 	}

@@ -223,7 +223,8 @@ func (s *judged) repeats(j *Judge, l *judgedLane, d *machine.Datagram, e *outgoi
 		return nil
 	case e.acks > 0 && (s.readTo > e.ackPlace || d.At.Sub(e.ackedAt) > readSlack):
 		return machine.Diverge(d, RepeatAfterAck, machine.RestsOnPeer, machine.Differ("srdp.packet_id", "no copy", id),
-			fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it "+
+			fmt.Sprintf("the acknowledgement of packet %d came %.0f ms before the packet was sent again, and what came "+
+				"after it "+
 				"was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
 	case e.ordered && l.waits && l.ordered != id:
 		frames := []machine.Ref{e.lastRef}

@@ -208,11 +208,12 @@ func (place placement) String() string {
 		return fmt.Sprintf("%s: only %v acknowledges, after %v", where, place.side, own)
 	case byNeither:
 		if its == 0 {
-			return fmt.Sprintf("%s: %v acknowledges after %v at the least, and %v is not at the tap either", where,
+			return fmt.Sprintf("%s: %v acknowledges after %v at the least, and %v was not captured here either", where,
 				place.side, own, other)
 		}
 	case byDenial:
-		return fmt.Sprintf("%s: %v is not at the tap, though it acknowledges within %v; %v does after %v", where, place.side,
+		return fmt.Sprintf("%s: %v was not captured here, though it acknowledges within %v; %v does after "+
+			"%v", where, place.side,
 			own, other, its)
 	case byComparison, byNearness:
 	}
