@@ -138,11 +138,12 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 			"(ackscope thresholds prints one)")
 	p.StringSliceVar(&a.Flags.Set, "set", nil, "set such limits: `loss=3%,rtt=150ms`; off switches one off")
 	p.StringVar(&a.Memory.Text, "memory", "",
-		"keep within so much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent "+
-			"longest make way")
-	p.StringVar(&a.Flags.Vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
+		"use at most this much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent "+
+			"longest end early")
+	p.StringVar(&a.Flags.Vantage, "vantage", "", "side at which the capture was taken: `a|b|both|between|unknown` "+
+		"(default: inferred)")
 	p.BoolVar(&a.Flags.Strict, "strict", false, "a capture that is cut short is an error (exit 2)")
-	p.BoolP("numeric", "n", true, "names are never resolved; taken for tshark's sake")
+	p.BoolP("numeric", "n", true, "accepted because tshark has it: names are never resolved")
 	p.StringVar(&a.Flags.Color, "color", "auto", "colour: `auto|always|never`")
 	p.BoolVarP(&a.Flags.Quiet, "quiet", "q", false, "no progress and no warnings")
 	_ = root.RegisterFlagCompletionFunc("decode-as", func(c *cobra.Command, args []string, word string) ([]string,

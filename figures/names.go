@@ -59,7 +59,7 @@ var specs = [figures]Spec{
 	Loss:          {"loss", Share, "packets that were lost on the way to the peer: the best single figure", false},
 	LossLeast:     {"loss.least", Share, "the least loss that the capture proves", false},
 	LossMost:      {"loss.most", Share, "the most loss that the capture allows", false},
-	RTT:           {"rtt", Time, "mean round trip of the side's packets, as the tap sees it", false},
+	RTT:           {"rtt", Time, "mean round trip of the side's packets, from capture of packet to capture of ack", false},
 	RTT95:         {"rtt.p95", Time, "95th percentile of these round trips", false},
 	Jitter:        {"jitter", Time, "mean difference between successive round trips", false},
 	Stall:         {"stall", Time, "longest time in which the side sent nothing, though it usually sends", false},

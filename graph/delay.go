@@ -38,8 +38,8 @@ func (d *Delays) Copied(at machine.Instant, delay time.Duration, ref machine.Ref
 // Plot draws them over at most columns columns.
 func (d *Delays) Plot(title string, columns int) *Plot {
 	p := d.span.plot("delay", title, "ms",
-		"How long packets took from one tap to the other, by the time when they passed the first. A cross at the bottom is "+
-			"a packet that never came to the second, a plus a copy that was made on the way.", columns)
+		"How long packets took from one place of capture to the other, by the time at the first. A cross at the bottom is "+
+			"a packet that the second never had, a plus a copy that was made on the way.", columns)
 	p.add(Trace{Name: "delay", Class: "raw", Shape: Bars, Points: d.span.points(&d.delay, columns)})
 	p.add(Trace{Name: "doubled", Class: "again", Shape: Marks, Sign: "+", Points: d.span.points(&d.copies, columns)})
 	crosses := d.span.points(&d.lost, columns)

@@ -186,8 +186,8 @@ func (f *Flow) timeSequence(side machine.Side, columns int, which string, s [4]*
 
 func (f *Flow) roundTrip(side machine.Side, columns int) *Plot {
 	p := f.plot(RoundTrip, "Round-trip time of "+sideWord(side)+"'s packets", "ms",
-		"Each sample, as the side took it from an ack or, where its library takes none from acks, as the tap saw packet "+
-			"and ack; and what the side's own library smooths: that is what its timers go by.", columns)
+		"Each sample is the time from a packet to its ack, as the side measured it. Where its library measures none, it is "+
+			"the time between both in the capture. The line is what the library smooths and sets its timers by.", columns)
 	p.add(Trace{Name: "samples", Class: "raw", Shape: Bars, Points: f.points(&f.Series[RTT][side], columns)})
 	p.add(Trace{Name: "smoothed", Class: "smooth", Shape: Line, Points: f.points(&f.Series[Smoothed][side], columns)})
 	return p.done(true)

@@ -38,9 +38,10 @@ type Flags struct {
 	kit func(a *app.App) (sim.Kit, error)
 }
 
-const labForms = `In one process: a server, a relay and clients, on loopback. Apart: --listen ADDR is
-a server, --connect ADDR a client, --relay LISTEN=TARGET the relay, on different
-machines or in different network namespaces. ADDR is IP:PORT, or a port of loopback.`
+const labForms = `By default a server, a relay and clients run in one process, on loopback. To run them on
+different machines or in different network namespaces, start each by itself: --listen ADDR runs
+a server, --connect ADDR a client, and --relay LISTEN=TARGET the relay. ADDR is IP:PORT, or a
+port of loopback.`
 
 // register adds the flags to a command.
 func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
@@ -48,8 +49,8 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	p.StringVar(&f.connect, "connect", "", "run a client of the server, or the relay, at `ADDR`")
 	p.StringVar(&f.relay, "relay", "", "run a relay: `LISTEN=TARGET`")
 	p.StringArrayVar(&f.allow, "allow", nil,
-		"answer strangers of this `PREFIX` (default: this machine and private networks)")
-	p.IntVar(&f.clients, "clients", 1, "clients, where all is in one process")
+		"also answer unknown addresses within this `PREFIX` (default: this machine and private networks)")
+	p.IntVar(&f.clients, "clients", 1, "clients to run, where everything is in one process")
 	f.Transport = "udp"
 	if of.TCP {
 		p.StringVar(&f.Transport, "transport", "udp", "what carries it: `udp|tcp`")
@@ -57,30 +58,30 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 
 	p.Uint64Var(&f.Seed, "seed", 1, "seed of the relay's paths and of the traffic")
 	p.StringVar(&f.Loss, "loss", "0%",
-		"share of datagrams that are lost; of this and the like A/B sets the two directions apart")
+		"share of datagrams that are lost; as 5%/40%, one for each direction: this holds for all flags of the network")
 	p.StringVar(&f.Burst, "burst", "",
-		"losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
-	p.StringVar(&f.Delay, "delay", "20ms", "one way")
-	p.StringVar(&f.Jitter, "jitter", "0ms", "added to the delay, uniformly")
-	p.BoolVar(&f.InOrder, "in-order", false, "jitter does not reorder")
+		"loss in bursts: `INTO,OUT`, the chance for each datagram that a burst begins, and that it ends")
+	p.StringVar(&f.Delay, "delay", "20ms", "time that a datagram takes one way")
+	p.StringVar(&f.Jitter, "jitter", "0ms", "random extra delay, from 0 to this")
+	p.BoolVar(&f.InOrder, "in-order", false, "keep the order of datagrams whatever the jitter")
 	p.StringVar(&f.Dup, "dup", "0%", "share of datagrams that arrive twice")
-	p.StringVar(&f.Outage, "outage", "", "everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
-	p.StringVar(&f.Bandwidth, "bandwidth", "0", "bits a second of the first hop, 0 for no limit")
+	p.StringVar(&f.Outage, "outage", "", "times in which everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
+	p.StringVar(&f.Bandwidth, "bandwidth", "0", "limit of the first link in bits a second, 0 for none")
 
 	p.DurationVar(&f.Duration, "duration", 0,
 		"how long the applications run (default 10s in one process, else until interrupted)")
-	p.Uint64VarP(&f.Amount, "count", "c", 0, "what each application sends at most, in packets or messages")
-	p.DurationVar(&f.linger, "linger", time.Second, "how long the ends still listen and answer after that")
+	p.Uint64VarP(&f.Amount, "count", "c", 0, "how many packets or messages each application sends at most")
+	p.DurationVar(&f.linger, "linger", time.Second, "how long the endpoints still listen and answer afterwards")
 
 	p.StringVarP(&f.Write, "write", "w", "",
-		"record what passes to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+		"record the traffic to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
 	p.StringVarP(&f.device, "interface", "i", "",
-		"where it is recorded (default: loopback, or any where addresses are elsewhere)")
+		"interface to record on (default: loopback, or any where addresses are elsewhere)")
 	p.StringVar(&f.recorder, "recorder", "auto",
-		"`live|relay|auto`: captured live on the interface, which needs the privilege; noted by the relay itself; or what "+
-			"can be done")
+		"`live|relay|auto`: live captures on the interface, which needs the privilege; relay lets the relay write down what "+
+			"it forwards; auto takes live where it can")
 	f.Options.Register(p)
-	p.StringVar(&f.Truth, "truth", "", "`FILE` for the log of what the ends did, - for standard output")
+	p.StringVar(&f.Truth, "truth", "", "`FILE` for the log of what the endpoints really did, - for standard output")
 	p.StringVar(&f.Journal, "journal", "", "`FILE` for the journal of the inputs")
 	if of.Proxy {
 		p.StringVar(&f.Forward, "forward", "", "run a proxy: `LISTEN=TARGET`")

@@ -57,17 +57,17 @@ func Command(a *app.App, protocols []*Protocol) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab PROTOCOL[:PROFILE]",
 		Short: "Run reference endpoints on real sockets, with an impairing relay between",
-		Long: `lab runs the reference endpoints as real servers and clients, on real sockets, with
-a relay between them that loses, delays, reorders and doubles as simulate does:
-live traffic to learn from and to test with. Each end logs what it really did, in
-the form of the logs beside recorded captures, and its inputs in a journal.
+		Long: `lab runs the reference endpoints as real servers and clients, on real sockets. A relay between
+them loses, delays, reorders and duplicates packets, as the network of simulate does. That makes
+live traffic to learn from and to test with. Each endpoint logs what it really did (--truth), and
+its inputs (--journal).
 
-PROTOCOL[:PROFILE] is spelled as for simulate and behind the comma of -d, such as
-gaffer:article-be or riptide:2.0:tcp. ackscope help lab PROTOCOL lists its flags, of which
---profile is the older spelling of the profile.
+PROTOCOL[:PROFILE] is spelled as in simulate and -d, such as gaffer:article-be or
+riptide:2.0:tcp. "ackscope help lab PROTOCOL" lists the flags of that protocol. There, --profile
+is the older spelling of the profile.
 
-Without --listen, --connect or --relay everything runs in this process on loopback.
-Nothing is sent to an address that was not named, or did not speak first.`,
+Without --listen, --connect or --relay everything runs in this process on loopback. lab sends
+only to addresses that you name, and to those that send to it first.`,
 		Example: example + "  ackscope lab --play run.journal.jsonl",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

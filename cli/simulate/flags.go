@@ -58,29 +58,29 @@ func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	p.Uint64Var(&f.Seed, "seed", 1, "seed of the run")
 	p.StringVar(&f.Loss, "loss", "0%", "share of datagrams that are lost")
 	p.StringVar(&f.Burst, "burst", "",
-		"losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
-	p.StringVar(&f.Delay, "delay", "20ms", "one way")
-	p.StringVar(&f.Jitter, "jitter", "0ms", "added to the delay, uniformly")
-	p.BoolVar(&f.InOrder, "in-order", false, "jitter does not reorder")
+		"loss in bursts: `INTO,OUT`, the chance for each datagram that a burst begins, and that it ends")
+	p.StringVar(&f.Delay, "delay", "20ms", "time that a datagram takes one way")
+	p.StringVar(&f.Jitter, "jitter", "0ms", "random extra delay, from 0 to this")
+	p.BoolVar(&f.InOrder, "in-order", false, "keep the order of datagrams whatever the jitter")
 	p.StringVar(&f.Dup, "dup", "0%", "share of datagrams that arrive twice")
-	p.StringVar(&f.Outage, "outage", "", "everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
-	p.StringVar(&f.Bandwidth, "bandwidth", "0", "bits a second of the first hop, 0 for no limit")
-	p.DurationVar(&f.Duration, "duration", 20*time.Second, "how long both send; the run goes on for a second")
+	p.StringVar(&f.Outage, "outage", "", "times in which everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
+	p.StringVar(&f.Bandwidth, "bandwidth", "0", "limit of the first link in bits a second, 0 for none")
+	p.DurationVar(&f.Duration, "duration", 20*time.Second, "how long both sides send; the run lasts a second more")
 	p.StringVar(&f.Rate, "rate", "60", "packets a second, one each frame")
 	p.StringVar(&f.Payload, "payload", "16-200", "payload bytes of a packet: `LEAST-MOST`")
 	p.StringVar(&f.Refuse, "refuse", "0%", "share of packets that the receiving application refuses")
-	p.StringVar(&f.First, "first", "0", "sequence of the first packet")
+	p.StringVar(&f.First, "first", "0", "sequence number of the first packet")
 	p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
 	p.Float64Var(&f.Messages, "messages", 0,
-		"messages a second that each side submits, of what the profile's schema or --schema has")
-	p.IntVar(&f.Clients, "clients", 1, protocols.taking("clients")+"clients of the server; the tap sees all of them")
+		"messages a second that each side sends, of the types in the profile's schema or --schema")
+	p.IntVar(&f.Clients, "clients", 1, protocols.taking("clients")+"clients of the server; the capture has all of them")
 	p.IntVar(&f.Slots, "slots", 0, protocols.taking("slots")+
 		"clients that the server takes at a time, 0 for the usual number")
 	p.StringVar(&f.Resend, "resend", "", protocols.taking("resend")+
 		"when a message that is not acked goes out again, instead of the usual: a time such as `50ms`")
-	p.StringVar(&f.Fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one "+
+	p.StringVar(&f.Fault, "fault", "", "plant a fault in an endpoint: `NAME`, or list for all names (of one "+
 		"protocol, with --protocol)")
-	p.StringVar(&f.Faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
+	p.StringVar(&f.Faulty, "faulty", "a", "which endpoint has the fault: `a|b|both`")
 	p.StringVar(&f.Tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
 	p.StringVarP(&f.Write, "write", "w", "",
 		"write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")

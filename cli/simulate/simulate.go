@@ -23,18 +23,19 @@ func Command(a *app.App, protocols Simulators) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate [PROTOCOL[:PROFILE]]",
 		Short: "Run reference endpoints over a simulated network and capture what they send",
-		Long: `simulate lets two reference endpoints talk over a network that loses, delays,
-reorders and duplicates as told, in virtual time, and writes what a tap sees of it.
-The same seed gives the same bytes. The truth, what both endpoints really did,
-goes to a file in the form of the logs that recorded captures have beside them;
-the journal holds every input, from which --play gives the run again.
+		Long: `simulate runs two reference endpoints over a simulated network and writes a capture of their
+traffic. The network loses, delays, reorders and duplicates packets as the flags say. The clock
+is simulated too, so a run of minutes takes a moment. The same seed gives the same bytes.
 
-The first protocol of ackscope protocols is the usual one. Behind the colon stands one of its
-profiles, as for lab and behind the comma of -d. Of Riptide, client/server sets two releases
-apart, and :tcp stands for a stream; of SRDP, :proxy or :tcp for the way to a proxy.
---protocol is the older spelling of the argument.
+--truth writes a log of what both endpoints really did. --journal writes every input of the
+endpoints, and --play repeats the run from it.
 
-Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`,
+Without PROTOCOL, simulate takes the first one of "ackscope protocols". PROFILE names one of its
+profiles, as in lab and -d. For Riptide, CLIENT/SERVER names two different releases, and :tcp
+runs over TCP. For SRDP, :proxy or :tcp is the way to a proxy. --protocol is the older spelling.
+
+The flags of the network take two values for its two directions: --loss 5%/40% loses 5 % from
+a to b, and 40 % from b to a.`,
 		Example: protocols.examples() + `  ackscope simulate --fault ack-gaps --loss 10% -w faulty.pcapng
   ackscope simulate --play run.journal.jsonl`,
 		Args: app.Arguments(0, 1, "PROTOCOL[:PROFILE] and flags"),

@@ -19,9 +19,9 @@ import (
 var onSockets = labs.Protocol{
 	Name:  "gaffer",
 	Short: "Packets with acks, of any profile of the Gaffer family, and messages",
-	Long: `Both sides send a packet a frame with the acks of what they received, as a game does,
-and reliable messages where the profile's schema has some. Of the article series'
-programs, article-slices sends blocks, article-fragments packets in fragments, and
+	Long: `Both sides send one packet a frame, with the acks of what they received, as a game does. Where
+the profile's schema has reliable messages, they send some. Three profiles run sample programs
+of the articles: article-slices sends blocks, article-fragments sends packets in fragments, and
 article-connect has clients that connect and leave.`,
 	Example: `  ackscope lab gaffer --loss 30% --delay 40ms --duration 10s -w run.client.pcapng --truth run.truth.jsonl
   ackscope events run.client.pcapng
