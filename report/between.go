@@ -111,7 +111,7 @@ func (b *Between) Verdict() string {
 		}
 		parts = append(parts, text)
 	}
-	return "Lost between the taps: " + strings.Join(parts, "; ") + "."
+	return "Lost between the two captures: " + strings.Join(parts, "; ") + "."
 }
 
 // lost returns the number of packets that died between the taps.
@@ -215,23 +215,23 @@ func places(p *merge.Pair, s machine.Side) (rows []Row) {
 		count     uint64
 		grade     string
 	}{
-		{"passed tap " + up, "", x.Upstream, ""},
-		{"passed tap " + down, "", x.Downstream, ""},
-		{"died before tap " + up, "numbers of the sender that neither tap saw", x.DiedBefore, "warn"},
+		{"seen at tap " + up, "", x.Upstream, ""},
+		{"seen at tap " + down, "", x.Downstream, ""},
+		{"lost before tap " + up, "numbers of the sender that neither tap saw", x.DiedBefore, "warn"},
 		{
-			"died between the taps", "the first tap saw it, the second did not, though it recorded at that time",
+			"lost between the taps", "tap " + up + " captured it; tap " + down + " did not, though it recorded at that time",
 			x.Lost, "warn",
 		},
 		{"of these, likely only", "the other tap has no packets any more there", x.LostAtEnds, ""},
-		{"died after tap " + down, "passed both and was never acknowledged: likely only", x.DiedAfter, "warn"},
-		{"missed by tap " + down, "received all the same: the capture lost it, not the network", x.Missed, ""},
+		{"lost after tap " + down, "captured at both and never acknowledged: likely only", x.DiedAfter, "warn"},
+		{"missed by tap " + down, "the receiver had it: the capture missed it, the network did not lose it", x.Missed, ""},
 		{"doubled between them", "seen more often at the second tap", x.Copies, ""},
 		{"overtaken", "came after one that was sent later", x.Reordered, ""},
 		{"at tap " + down + " only", "missed by the first, or made between them", x.Unseen, ""},
-		{"not decided", "the other tap did not record at that time for sure", x.Undecided + x.Outside, ""},
+		{"not decided", "the other tap may not have recorded at that time", x.Undecided + x.Outside, ""},
 		{"one of several alike", "paired in the order in which they can have come", x.Ambiguous, ""},
 	} {
-		if n.count > 0 || n.doc == "" || n.name == "died between the taps" {
+		if n.count > 0 || n.doc == "" || n.name == "lost between the taps" {
 			row := Row{Name: n.name, Cells: []string{show.Grouped(n.count), n.doc}}
 			if n.count > 0 {
 				row.Grade = n.grade
@@ -316,5 +316,5 @@ func (b *Between) markdown(w *strings.Builder) {
 	if n := b.More(); n > 0 {
 		fmt.Fprintf(w, "\nAnd %s more.\n", show.Plural(n, "flow"))
 	}
-	w.WriteString("\nWhat follows is what tap A's capture tells.\n")
+	w.WriteString("\nWhat follows is from the capture at tap A.\n")
 }

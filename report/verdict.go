@@ -100,7 +100,7 @@ func (r *Report) Facts() []string {
 		fmt.Sprintf("%s, %d of a known protocol", show.Plural(len(r.Session.Flows())+r.LetGo.Flows, "flow"), known),
 	}
 	if n := r.LetGo.Flows; n > 0 {
-		facts = append(facts, show.Plural(n, "flow")+" ended early for want of memory, and counted only")
+		facts = append(facts, show.Plural(n, "flow")+" ended early because memory ran out, and counted only")
 	}
 	if n := r.Session.Duplicates(); n > 0 {
 		facts = append(facts, show.Plural(n, "packet")+" captured twice")

@@ -34,7 +34,7 @@ doubled and reordered between the taps, how long packets took, and where each lo
 
 All times are by A's clock. -w writes both captures as one: one interface for each tap, B's times
 moved to A's clock, and a comment on every packet that says what became of it. -o writes one
-page for somebody who was not there: the losses, the delays as graphs, and tap A's flows.`,
+page for someone else to read: the losses, the delays as graphs, and tap A's flows.`,
 		Example: `  ackscope merge client.pcapng server.pcapng
   ackscope merge --json client.pcapng server.pcapng | jq 'select(.kind == "way")'
   ackscope merge --packets --json client.pcapng server.pcapng | jq 'select(.outcome == "lost").frame_a'
@@ -199,7 +199,7 @@ func (p *mergePrinter) text() error {
 		fmt.Fprintf(w, "tap %c  %s  %s, %s", tapNames[i], printable.String(p.names[i]),
 			show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)))
 		if m.Unfound[i] > 0 {
-			fmt.Fprintf(w, "; %s that the other has nothing of", show.Plural(m.Unfound[i], "flow"))
+			fmt.Fprintf(w, "; %s that the other capture has nothing of", show.Plural(m.Unfound[i], "flow"))
 		}
 		fmt.Fprintln(w)
 	}
@@ -219,7 +219,7 @@ func (p *mergePrinter) way(pair *merge.Pair, s machine.Side) {
 	x := &pair.Ways[s]
 	w := p.app.Writer()
 	up, down := tapNames[pair.First[s]], tapNames[1-pair.First[s]]
-	fmt.Fprintf(w, "  %s → %s  passed tap %c first (%s): %d there, %d at %c\n", s, s.Other(), up, pair.FirstKnown,
+	fmt.Fprintf(w, "  %s → %s  seen at tap %c first (%s): %d there, %d at %c\n", s, s.Other(), up, pair.FirstKnown,
 		x.Upstream, x.Downstream, down)
 	fmt.Fprintf(w, "         lost between the taps %d (%.2f %%)", x.Lost, 100*report.LossOf(x))
 	for _, n := range []struct {
@@ -227,11 +227,11 @@ func (p *mergePrinter) way(pair *merge.Pair, s machine.Side) {
 		text  string
 	}{
 		{x.LostAtEnds, "of them where the other tap has no packets any more (likely)"},
-		{x.DiedBefore, fmt.Sprintf("before tap %c", up)},
-		{x.DiedAfter, fmt.Sprintf("after tap %c", down)},
+		{x.DiedBefore, fmt.Sprintf("lost before tap %c", up)},
+		{x.DiedAfter, fmt.Sprintf("lost after tap %c", down)},
 		{x.Copies, "doubled between them"},
 		{x.Reordered, "overtaken"},
-		{x.Missed, fmt.Sprintf("received, but missed by tap %c", down)},
+		{x.Missed, fmt.Sprintf("received, but missing from the capture at tap %c", down)},
 		{x.Unseen, fmt.Sprintf("at tap %c only", down)},
 		{x.Undecided + x.Outside, "while the other tap did not record"},
 		{x.Ambiguous, "one of several alike"},

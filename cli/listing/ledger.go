@@ -112,7 +112,7 @@ func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
 	}
 	if sum, n := l.Gone(); n > 0 {
 		fmt.Fprintf(w, "\n%s\n",
-			p.paint.String(show.Bold, show.Plural(n, "flow")+" that ended early for want of memory, in all"))
+			p.paint.String(show.Bold, show.Plural(n, "flow")+" that ended early because memory ran out, in all"))
 		if err := p.side("", sum); err != nil {
 			return err
 		}

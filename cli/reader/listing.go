@@ -333,7 +333,7 @@ func (l *Listing) take(r *analyze.Record) {
 	} else if l.saved != nil && !l.Once && r.Flow.Transport == capture.UDP && r.Datagram.Bytes != nil {
 		// The survey does not know the flow. So the datagram was held, and its
 		// frame is gone.
-		l.err = fmt.Errorf("frame %d passes -Y, but its flow ended early for want of memory: "+
+		l.err = fmt.Errorf("frame %d passes -Y, but its flow ended early because memory ran out: "+
 			"-w cannot write it; give more by --memory", r.Datagram.Ref.Frame())
 	}
 	if l.err == nil && l.Show != nil {

@@ -285,7 +285,7 @@ func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 		case f != nil:
 			return followed(f)
 		case number >= 1 && uint64(number) <= begun:
-			return nil, fmt.Errorf("--flow %d: it ended early for want of memory: give more by --memory", number)
+			return nil, fmt.Errorf("--flow %d: it ended early because memory ran out: give more by --memory", number)
 		default:
 			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number,
 				show.Plural(begun, "flow"))
@@ -296,7 +296,7 @@ func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 			return followed(f)
 		}
 		if n, ok := t.timeline.Find(ref); ok && t.timeline.FlowID(n) > 0 {
-			return nil, fmt.Errorf("frame %s is of flow %d, which ended early for want of memory: give more by --memory",
+			return nil, fmt.Errorf("frame %s is of flow %d, which ended early because memory ran out: give more by --memory",
 				t.frame(ref), t.timeline.FlowID(n))
 		}
 	}
