@@ -35,7 +35,7 @@ var Events = newTable("events", "What happened to every packet, as the capture p
 		func(r *EventRow, c *Cell) { c.uint(r.Event.Ref.Frame()) },
 	},
 	eventColumn{
-		Column{Name: "time", Type: Time, Doc: "When that frame passed the tap."},
+		Column{Name: "time", Type: Time, Doc: "When that frame was captured."},
 		func(r *EventRow, c *Cell) { c.int(int64(r.Event.At)) },
 	},
 	eventColumn{

@@ -32,7 +32,7 @@ func flowColumns() []flowColumn {
 			func(r *FlowRow, c *Cell) { c.uint(r.FirstRef.Frame()) },
 		},
 		{
-			Column{Name: "time", Type: Time, Doc: "When that passed the tap."},
+			Column{Name: "time", Type: Time, Doc: "When that was captured."},
 			func(r *FlowRow, c *Cell) { c.int(int64(r.First)) },
 		},
 		{
@@ -82,12 +82,12 @@ func flowColumns() []flowColumn {
 		{
 			Column{
 				Name: "capture_duplicates", Type: Uint,
-				Doc: "Datagrams that the tap captured twice: kept out of all other figures.",
+				Doc: "Datagrams that were captured twice: kept out of all other figures.",
 			},
 			func(r *FlowRow, c *Cell) { c.uint(r.Duplicates) },
 		},
 		{
-			Column{Name: "last_time", Type: Time, Doc: "When its last packet passed the tap."},
+			Column{Name: "last_time", Type: Time, Doc: "When its last packet was captured."},
 			func(r *FlowRow, c *Cell) { c.int(int64(r.Last)) },
 		},
 		{
@@ -100,7 +100,7 @@ func flowColumns() []flowColumn {
 		},
 		{Column{
 			Name: "vantage", Type: Text, Words: vantages, Absent: Omitted,
-			Doc: "Where the tap stood. This and what follows: where a protocol explains the flow.",
+			Doc: "Where the capture was taken. This and what follows: where a protocol explains the flow.",
 		}, func(r *FlowRow, c *Cell) {
 			if r.Protocol != nil {
 				c.own(r.Facts().Vantage.String())
@@ -252,14 +252,14 @@ func sideColumns(side machine.Side) []flowColumn {
 		sure("rtt_certainty", "How surely that is known.", func(s *machine.Summary) machine.Certainty { return s.RTTKnown }),
 		sure("loss_certainty", "How surely its estimate of loss is known.",
 			func(s *machine.Summary) machine.Certainty { return s.LossKnown }),
-		rtt("wire_rtt_ms", "Mean time from sending to ack as both passed the tap.",
+		rtt("wire_rtt_ms", "Mean time from a packet to its ack, as both were captured.",
 			func(s *machine.Summary) time.Duration { return s.WireRTT }),
 		rtt("rtt_p95_ms", "The 95th percentile of the same time, up to 19 % too high.",
 			func(s *machine.Summary) time.Duration { return s.Trips.Quantile(0.95) }),
 		rtt("jitter_ms", "Mean difference of one such time and the next.",
 			func(s *machine.Summary) time.Duration { return s.Trips.Jitter() }),
 		figure("path_loss", "The best single figure of the share of its packets that the network lost, 0 to 1. "+
-			"Where the tap cannot tell the way there from the way back, it counts both.",
+			"Where the capture does not show which of the two ways lost it, it counts both.",
 			func(n *analyze.Network) float64 { return n.Share }),
 		share("loss_least", "Share of its packets that the network lost at least, 0 to 1.",
 			func(s *machine.Summary) float64 { least, _ := s.Bounds.Share(); return least }),
@@ -271,7 +271,7 @@ func sideColumns(side machine.Side) []flowColumn {
 			func(s *machine.Summary) uint64 { return s.Duplicates }),
 		count("stale", "Packets of "+peer+" that "+who+" refused as too old.",
 			func(s *machine.Summary) uint64 { return s.Stale }),
-		count("missing", "Sequence numbers of "+peer+" that never passed the tap.",
+		count("missing", "Sequence numbers of "+peer+" that never reached this capture.",
 			func(s *machine.Summary) uint64 { return s.Missing }),
 		count("resends", "Packets in which "+who+" sent the same content again.",
 			func(s *machine.Summary) uint64 { return s.Resends }),

@@ -195,7 +195,7 @@ var Messages = newTable("messages", "The life of every message that the packets 
 	messageColumn{
 		Column{
 			Name: "named", Type: Bool, Absent: Omitted,
-			Doc: "True where an acknowledgement that names it by its documented meaning passed the tap.",
+			Doc: "True where an acknowledgement that names it by its documented meaning was captured.",
 		},
 		func(r *MessageRow, c *Cell) {
 			if r.Message.Named {
@@ -237,7 +237,7 @@ var Messages = newTable("messages", "The life of every message that the packets 
 	messageColumn{
 		Column{
 			Name: "delivered_time", Type: Time, Absent: Omitted,
-			Doc: "When that frame passed the tap, which proved the delivery: it was earlier.",
+			Doc: "When that frame was captured, which proved the delivery: it was earlier.",
 		},
 		func(r *MessageRow, c *Cell) {
 			if r.Message.Delivered == machine.Yes {

@@ -67,7 +67,7 @@ var (
 	dialectField  = field("dialect", Text, "Dialect of the protocol.")
 	sideField     = field("side", Text, "The side: a spoke first, or is the client of the handshake.", words(sides...))
 	addrField     = field("addr", Text, "Its address and port.")
-	vantageField  = field("vantage", Text, "Where the tap stood.", words(vantages...))
+	vantageField  = field("vantage", Text, "Where the capture was taken.", words(vantages...))
 )
 
 func certainty(name, doc string) Column { return field(name, Text, doc, words(certainties...)) }
@@ -81,7 +81,7 @@ func stateObject() *Schema {
 	begin := []Column{
 		field("frame", Uint, "The frame after which the side knew this."),
 		severalFile,
-		field("time", Time, "When it passed the tap; null where the frame was not read.", nullable),
+		field("time", Time, "When it was captured; null where the frame was not read.", nullable),
 		flowField, protocolField, dialectField, sideField, addrField,
 		field("peer", Text, "The other side's."), vantageField,
 	}
@@ -178,7 +178,7 @@ func ledgerObject() *Schema {
 		field("flow", Uint, "Number of the flow, from 1; null for frames of none.", nullable),
 		field("protocol", Text, "Its protocol; null where none explains it.", nullable),
 		field("dialect", Text, "Dialect of the protocol.", either),
-		field("flows_let_go", Uint, "With flow null: of so many flows that ended early for want of memory this is the sum; "+
+		field("flows_let_go", Uint, "With flow null: of so many flows that ended early (memory ran out) this is the sum; "+
 			"left out for frames of no flow.", optional),
 		field("side", Text, "The sender.", optional, words(sides...)),
 		field("addr", Text, "Its address and port.", optional),

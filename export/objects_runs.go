@@ -39,7 +39,7 @@ func replayObject() *Schema {
 			field("undecided_why", Text, "Why.", optional),
 			field("first_frame", Uint,
 				"Where it diverges first. This and what follows, up to rests_on: where it diverges.", optional),
-			field("time", Time, "When that frame passed the tap.", optional),
+			field("time", Time, "When that frame was captured.", optional),
 			field("rule", Text, "Name of the divergence: see divergences.md, or `ackscope explain`.", optional),
 			field("field", Text, "Which field differs.", optional),
 			field("expected", Text, "What the reference would have sent.", optional),
@@ -52,7 +52,7 @@ func replayObject() *Schema {
 			field("captured_state", Text, "The side's, as the capture shows it.", optional),
 			field("severity", Text, "How grave the divergence is.", words(severities...), optional),
 			field("rests_on", Texts, "What the reason for it rests on: own (the side's own packets alone), peer (what the "+
-				"peer's packets say), absence (some packet did not pass the tap), or peer and absence.", optional),
+				"peer's packets say), absence (some packet was not captured), or peer and absence.", optional),
 			field("submitted", Uint, "Messages that the application handed over, as inferred."),
 			field("refused", Uint, "Packets that the application refused, as inferred."),
 			duration("tick_ms", "The side's frame time, as inferred.", optional),
@@ -87,16 +87,16 @@ func mergeObject() *Schema {
 	way := append([]Column{field("kind", Text, "Says that this is a direction of a flow.", words("way"))}, flow...)
 	way = append(way,
 		field("addr_a", Text, "The sender's address and port, at tap A."), field("addr_b", Text, "The same at tap B."),
-		field("first_tap", Text, "The tap that its packets pass first: upstream.", words(sides...)),
+		field("first_tap", Text, "The tap that captured its packets first: upstream.", words(sides...)),
 		certainty("first_tap_certainty", "How surely."))
 	for _, x := range []struct{ name, doc string }{
-		{"upstream", "Packets that passed the upstream tap."},
+		{"upstream", "Packets that the upstream tap captured."},
 		{"downstream", "Packets that passed the other."},
 		{"both", "Packets that passed both."},
 		{"lost", "Lost between the taps."},
 		{"lost_at_ends", "Of these, before the first or after the last packet that the other tap recorded: likely only."},
 		{"missed", "Received, but missed by the downstream tap."},
-		{"undecided", "Passed while the other tap was not recording for sure."},
+		{"undecided", "Captured while the other tap may not have been recording."},
 		{"copies", "Doubled between the taps."},
 		{"unseen", "Seen downstream only."},
 		{"outside", "Seen downstream before the upstream tap had begun, or after its end."},
@@ -135,7 +135,7 @@ func mergeObject() *Schema {
 			field("unpaired_flows_b", Uint, "Flows at B that A has nothing of.")),
 		object("way", "One direction of a flow.", way...),
 		object("packet", "With --packets: a packet.", append(append([]Column{
-			field("time", Time, "When it passed the first tap that saw it, by A's clock."),
+			field("time", Time, "When the first tap that saw it captured it, by A's clock."),
 		}, flow...),
 			field("frame_a", Uint, "Its frame at tap A; null where it was not seen there.", nullable),
 			field("frame_b", Uint, "Its frame at tap B; null where it was not seen there.", nullable),

@@ -51,7 +51,7 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 		func(r *PacketRow, c *Cell) { c.word(r.File) },
 	},
 	packetColumn{
-		Column{Name: "time", Type: Time, Doc: "When it passed the tap."},
+		Column{Name: "time", Type: Time, Doc: "When it was captured."},
 		func(r *PacketRow, c *Cell) { c.int(int64(r.at().At)) },
 	},
 	packetColumn{Column{
@@ -151,7 +151,7 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 	}},
 	packetColumn{Column{
 		Name: "capture_duplicate", Type: Bool, Absent: Omitted,
-		Doc: "True where the tap captured it twice: kept out of all state.",
+		Doc: "True where it was captured twice: kept out of all state.",
 	}, func(r *PacketRow, c *Cell) {
 		if p := r.Reading.Record.Packet; p != nil && p.Duplicate {
 			c.bool(true)

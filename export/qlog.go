@@ -225,7 +225,7 @@ func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 	}
 	q.buf = AppendString(append(q.buf, `{"title":`...),
 		fmt.Sprintf("%s, side %s: %s, %s/%s", group, side, f.Addr(side), f.Protocol.Name, f.Config().Dialect))
-	name := "as a tap shows it"
+	name := "as the capture shows it"
 	if v := f.Facts().Vantage; v != machine.VantageUnknown {
 		name += " (where it stood: " + v.String() + ")"
 	}

@@ -40,7 +40,7 @@ var (
 	}
 	twice = Family{
 		"ackscope_capture_duplicates_total", "counter", nil,
-		"Datagrams that the tap captured twice; kept out of all else",
+		"Datagrams that were captured twice; kept out of all else",
 	}
 	fragments   = Family{"ackscope_ip_fragments_total", "counter", nil, "IP fragments seen"}
 	reassembled = Family{
