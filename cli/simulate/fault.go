@@ -92,10 +92,10 @@ func listFaultsOf(a *app.App, p *Simulator) error {
 		}
 		fmt.Fprintf(w, "%-8s %-28s %s\n", p.Name, x.Name, x.Doc)
 		if x.Unobservable != "" {
-			fmt.Fprintf(w, "%38s never on the wire: %s\n", "", x.Unobservable)
+			fmt.Fprintf(w, "%38s no capture can show it: %s\n", "", x.Unobservable)
 		}
 		if x.Explained != "" {
-			fmt.Fprintf(w, "%38s a right one could send the same: %s\n", "", x.Explained)
+			fmt.Fprintf(w, "%38s an endpoint without the fault could send the same: %s\n", "", x.Explained)
 		} else if len(x.Scenario) > 0 && x.Unobservable == "" {
 			fmt.Fprintf(w, "%38s shows with %s\n", "", strings.Join(x.Scenario, " "))
 		}

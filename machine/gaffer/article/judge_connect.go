@@ -172,7 +172,7 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 			return s.doubtAs
 		}
 		return saltChanged(d, "gaffer.handshake.client_salt", s.current.client, p.ClientSalt,
-			"all packets of a client bear the salt of its request", s.ref)
+			"all packets of a client have the salt of its request", s.ref)
 	}
 	if s.doubtful &&
 		(s.role == roleClient && p.ClientSalt == s.doubt || s.role == roleServer && p.Handshake != wire.ConnectDenied &&
@@ -240,7 +240,7 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 	if wait := d.At.Sub(s.sentAt); least > 0 && wait < least-max(clockSlack, least/10) &&
 		(s.current == nil || s.current.client == p.ClientSalt) {
 		return diverges(d, ConnectEarly, machine.RestsOnOwn,
-			machine.Differ("gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)),
+			machine.Differ("gaffer.handshake", fmt.Sprintf("at least %.0f ms after the last copy", machine.Milliseconds(least)),
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("the next %v comes too soon", p.Handshake), s.ref)
 	}
@@ -281,7 +281,7 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 			missing = "challenge"
 		} else if s.near && p.ChallengeSalt != a.server && !(a.twice && p.ChallengeSalt == a.before) {
 			return saltDiffers(d, ConnectSaltChanged, machine.RestsOnPeer, "gaffer.handshake.challenge_salt", a.server,
-				p.ChallengeSalt, "a response bears the salt of the challenge", s.ref)
+				p.ChallengeSalt, "a response has the salt of the challenge", s.ref)
 		}
 	case wire.ConnectKeepAlive:
 		if client && !a.confirmed {
@@ -314,7 +314,7 @@ func (j *connectJudge) pass(s, peer *connectSide, a *attempt, d *machine.Datagra
 		if s.current != nil && s.current != a {
 			s.suspect(s.current.client,
 				saltChanged(d, "gaffer.handshake.client_salt", s.current.client, p.ClientSalt,
-					"the packets after it bear the salt of those before it", s.ref))
+					"the packets after it have the salt of those before it", s.ref))
 		}
 		if s.current != a {
 			s.heardAt, s.heard = d.At, true
@@ -325,7 +325,7 @@ func (j *connectJudge) pass(s, peer *connectSide, a *attempt, d *machine.Datagra
 			a.before, a.twice = a.server, true
 			s.suspect(a.server,
 				saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt,
-					"the packets after it bear the salt of those before it", s.ref))
+					"the packets after it have the salt of those before it", s.ref))
 		}
 		a.server, a.challenged = p.ChallengeSalt, true
 	case wire.ConnectResponse:

@@ -146,7 +146,7 @@ func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Pack
 	case c.count != count && (c.count == 0 || count == 0):
 		return diverges(d, judge.SequenceReuse, machine.RestsOnOwn,
 			machine.Differ("gaffer.sequence", "another number", p.Sequence),
-			fmt.Sprintf("packet %d was sent before, whole or in fragments, and this is the other", p.Sequence), first)
+			fmt.Sprintf("packet %d was sent twice: once whole and once in fragments", p.Sequence), first)
 	case c.count != count:
 		return diverges(d, judge.Fragments, machine.RestsOnOwn, machine.Differ("gaffer.fragment.count", c.count, count),
 			"all fragments of a packet name the same count", first)

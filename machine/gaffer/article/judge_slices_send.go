@@ -119,7 +119,7 @@ func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *m
 	}
 	if wait := d.At.Sub(n.round.at[k]); wait < messages.ResendLeast-clockSlack {
 		return diverges(d, SliceResentEarly, machine.RestsOnOwn,
-			machine.Differ("gaffer.slice.id", "after 100 ms at the soonest",
+			machine.Differ("gaffer.slice.id", "at least 100 ms after the last one",
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("slice %d of block %d goes out again before the resend time has passed", k, p.Chunk), s.blocks.ref)
 	}
@@ -203,8 +203,9 @@ func (n *sliceSender) inPlace(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	got := fmt.Sprintf("no packet: % x", u.B)
 	return &machine.Divergence{
 		Ref: u.Ref, At: u.At, Rule: judge.Unreadable, RestsOn: machine.RestsOnBoth,
-		Mismatch:  machine.Differ("gaffer.slice.id", first, got),
-		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just slice %d", first),
+		Mismatch: machine.Differ("gaffer.slice.id", first, got),
+		Because: fmt.Sprintf("the datagram is no packet of this profile, and it took the place of slice %d, which is "+
+			"missing", first),
 		Frames:    gaffer.Refs(s.blocks.ref, d.Ref),
 		Reference: fmt.Sprintf("slice %d of block %d is next", first, p.Chunk), Captured: got,
 	}

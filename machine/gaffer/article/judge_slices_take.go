@@ -66,7 +66,7 @@ type sliceDoubt struct {
 func (t *sliceTaker) judge(s, peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
 	if t.last != 0 && d.At.Sub(t.lastAt) < ackEvery-clockSlack {
 		return diverges(d, AckEarly, machine.RestsOnOwn,
-			machine.Differ("gaffer.slice.acked", "after 100 ms at the soonest",
+			machine.Differ("gaffer.slice.acked", "at least 100 ms after the last one",
 				fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(t.lastAt)))), "acks go out every 100 ms at most", t.last)
 	}
 	if t.last == 0 {
@@ -376,7 +376,7 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 			want := c
 			want.came.add(p)
 			return ackDiffers(d, judge.AckWithdrawn, machine.RestsOnOwn, want, c,
-				fmt.Sprintf("an ack names slice %d and not %d, another %d and not %d: of two acks of a block one has all that "+
+				fmt.Sprintf("one ack names slice %d and not %d, another names %d and not %d: one of two acks must have all that "+
 					"the other has", p, q, q, p), was.ref)
 		}
 	}

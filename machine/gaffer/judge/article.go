@@ -233,12 +233,13 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		case e == nil && id >= s.next && !s.blind && window > 0 && id >= s.oldest+window:
 			v = messageDiverges(d, MessageBeyondWindow, machine.RestsOnBoth,
 				fmt.Sprintf("at most %d", s.oldest+window-1), fmt.Sprint(uint16(id)),
-				fmt.Sprintf("message %d is not acked, and the receiver can buffer %d from it on", uint16(s.oldest), window))
+				fmt.Sprintf("message %d is the oldest unacked one, and the receiver can buffer %d messages from there "+
+					"on", uint16(s.oldest), window))
 		case e == nil:
 		case e.acked != 0 && ordered:
 			v = messageDiverges(d, MessageResentAcked, machine.RestsOnPeer,
 				"no message whose packet is acked", fmt.Sprint(m.ID),
-				fmt.Sprintf("message %d was acked, and the header names the packet that said so", m.ID), e.ref, e.acked)
+				fmt.Sprintf("message %d was acked, and this header acks the packet that brought the ack", m.ID), e.ref, e.acked)
 		case s.near:
 			v = s.early(d, e)
 		}
@@ -276,7 +277,8 @@ func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Pack
 		}
 		v := messageDiverges(d, MessageResentLate, machine.RestsOnBoth,
 			fmt.Sprintf("message %d", uint16(id)), "not in this packet",
-			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after %.0f ms", uint16(id),
+			fmt.Sprintf("message %d is unacked and would fit; it was last sent %.0f ms ago and is due again after %.0f "+
+				"ms", uint16(id),
 				machine.Milliseconds(d.At.Sub(m.at)), machine.Milliseconds(most)), m.ref)
 		v.Inferred = s.resend.Inferred()
 		return v
@@ -296,7 +298,7 @@ func (s *articleSide) early(d *machine.Datagram, m *articleMessage) *machine.Div
 		soonest += gaffer.TapJitter
 	}
 	v := messageDiverges(d, MessageResentEarly, machine.RestsOnOwn,
-		fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(soonest)),
+		fmt.Sprintf("at least %.0f ms after the last copy", machine.Milliseconds(soonest)),
 		fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap)),
 		fmt.Sprintf("message %d goes out again before the resend time has passed", uint16(m.id)), m.ref)
 	v.Inferred = s.resend.Inferred()

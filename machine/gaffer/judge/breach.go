@@ -23,7 +23,7 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 		want := c
 		want.Named |= 1 << uint(k)
 		return n.diverge2(d, c, n.expected(c), AckWithdrawn, machine.RestsOnOwn,
-			fmt.Sprintf("packet %d was received, an earlier header names it, and this one speaks of it and does not", q), frames)
+			fmt.Sprintf("an earlier header acked packet %d; this header covers that number and does not ack it", q), frames)
 	}
 	return nil
 }
@@ -32,18 +32,18 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 // have received. All of its reasons rest on an absence. Even a packet that was dropped as too
 // old may have had an earlier copy that the capture lacks.
 func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Claims, q uint32) *machine.Divergence {
-	what := "no packet of that number was captured"
+	what := "no packet of that number was captured on its way to this side"
 	switch peer.passage(n.base.Rules, q) {
 	case passedAhead:
 		what = "its peer had not sent a packet of that number"
 	case passedFragments:
-		what = "not all of its fragments were captured"
+		what = "not all of its fragments were captured on their way to this side"
 	case passedWhole:
-		what = "it was dropped when it came: as too old, as refused, or with a message type out of range"
+		what = "this side dropped it: it was too old, refused, or had a message type out of range"
 	}
 	frames := gaffer.Refs(n.last)
 	return n.diverge2(d, c, n.expected(c), AckNeverArrived, machine.RestsOnBoth,
-		fmt.Sprintf("the header names packet %d, and %s towards this side", q, what), frames)
+		fmt.Sprintf("the header acks packet %d, but %s", q, what), frames)
 }
 
 // expected returns the claims of the reference that come nearest to those of a header. The

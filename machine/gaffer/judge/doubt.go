@@ -27,7 +27,7 @@ func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *mach
 		return x.divergence
 	}
 	return n.diverge(d, c, n.nearest(c), AckRefused, machine.RestsOnBoth,
-		fmt.Sprintf("packet %d was read before frame %d, whose header and those since do not name it, and no other copy "+
+		fmt.Sprintf("the side had read packet %d before frame %d, and no header since then acked it; no other copy "+
 			"has come", x.sequence, x.divergence.Ref.Frame()), x.arrived, x.divergence.Ref)
 }
 
@@ -57,8 +57,9 @@ func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket)
 		doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
 			Ref: d.Ref, At: d.At, Rule: AckOmitted, RestsOn: machine.RestsOnBoth,
 			Mismatch: mismatchOf(r, want, c),
-			Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header "+
-				"names it without another copy of it", p.sequence),
+			Because: fmt.Sprintf("the side had read packet %d before this header, which acks later packets only; a later "+
+				"header "+
+				"acks it, though no other copy had come", p.sequence),
 			Frames: gaffer.Refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),
 		}}, DoubtsMost)
 }

@@ -106,7 +106,7 @@ func (g *numberGaps) count(r *gaffer.Rules, sent *passed, sequence uint32) {
 // explain adds to the divergence of a number where all gaps of the flow stand.
 func (g *numberGaps) explain(v *machine.Divergence) {
 	if v != nil && v.Rule == Sequence && g.behindWhole == 0 && g.behindFragments >= gapsLeast {
-		v.Because += fmt.Sprintf("; all %d gaps stand behind packets that came in fragments", g.behindFragments)
+		v.Because += fmt.Sprintf("; all %d gaps come after packets that arrived in fragments", g.behindFragments)
 	}
 }
 

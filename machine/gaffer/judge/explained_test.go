@@ -104,7 +104,7 @@ func TestGapsBehindFragments(t *testing.T) {
 		if v == nil || !strings.Contains(v.Because, "packet 1 came in 3 fragments, and the number steps by as many") {
 			t.Fatalf("with a gap elsewhere %v: %+v", whole, v)
 		}
-		if all := strings.Contains(v.Because, "all 11 gaps stand behind packets that came in fragments"); all == whole {
+		if all := strings.Contains(v.Because, "all 11 gaps come after packets that arrived in fragments"); all == whole {
 			t.Errorf("with a gap elsewhere %v: %s", whole, v.Because)
 		}
 	}

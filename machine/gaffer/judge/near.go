@@ -277,7 +277,8 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 		want := attempt.Claims()
 		if len(refused) == 0 {
 			return n.diverge(d, c, &attempt, AckOmitted, machine.RestsOnPeer,
-				fmt.Sprintf("what the header names was read after what it lacks (%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
+				fmt.Sprintf("the side read packets that the header leaves out before packets that it acks "+
+					"(%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
 		}
 		return n.diverge(d, c, n.nearest(c), AckOrder, machine.RestsOnBoth,
 			"no order of the packets that were captured on their way to the side leads to this header", gaffer.Refs(n.last)...)

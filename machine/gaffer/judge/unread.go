@@ -74,7 +74,8 @@ func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machi
 		what = fmt.Sprintf("fragment %d of packet %d", s.frag.next, s.Sent.top)
 	}
 	mismatch := machine.Differ("gaffer.sequence", what, fmt.Sprintf("no packet: % x", u.B))
-	because := fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what)
+	because := fmt.Sprintf("the datagram is no packet of this profile, and it took the place of %s, which is "+
+		"missing", what)
 	var parse *base.ParseError
 	if errors.As(u.Err, &parse) && parse.Expected != "" {
 		found := parse.Found

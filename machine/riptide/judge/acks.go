@@ -121,7 +121,8 @@ func (s *judged) flagged(j *Judge, p *observed) *machine.Divergence {
 	}
 	return s.diverge(p, difference{
 		AckWrong, machine.RestsOnOwn, "riptide.ack_flag", m.Cause != m.Last, m.Flag,
-		fmt.Sprintf("the Ack answers message %d, its newest is %d: the flag says whether they differ", m.Cause, m.Last),
+		fmt.Sprintf("the Ack answers message %d, and its newest is %d: the flag must say whether they "+
+			"differ", m.Cause, m.Last),
 	}, s.acks.last)
 }
 
@@ -309,7 +310,7 @@ func (s *judged) ackDiffers(
 ) *machine.Divergence {
 	v := s.diverge(p, difference{
 		AckWrong, s.restsOf(j, p, had), "", "", "",
-		fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence),
+		fmt.Sprintf("after message %d and all before it, the receiver's window should be another one", x.sequence),
 	}, x.ref, s.acks.last)
 	expects(v, holds, p.m)
 	return v

@@ -105,7 +105,7 @@ func (s *judged) snapshot(p *observed) *machine.Divergence {
 		return s.diverge(p, difference{
 			AckForgotten, machine.RestsOnOwn, "riptide.ack_bits", machine.Hex(uint64(want), 4),
 			machine.Hex(uint64(m.AckBits), 4),
-			"it has not all that another Ack has, nor the other all that it has: what is received stays received",
+			"each of two Acks names a message that the other leaves out: what was received stays received",
 		}, e.ref)
 	}
 	for i := range f.ring {

@@ -133,7 +133,8 @@ func (s *judged) unsentAs(c wire.Codec, p *observed, id uint16) *machine.Diverge
 	for _, t := range reliables {
 		if g := s.recent.find(c, t, s.sends.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
 			return s.mistyped(p, g, t,
-				fmt.Sprintf("it is message %d but for its type: no other message has this sequence, and the next one is there", id))
+				fmt.Sprintf("apart from its type, it is message %d: no other message has this sequence, and the next one is "+
+					"there", id))
 		}
 	}
 	return nil
@@ -143,7 +144,7 @@ func (s *judged) unsentAs(c wire.Codec, p *observed, id uint16) *machine.Diverge
 func (s *judged) renumbered(p *observed, x, last *pending, rests machine.RestsOn) *machine.Divergence {
 	v := s.diverge(p, difference{
 		Sequence, rests, "riptide.sequence", x.id, last.id,
-		fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another",
+		fmt.Sprintf("apart from its sequence, it is a copy of message %d: what followed shows that message %d was another",
 			x.id, last.id),
 	}, x.first, p.ref)
 	v.Ref, v.At, v.Assumed = last.first, last.lastAt, true
@@ -157,7 +158,7 @@ func (s *judged) unsentCopy(c wire.Codec, p *observed, x *pending) *machine.Dive
 		if g := s.recent.find(c, t,
 			x.last, func(m *wire.Message, head uint64) bool { return m.Sequence == x.id && head == x.head }); g != nil {
 			return s.mistyped(p, g, t,
-				fmt.Sprintf("it is a copy of message %d but for its type, and is answered as such", x.id), x.last)
+				fmt.Sprintf("apart from its type, it is a copy of message %d, and it was answered as one", x.id), x.last)
 		}
 	}
 	return nil
@@ -168,7 +169,8 @@ func (s *judged) unsentNotify(c wire.Codec, p *observed, id uint16) *machine.Div
 	if g := s.recent.find(c, wire.Notify,
 		s.notes.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
 		return s.mistyped(p, g, wire.Notify,
-			fmt.Sprintf("it is notify message %d but for its type: no other has this sequence, and the next one is there", id))
+			fmt.Sprintf("apart from its type, it is notify message %d: no other has this sequence, and the next one is "+
+				"there", id))
 	}
 	return nil
 }
@@ -184,7 +186,7 @@ func (s *judged) unsentAck(c wire.Codec, p *observed, x *judgedArrival) *machine
 			return (m.Unnamed || m.Cause == x.sequence) && m.Last == last && m.AckBits == bits
 		}); g != nil {
 			return s.mistyped(p, g, t,
-				fmt.Sprintf("it is the Ack of message %d but for its type: no Ack answers that message", x.sequence))
+				fmt.Sprintf("apart from its type, it is the Ack of message %d: no Ack answers that message", x.sequence))
 		}
 	}
 	return nil
@@ -196,7 +198,7 @@ func (s *judged) unsentBeat(c wire.Codec, p *observed, ping uint8, after machine
 	if g := s.recent.find(c, wire.Heartbeat,
 		after, func(m *wire.Message, _ uint64) bool { return m.Ping == ping && m.HasRTT == timed }); g != nil {
 		return s.mistyped(p, g, wire.Heartbeat,
-			fmt.Sprintf("it is the heartbeat with id %d but for its type: no other has this id", ping))
+			fmt.Sprintf("apart from its type, it is the heartbeat with id %d: no other has this id", ping))
 	}
 	return nil
 }
@@ -269,6 +271,6 @@ func (s *judged) wrongRole(j *Judge, p *observed) *machine.Divergence {
 	}
 	return s.diverge(p, difference{
 		WrongRole, machine.RestsOnOwn, "riptide.type", "what a " + role + " sends", told(p.m),
-		fmt.Sprintf("this side is the %s of the connection, and such messages are the other's", role),
+		fmt.Sprintf("this side is the %s of the connection, and only the other side sends such messages", role),
 	}, s.spokeRef)
 }

@@ -146,9 +146,9 @@ func (s *judged) early(p *observed, e *pending) *machine.Divergence {
 	if t.early == nil {
 		t.early = s.diverge(p, difference{
 			ResendEarly, machine.RestsOnBoth, "riptide.sequence",
-			fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())),
+			fmt.Sprintf("at least %.0f ms after the last copy", machine.Milliseconds(e.least())),
 			fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)),
-			fmt.Sprintf("message %d was sent again before it was due, as are others", e.id),
+			fmt.Sprintf("message %d was sent again before it was due, as others were", e.id),
 		}, e.last)
 	}
 	if t.earlyTotal++; t.earlyCount >= earlyLeast && 2*t.earlyTotal > t.againCount {

@@ -233,7 +233,7 @@ func (s *judged) repeats(j *Judge, l *judgedLane, d *machine.Datagram, e *outgoi
 		}
 		return machine.Diverge(d, OutOfOrder, machine.RestsOnOwn,
 			machine.Differ("srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id),
-			fmt.Sprintf("packet %d keeps order and was sent since: packet %d had been acknowledged then, or given up", l.ordered,
+			fmt.Sprintf("ordered packet %d was sent since, so packet %d had been acknowledged or given up by then", l.ordered,
 				id), frames...)
 	}
 	return s.interval(d, id, e)
@@ -254,9 +254,10 @@ func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.
 	if e.least <= e.most {
 		return nil
 	}
-	rule, expected := ResendEarly, fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(was[0]))
+	rule, expected := ResendEarly, fmt.Sprintf("at least %.0f ms after the last copy", machine.Milliseconds(was[0]))
 	if least > was[1] {
-		rule, expected = ResendLate, fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
+		rule, expected = ResendLate, fmt.Sprintf("at most %.0f ms after the last "+
+			"copy", machine.Milliseconds(was[1]+timerSlack))
 	}
 	return machine.Diverge(d, rule, machine.RestsOnAbsence,
 		machine.Differ("srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap))),
