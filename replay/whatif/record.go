@@ -140,8 +140,8 @@ func (r *recorder) message(m *machine.Message) {
 
 // errVantage is the reason why a flow cannot run again when the tap is at
 // neither side.
-var errVantage = fmt.Errorf("the capture was taken at neither side, so what the network did is not known (--vantage says " +
-	"where it was taken)")
+var errVantage = fmt.Errorf("the capture was taken at neither side, so what the network did is not known " +
+	"(--vantage says where it was taken)")
 
 // trace makes the trace of what was recorded, and its silences.
 func (r *recorder) trace() (*machine.Trace, silences, error) {
