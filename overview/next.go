@@ -30,7 +30,9 @@ func (c *Capture) Next(files, flags []string) []Command {
 	case len(c.Flows) == 0:
 		n.add("see what the packets are:", "packets")
 	case t == nil:
-		n.add("read the notes, if there are any:", "findings")
+		if c.notes() > 0 {
+			n.add("read the notes:", "findings")
+		}
 		n.add("write a page with graphs and costs:", "report", "-o", "report.html")
 		n.add("step through the packets:", "tui")
 	default:

@@ -93,3 +93,19 @@ func TestNextOfStandardInput(t *testing.T) {
 		t.Error("it reads standard input")
 	}
 }
+
+// TestLossesOfOneWay: a headline says what it knows of one way, and that the other is unknown.
+func TestLossesOfOneWay(t *testing.T) {
+	known, open := analyze.Network{Share: 0.269, Certain: machine.Certain, Tells: true}, analyze.Network{Share: -1}
+	for want, sides := range map[string][2]analyze.Network{
+		"A→B loses 26.9%, B→A 26.9%":                  {known, known},
+		"A→B loses 26.9%; the loss of B→A is unknown": {known, open},
+		"B→A loses 26.9%; the loss of A→B is unknown": {open, known},
+		"": {open, open},
+	} {
+		f := &Flow{Sides: [2]Side{{Network: sides[0]}, {Network: sides[1]}}}
+		if got := f.losses(); got != want {
+			t.Errorf("got %q, expected %q", got, want)
+		}
+	}
+}

@@ -42,14 +42,19 @@ func (c *Capture) Sentence() string {
 
 // quiet describes a capture without warnings and errors. Something may still be wrong.
 func (c *Capture) quiet() string {
-	notes := 0
-	for _, f := range c.Flows {
-		notes += f.Notes
-	}
+	notes := c.notes()
 	if notes == 0 {
 		return "No rule fired. " + c.health.String() + "."
 	}
 	return "No warning and no error; " + show.Plural(notes, "note") + ". " + c.health.String() + "."
+}
+
+// notes counts the findings of severity note.
+func (c *Capture) notes() (n int) {
+	for _, f := range c.Flows {
+		n += f.Notes
+	}
+	return n
 }
 
 // headline describes a trouble, and where its cause most likely lies.
@@ -115,8 +120,14 @@ func (f *Flow) losses() string {
 	if !worth {
 		return ""
 	}
-	a, b := &f.Sides[0].Network, &f.Sides[1].Network
-	return Way(machine.A) + " loses " + LossText(a) + ", " + Way(machine.B) + " " + LossText(b)
+	a, b := LossText(&f.Sides[0].Network), LossText(&f.Sides[1].Network)
+	switch unknown {
+	case a:
+		return Way(machine.B) + " loses " + b + "; the loss of " + Way(machine.A) + " is unknown"
+	case b:
+		return Way(machine.A) + " loses " + a + "; the loss of " + Way(machine.B) + " is unknown"
+	}
+	return Way(machine.A) + " loses " + a + ", " + Way(machine.B) + " " + b
 }
 
 // cleared says what speaks for the code of both sides, where nothing speaks against it.

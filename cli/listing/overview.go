@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"errors"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -160,8 +159,9 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 	for _, e := range endings.Ended(last) {
 		in.Ends[e.Flow.ID] = overview.End{Silent: e.Silent, Story: e.Story}
 	}
-	if in.Replay, err = judged(); err != nil {
-		return nil, errors.Join(ended, err)
+	// Replay reads no further than this run did. So it adds no error of a damaged capture.
+	if in.Replay, err = judged(); err != nil && ended == nil {
+		return nil, err
 	}
 	return in, ended
 }
