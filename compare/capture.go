@@ -53,7 +53,12 @@ type flow struct {
 	known    [2]bool                        // before is set
 	steps    [2]*steps
 	timer    [2]time.Duration // how soon the side sent a message again, lately
+	stall    [2]time.Duration // the longest silence of a side, and noTime if it is not known
+	wait     [2]time.Duration // the longest wait of a complete message, likewise
 }
+
+// noTime is a longest time that the capture does not show.
+const noTime time.Duration = -1
 
 // slice is what happened in one slice of time, by sender.
 type slice [2]sideSlice
@@ -119,6 +124,11 @@ func (c *Capture) end(f *analyze.Flow) {
 	if x := c.open[f]; x != nil {
 		x.measure(f)
 		x.last = max(x.last, f.Last)
+		for side := range x.stall {
+			if n, ok := f.Network(machine.Side(side)); ok {
+				x.stall[side] = max(x.stall[side], n.Stall)
+			}
+		}
 		delete(c.open, f)
 	}
 }
@@ -130,7 +140,7 @@ func (c *Capture) flowOf(f *analyze.Flow) *flow {
 	}
 	x := &flow{
 		protocol: f.Protocol.Name, ports: [2]uint16{f.A.Port(), f.B.Port()}, first: f.First, last: f.First,
-		width: sliceLeast,
+		width: sliceLeast, stall: [2]time.Duration{noTime, noTime}, wait: [2]time.Duration{noTime, noTime},
 	}
 	if len(c.flows) < flowsMost {
 		if len(c.flows) < phasesMost {
@@ -277,8 +287,12 @@ func (f *flow) measure(of *analyze.Flow) {
 		}
 		if now.PathKnown != machine.Unknown {
 			path := &f.paths[side][kind]
-			x.settled[kind] += int64(now.Path.Settled) - int64(path.Settled)
-			x.lost[kind] += int64(now.Path.Lost) - int64(path.Lost)
+			// A tracker that learns more may count anew, over other packets. What it counted
+			// of earlier slices then does not belong to this one.
+			if anew := now.Path.Settled < path.Settled || *path == (machine.PathLoss{}) && f.known[side]; !anew {
+				x.settled[kind] += int64(now.Path.Settled) - int64(path.Settled)
+				x.lost[kind] += int64(now.Path.Lost) - int64(path.Lost)
+			}
 			*path = now.Path
 		}
 		if now.Bounds.Known() {
@@ -300,6 +314,9 @@ func (c *Capture) message(f *flow, of *analyze.Flow, m *machine.Message, most in
 	t := f.slices[f.slice(m.At, most)][m.From].kind(c.typeName(of, m))
 	if about := m.About(); about >= 0 {
 		t.arrival.Add(about)
+	}
+	if m.Delivered != machine.Unanswered {
+		f.wait[m.From] = max(f.wait[m.From], m.Wait)
 	}
 	if m.Mode != machine.ModeReliable || m.Attempts < 1 {
 		return

@@ -36,6 +36,9 @@ func (s *Side) find(f figures.Figure) *Difference {
 // Value implements figures.Source.
 func (s *Side) Value(f figures.Figure) figures.Value {
 	if d := s.find(f); d != nil && !math.IsNaN(d.After) {
+		if d.Round { // the loss of one way is not more
+			return figures.Value{Known: true, Most: d.After}
+		}
 		return figures.Exactly(d.After)
 	}
 	count := 0.0
@@ -70,7 +73,7 @@ func (s *Side) Value(f figures.Figure) figures.Value {
 // Change implements figures.Source. A change that is not real is known by its bounds only.
 func (s *Side) Change(f figures.Figure, relative bool) figures.Value {
 	d := s.find(f)
-	if d == nil || math.IsNaN(d.Chance) {
+	if d == nil || math.IsNaN(d.Chance) || d.Round {
 		return figures.Value{}
 	}
 	v := figures.Value{Known: true, Least: d.Change, Most: d.Change}

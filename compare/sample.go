@@ -3,8 +3,7 @@ package compare
 import (
 	"math"
 	"math/rand/v2"
-
-	"github.com/ackscope/ackscope/figures"
+	"time"
 )
 
 // way is the direction of packets, by who sent them: the client's to the server, the
@@ -34,21 +33,19 @@ type sample struct {
 	block    int // units that follow each other and are drawn together
 	blocks   float64
 	steps    [2][]*steps // of both ends
+	longest  [2]longest
 	drawn    [][]float64
 	arrivals map[target]*arrivals
 }
+
+// longest is the longest times of a way. Each is noTime if it is not known.
+type longest struct{ stall, wait time.Duration }
 
 // target says of which messages a figure is: those of a way, and of a type, or of all types
 // for "".
 type target struct {
 	way  way
 	kind string
-}
-
-type arrivals struct {
-	count  float64
-	points [3]float64
-	draws  [3][]float64
 }
 
 // manyFlows is how many flows make a sample of flows. Fewer are compared by slices of time.
@@ -68,6 +65,7 @@ const blockLeast = 5
 // ports to the number of flows that have them: the server's port is in more of them.
 func (c *Capture) sampleOf(protocol string, byFlow bool, ports map[uint16]int, seed uint64) *sample {
 	s := &sample{byFlow: byFlow, block: 1, arrivals: map[target]*arrivals{}}
+	s.longest = [2]longest{{noTime, noTime}, {noTime, noTime}}
 	shortest := math.Inf(1)
 	for _, f := range c.flows {
 		if f.protocol != protocol {
@@ -80,6 +78,13 @@ func (c *Capture) sampleOf(protocol string, byFlow bool, ports map[uint16]int, s
 				side = 1 - side
 			}
 			s.steps[side] = append(s.steps[side], x)
+		}
+		for side := range f.stall {
+			x := &s.longest[side]
+			if swap {
+				x = &s.longest[1-side]
+			}
+			x.stall, x.wait = max(x.stall, f.stall[side]), max(x.wait, f.wait[side])
 		}
 		list := f.slices
 		if byFlow {
@@ -143,51 +148,6 @@ func (s *sample) ratio(w way, of func(*sideSlice, float64) (number, per float64)
 		}
 	}
 	return number / per, list
-}
-
-// quantiles are those of the time to arrival that are compared.
-var quantiles = [3]float64{0.5, 0.95, 0.99}
-
-// arrival returns the quantiles of the times to arrival.
-func (s *sample) arrival(t target) *arrivals {
-	if a := s.arrivals[t]; a != nil {
-		return a
-	}
-	a := &arrivals{}
-	s.arrivals[t] = a
-	times := make([]figures.Times, len(s.units))
-	all := make([]float64, figures.Buckets)
-	for i := range s.units {
-		for side, x := range s.units[i].ways {
-			if t.way != bothWays && int(t.way) != side {
-				continue
-			}
-			for name, k := range x.types {
-				if t.kind == "" || t.kind == name {
-					times[i].Join(&k.arrival)
-				}
-			}
-		}
-		times[i].Weigh(1, all)
-		a.count += float64(times[i].Count())
-	}
-	for j, share := range quantiles {
-		a.points[j] = figures.QuantileOf(all, share)
-	}
-	for _, drawn := range s.drawn {
-		clear(all)
-		for i, n := range drawn {
-			if n > 0 {
-				times[i].Weigh(n, all)
-			}
-		}
-		for j, share := range quantiles {
-			if v := figures.QuantileOf(all, share); v >= 0 {
-				a.draws[j] = append(a.draws[j], v)
-			}
-		}
-	}
-	return a
 }
 
 // kinds counts the messages of a way by type.

@@ -144,8 +144,12 @@ func (d *Difference) Cells() []string {
 	case verdict == "":
 		verdict = "chance"
 	}
+	name := d.Figure.String()
+	if d.Round {
+		name += " there and back"
+	}
 	return []string{
-		d.Figure.String(), number(d.Before, unit.Format), number(d.After, unit.Format), number(d.Change, unit.Change),
+		name, number(d.Before, unit.Format), number(d.After, unit.Format), number(d.Change, unit.Change),
 		d.Interval(), verdict,
 	}
 }

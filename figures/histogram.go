@@ -69,6 +69,21 @@ func (t *Times) Weigh(weight float64, sums []float64) {
 // Buckets is the number of buckets of every distribution.
 const Buckets = timesBuckets
 
+// LongestTime is the end of the last bucket.
+var LongestTime = time.Duration(timesLeast * math.Pow(timesGrowth, timesBuckets-1))
+
+// BucketAt returns the bucket of a time in nanoseconds, and which part of the bucket lies
+// below the time, 0..1.
+func BucketAt(at float64) (bucket int, below float64) {
+	bucket = bucketOf(time.Duration(max(0, at)))
+	high := timesLeast * math.Pow(timesGrowth, float64(bucket))
+	low := high / timesGrowth
+	if bucket == 0 {
+		low = 0
+	}
+	return bucket, min(1, max(0, (at-low)/(high-low)))
+}
+
 // Quantile returns the time below which a share of the times lies, 0..1, to within 2 %. It
 // is negative if there is none.
 func (t *Times) Quantile(share float64) time.Duration {
