@@ -14,6 +14,7 @@ func compareObject() *Schema {
 			words("A→B", "B→A", "both ways")),
 		field("type", Text, "Of which messages; null for all.", nullable),
 		field("figure", Text, "Name of the figure, as --fail-if knows it."),
+		field("there_and_back", Bool, "True if a loss is that of packets or of their answers. Other figures lack it.", optional),
 		field("unit", Text, "Unit of the numbers.", words("share", "ms", "bytes/s")),
 		field("before", Float, "The figure before.", nullable), field("after", Float, "The figure after.", nullable),
 		field("change", Float, "Their difference.", nullable),

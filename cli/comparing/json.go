@@ -68,6 +68,9 @@ func difference(o *app.Object, d *compare.Difference) {
 	o.Str("way", d.Way)
 	o.Word("type", d.Type)
 	o.Str("figure", d.Figure.String())
+	if d.Figure == figures.Loss {
+		o.Bool("there_and_back", d.Round)
+	}
 	o.Str("unit", name)
 	number(o, "before", d.Before*scale)
 	number(o, "after", d.After*scale)
