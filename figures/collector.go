@@ -62,7 +62,7 @@ func (c *Collector) Of(f *analyze.Flow, side machine.Side) (set Set, ok bool) {
 	least, most := n.Loss.Share()
 	set[LossLeast], set[LossMost] = Exactly(least), Exactly(most)
 	set[Loss] = Exactly(n.Share)
-	if !set[Loss].Known && n.Loss.Known() {
+	if n.Loss.Known() && (!set[Loss].Known || n.Certain == machine.Possible) {
 		set[Loss] = Value{true, least, most}
 	}
 	set[RTT], set[RTT95], set[Jitter] = Exactly(float64(n.RTT)), Exactly(float64(n.RTT95)), Exactly(float64(n.Jitter))

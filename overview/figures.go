@@ -28,7 +28,8 @@ func LossText(n *analyze.Network) string {
 	case least >= 0 && show.Percent(least) == show.Percent(most):
 		return show.Percent(least)
 	case least >= 0 && known && !n.Round && n.Share >= least && n.Share <= most:
-		return "between " + show.Percent(least) + " and " + show.Percent(most) + " (likely " + show.Percent(n.Share) + ")"
+		return "between " + show.Percent(least) + " and " + show.Percent(most) +
+			" (" + n.Certain.String() + " " + show.Percent(n.Share) + ")"
 	case least >= 0:
 		return "between " + show.Percent(least) + " and " + show.Percent(most)
 	case known && n.Round:

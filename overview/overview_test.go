@@ -45,7 +45,14 @@ func TestLossText(t *testing.T) {
 		{analyze.Network{Share: 0.093, Certain: machine.Likely}, "9.3% (likely)"},
 		{analyze.Network{Share: 0.093, Certain: machine.Likely, Round: true}, "9.3% there and back"},
 		{analyze.Network{Share: -1, Loss: bounds(100, 3, 11)}, "between 3.0% and 11.0%"},
-		{analyze.Network{Share: 0.093, Loss: bounds(100, 3, 11)}, "between 3.0% and 11.0% (likely 9.3%)"},
+		{
+			analyze.Network{Share: 0.093, Certain: machine.Likely, Loss: bounds(100, 3, 11)},
+			"between 3.0% and 11.0% (likely 9.3%)",
+		},
+		{
+			analyze.Network{Share: 0.093, Certain: machine.Possible, Loss: bounds(100, 3, 11)},
+			"between 3.0% and 11.0% (possible 9.3%)",
+		},
 		{analyze.Network{Share: 0.093, Loss: bounds(100, 3, 11), Round: true}, "between 3.0% and 11.0%"},
 		{analyze.Network{Share: 0.5, Loss: bounds(100, 3, 11)}, "between 3.0% and 11.0%"},
 		{analyze.Network{Share: -1, Loss: bounds(10000, 300, 301)}, "3.0%"},

@@ -88,13 +88,14 @@ func (l *Losses) EitherLost() { l.both.Settle(true) }
 // Notify counts a notify message that passed the tap: headers show its fate.
 func (l *Losses) Notify(lost bool) { l.beyond.Settle(lost) }
 
-// ToTap returns what was lost on the way to the tap. A reliable message may come again before a newer
-// one shows that its first copy was lost. So enough messages that are never sent again show more.
-func (l *Losses) ToTap() machine.PathLoss {
+// ToTap returns what was lost on the way to the tap. Enough messages that are never sent again show
+// it, and then it is likely. Otherwise it is only possible. A reliable message may come again before
+// a newer one shows that its first copy was lost, and a sender at fault may skip ids.
+func (l *Losses) ToTap() (p machine.PathLoss, sure machine.Certainty) {
 	if l.once.Settled >= machine.PathBlock {
-		return l.once
+		return l.once, machine.Likely
 	}
-	return l.toTap
+	return l.toTap, machine.Possible
 }
 
 // Least returns how many messages were surely lost on the way to the tap and beyond it. The way back

@@ -14,7 +14,7 @@ func TestWays(t *testing.T) {
 	l.Stepped(0)
 	l.Stepped(3)
 	l.Overtaken()
-	if p := l.ToTap(); p.Settled != 5 || p.Lost != 2 {
+	if p, sure := l.ToTap(); p.Settled != 5 || p.Lost != 2 || sure != machine.Possible {
 		t.Errorf("of %d messages on the way to the tap %d were lost, expected 2 of 5", p.Settled, p.Lost)
 	}
 	if p, both := l.Beyond(true); p.Settled != 0 || both {

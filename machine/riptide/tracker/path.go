@@ -58,7 +58,8 @@ func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certai
 	case s.tap.near && peer.tap.near:
 		return machine.PathLoss{Settled: s.figures.packets}, machine.Certain, false // there is no path
 	case peer.tap.near:
-		return s.path.ToTap(), machine.Likely, false
+		p, sure = s.path.ToTap()
+		return p, sure, false
 	case !s.tap.near && t.facts.Vantage == machine.VantageUnknown:
 		return p, machine.Unknown, false
 	}
@@ -66,6 +67,6 @@ func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certai
 	if s.tap.near {
 		return p, machine.Likely, both
 	}
-	toTap := s.path.ToTap()
+	toTap, _ := s.path.ToTap()
 	return toTap.After(p), machine.Possible, both
 }
