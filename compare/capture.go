@@ -322,12 +322,12 @@ func (c *Capture) message(f *flow, of *analyze.Flow, m *machine.Message, most in
 		return
 	}
 	t.messages++
-	t.resends += int64(m.Attempts - 1)
+	t.resends += int64(m.Again())
 	if m.Acked != machine.Yes {
 		return
 	}
-	// A copy that left within a frame of the ack could have been spared, and a message that
-	// was acked within a frame of its timer could have been sent again.
+	// A copy that left within a frame of the ack could have been spared. A message that was acked
+	// within a frame of its timer could have been sent again.
 	frame := frameMost
 	if m.Attempts == 1 {
 		if timer := f.timer[m.From]; timer > 0 && m.AckedAt.Sub(m.At) > timer-frame {

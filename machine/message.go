@@ -60,12 +60,14 @@ type Message struct {
 	Name    string // of the type, when a schema names it
 	Bits    int    // of the body
 	Block   int    // bytes of the block that it carries; 0 if there is none
+	Parts   int    // into how many fragments or slices the block is cut; 0 for any other message
 
 	// Sequence is that of the first packet that carried it. Attempts counts the
 	// packets that carried it. Frames lists their frames, the first ones only.
 	Sequence   uint32
 	Sequence64 int64
 	Attempts   int
+	Repeats    int // of a block: packets with a part that an earlier packet had carried
 	Frames     [MessageFrames]Ref
 	At         Instant // when it was first sent
 
@@ -107,6 +109,15 @@ type Message struct {
 	Body    []byte
 	BodyBit uint8
 	Data    []byte
+}
+
+// Again returns how many packets carried what an earlier packet had carried. Each part of a block
+// takes a packet of its own.
+func (m *Message) Again() int {
+	if m.Parts > 0 {
+		return m.Repeats
+	}
+	return max(0, m.Attempts-1)
 }
 
 // TypeText names the type by its number.

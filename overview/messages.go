@@ -20,9 +20,9 @@ type Lives struct {
 	Count     uint64
 	Delivered uint64
 	Missed    uint64 // never delivered
-	Resent    uint64 // sent more than once
+	Resent    uint64 // sent more than once, in whole or in part
 	Waited    uint64 // complete, and held by an earlier message that was missing
-	Most      Life   // the one that was sent most often
+	Most      Life   // the one of which most was sent again
 	Longest   Life   // the one that waited longest
 	// Arrival has the times from the first sending to the arrival, as far as they are known.
 	Arrival machine.Trips
@@ -33,6 +33,8 @@ type Life struct {
 	ID       int64 // its own number; -1 if it has none
 	Frame    machine.Ref
 	Attempts int
+	Parts    int // of a block; 0 for any other message
+	Again    int // packets that carried what an earlier one had carried
 	Wait     time.Duration
 }
 
@@ -69,11 +71,11 @@ func (m *Messages) add(f *analyze.Flow, x *machine.Message) {
 		m.byFlow[f.ID] = m.lives
 	}
 	l := &m.lives[x.From]
-	life := Life{ID: x.ID, Frame: x.Frames[0], Attempts: x.Attempts, Wait: x.Wait}
+	life := Life{ID: x.ID, Frame: x.Frames[0], Attempts: x.Attempts, Parts: x.Parts, Again: x.Again(), Wait: x.Wait}
 	l.Count++
-	if x.Attempts > 1 {
+	if life.Again > 0 {
 		l.Resent++
-		if x.Attempts > l.Most.Attempts {
+		if life.Again > l.Most.Again {
 			l.Most = life
 		}
 	}

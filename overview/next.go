@@ -86,7 +86,9 @@ func (n *next) trouble(t *Trouble, f *Flow) {
 			n.add("see which packets were lost:", "packets", "-Y", "flow == "+flow+" && fate == lost")
 		}
 		n.add("see when packets were lost (×) and sent again (R):", "graph", "--flow", flow)
-		n.add("see how the round trips went:", "graph", "-k", "rtt", "--flow", flow)
+		if f.RoundTrip().Mean >= 0 {
+			n.add("see how the round trips went:", "graph", "-k", "rtt", "--flow", flow)
+		}
 	case t.Origin == machine.OriginLibrary && f.messages() > 0:
 		explain()
 		n.add("see each message that was sent again, and when it arrived:", "messages", "-Y",

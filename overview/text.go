@@ -242,8 +242,8 @@ func (f *Flow) library() (lines []string) {
 		case l.Count > 0 && l.Resent == 0:
 			text = fmt.Sprintf("%s sent none of its %s again", name(s.Side), show.Plural(l.Count, "message"))
 		case l.Count > 0:
-			text = fmt.Sprintf("%s: %s of %s sent again; worst: %s, sent %s times", name(s.Side), show.Grouped(l.Resent),
-				show.Plural(l.Count, "message"), l.Most.name(), show.Grouped(l.Most.Attempts))
+			text = fmt.Sprintf("%s: %s of %s sent again; worst: %s, %s", name(s.Side), show.Grouped(l.Resent),
+				show.Plural(l.Count, "message"), l.Most.name(), l.Most.sent())
 		case sum.Resends > 0:
 			text = fmt.Sprintf("%s: %s sent again", name(s.Side), show.Grouped(sum.Resends))
 		}
@@ -279,6 +279,14 @@ func (l *Life) name() string {
 		return fmt.Sprintf("frame %d", l.Frame.Frame())
 	}
 	return fmt.Sprintf("id %d, frame %d", l.ID, l.Frame.Frame())
+}
+
+// sent says how often the message was sent: "sent 4 times", or "its 32 parts took 64 packets".
+func (l *Life) sent() string {
+	if l.Parts > 0 {
+		return fmt.Sprintf("its %s took %s", show.Plural(l.Parts, "part"), show.Plural(l.Attempts, "packet"))
+	}
+	return fmt.Sprintf("sent %s times", show.Grouped(l.Attempts))
 }
 
 // code describes what replay found.

@@ -196,14 +196,18 @@ func lifeText(s *store.Store, x *store.Life) []string {
 		for _, ref := range x.Frames[1:n] {
 			frames = append(frames, s.Frame(ref))
 		}
-		again := map[bool]string{
-			true:  "once: frame ",
-			false: fmt.Sprintf("%d times: frames ", x.Attempts-1),
-		}[x.Attempts == 2] + strings.Join(frames, ", ")
+		again := "sent again  once: frame "
+		switch {
+		case x.Parts > 0:
+			again = fmt.Sprintf("%s in %s: also frames ", show.Plural(x.Parts, "part"), show.Plural(x.Attempts, "packet"))
+		case x.Attempts > 2:
+			again = fmt.Sprintf("sent again  %d times: frames ", x.Attempts-1)
+		}
+		again += strings.Join(frames, ", ")
 		if x.Attempts > n {
 			again += " …"
 		}
-		out = append(out, "sent again  "+again)
+		out = append(out, again)
 		if x.Cause != "" {
 			out = append(out, "            because: "+x.Cause+"  ("+x.Sure.String()+")")
 		}

@@ -45,6 +45,7 @@ func (b *blockLife) slice(d *machine.Datagram, p *wire.Packet, f *machine.Facts,
 	m.Attempts++
 	e := &b.slices[p.SliceID]
 	if e.came {
+		m.Repeats++
 		return
 	}
 	e.at, e.ref, e.came = d.At, d.Ref, true
@@ -79,6 +80,7 @@ func (b *blockLife) begin(d *machine.Datagram, p *wire.Packet, f *machine.Facts,
 		message: machine.Message{
 			From: d.From, Mode: machine.ModeReliable, Channel: -1, ID: number, IDBits: 16, Untyped: true, Bits: -1,
 			Sequence: uint32(p.Chunk), Sequence64: number, At: d.At, BlockedBy: -1, Sent: after,
+			Parts: p.SliceCount,
 		},
 	}
 }

@@ -370,6 +370,7 @@ func (c *Lane) report(l *life, out *machine.Effects) {
 	if l.block != nil {
 		l.block.stalled(c, l, out)
 		m.Block, m.Data = l.block.bytes, l.block.data()
+		m.Parts, m.Repeats = len(l.block.parts), l.block.resends
 	}
 	if l.delivery.shown {
 		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.delivery.at, l.sure
