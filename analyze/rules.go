@@ -42,7 +42,8 @@ ackscope sees the fragments in the capture, so the finding is certain.
 
 Split large packets in the protocol instead, into fragments, slices or blocks below 1,200 bytes. Or send less.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d datagrams were cut by IP, the worst into %.0f fragments (%.0f bytes)", n, worst[0], worst[1])
+		return fmt.Sprintf("%s cut by IP, the worst into %.0f fragments (%.0f bytes)",
+			machine.Count(n, "datagram was", "datagrams were"), worst[0], worst[1])
 	},
 }
 

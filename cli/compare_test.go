@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// comparedRuns are the simulated games of TestComparePairs: 10 minutes at 5 % loss. again
-// sets a shorter resend timer, by which a side sends about a fifth more again.
+// comparedRuns are the simulated games of TestComparePairs: 10 minutes at 5 % loss. The value again
+// makes the resend timer shorter. Then a side sends about a fifth more again.
 var comparedRuns = []struct {
 	name         string
 	flags        []string
@@ -34,7 +34,7 @@ var comparedRuns = []struct {
 	},
 }
 
-// comparedSeed is the first seed. Nobody tuned compare on these runs.
+// comparedSeed is the first seed. The limits of compare were not tuned on these runs.
 const comparedSeed = 200_000
 
 // comparison is what `compare --json` says, as far as the test needs it.

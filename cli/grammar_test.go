@@ -71,7 +71,10 @@ func TestUsageErrors(t *testing.T) {
 		{"anonymise x", `anonymise: expected the capture IN and the capture OUT to write, found "x"`, "ackscope anonymise"},
 		{"reduce --keep stall a b c", `found "a", "b", "c"`, "ackscope reduce"},
 		{"merge x", "merge: expected two captures, found 1", "ackscope merge A B"},
-		{"compare x", "compare: expected two captures or directories, BEFORE and AFTER, found \"x\"", "ackscope compare BEFORE"},
+		{
+			"compare x", "compare: expected two captures or directories, BEFORE and AFTER, found \"x\"",
+			"ackscope compare BEFORE",
+		},
 		{"compare -r x y z", "compare: expected BEFORE and AFTER behind the command, found -r", "ackscope compare BEFORE"},
 		{"thresholds x", "thresholds: expected no argument but flags, found \"x\"", "ackscope thresholds"},
 		{"export csv --jsn x", "export csv has no flag --jsn; did you mean --json?", "ackscope export csv [FILE...]"},
@@ -162,7 +165,10 @@ func TestEmptyListings(t *testing.T) {
 		{[]string{"findings", "-Y", "frame.number == 99999", plain}, "the filter let none of 1 finding pass"},
 		{[]string{"flows", "-Y", "flow == 99", "--json", plain, plain}, "the filter let none of 2 flows pass"},
 		{[]string{"flows", "-Y", "frame.number == 99999", "--json", plain}, "the filter let none of 1 flow pass"},
-		{[]string{"export", "jsonl", "--table", "flows", "-Y", "flow == 99", "-o", "-", plain}, "the filter let none of 1 flow pass"},
+		{
+			[]string{"export", "jsonl", "--table", "flows", "-Y", "flow == 99", "-o", "-", plain},
+			"the filter let none of 1 flow pass",
+		},
 		{[]string{"messages", "-d", "udp.port==40000,riptide", "-Y", "frame.number == 99999", plain}, "messages pass"},
 	} {
 		out, complaint, code := runText(c.args...)

@@ -18,7 +18,8 @@ func TestOverviewBetween(t *testing.T) {
 	said := regexp.MustCompile(`RTT ([0-9]+) ms on average[^(]*\(likely: the\s+tap stands on the way`)
 	for _, protocol := range []string{"gaffer:reliable", "riptide", "srdp"} {
 		var out, trouble bytes.Buffer
-		args := "simulate -q " + protocol + " --seed 7 --loss 1% --delay 40ms --jitter 2ms --duration 10s --tap between -w " + path
+		args := "simulate -q " + protocol +
+			" --seed 7 --loss 1% --delay 40ms --jitter 2ms --duration 10s --tap between -w " + path
 		if code := runKnown(strings.Fields(args), app.Streams{Out: &out, Err: &trouble}); code != 0 {
 			t.Fatalf("%s: exit %d: %s", args, code, trouble.String())
 		}

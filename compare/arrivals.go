@@ -11,9 +11,9 @@ type arrivals struct {
 	count  float64
 	points [3]float64 // the quantiles
 	draws  int        // that have any of the messages
-	// late is the share of the messages that arrive after the end of each bucket, and error
+	// late is the share of the messages that arrive after the end of each bucket, and spread
 	// the standard error of that share.
-	late, error [figures.Buckets]float64
+	late, spread [figures.Buckets]float64
 }
 
 // quantiles are those of the time to arrival that are compared.
@@ -57,12 +57,12 @@ func (s *sample) arrival(t target) *arrivals {
 		if lateShares(all, late) {
 			a.draws++
 			for i := range late {
-				a.error[i] += (late[i] - a.late[i]) * (late[i] - a.late[i])
+				a.spread[i] += (late[i] - a.late[i]) * (late[i] - a.late[i])
 			}
 		}
 	}
-	for i := range a.error {
-		a.error[i] = math.Sqrt(a.error[i] / float64(max(1, a.draws-1)))
+	for i := range a.spread {
+		a.spread[i] = math.Sqrt(a.spread[i] / float64(max(1, a.draws-1)))
 	}
 	return a
 }
@@ -87,21 +87,21 @@ func lateShares(counts, late []float64) bool {
 
 // after returns the share of the messages that take longer than a time in nanoseconds, and
 // the standard error of that share.
-func (a *arrivals) after(time float64) (share, error float64) {
+func (a *arrivals) after(time float64) (share, deviation float64) {
 	i, within := figures.BucketAt(time)
-	shareBefore, errorBefore := 1.0, 0.0
+	shareBefore, spreadBefore := 1.0, 0.0
 	if i > 0 {
-		shareBefore, errorBefore = a.late[i-1], a.error[i-1]
+		shareBefore, spreadBefore = a.late[i-1], a.spread[i-1]
 	}
-	return shareBefore + within*(a.late[i]-shareBefore), errorBefore + within*(a.error[i]-errorBefore)
+	return shareBefore + within*(a.late[i]-shareBefore), spreadBefore + within*(a.spread[i]-spreadBefore)
 }
 
 // quantile compares a quantile of the times to arrival.
 //
-// Where one message in twenty is sent again, the 95th percentile lies in the gap between the
-// messages that came at once and those that came later: it jumps with the least change of
-// the loss. So the test is not about the quantile but about shares: how many messages took
-// longer than the quantile before, and how many do after. Source: Woodruff 1952.
+// Where one message in twenty is sent again, the 95th percentile lies in a gap. The messages
+// that came at once lie below it, and those that came later above. So the percentile jumps with
+// the least change of the loss. So the test compares shares: how many messages took longer than the quantile before,
+// and how many do after. Source: Woodruff 1952.
 func (p *pair) quantile(f *figure, t target, d *Difference) *Difference {
 	before, after, i := p.before.arrival(t), p.after.arrival(t), int(f.is-figures.Arrival50)
 	d.Before, d.After, d.Least, d.Most = before.point(i), after.point(i), math.NaN(), math.NaN()
@@ -109,16 +109,17 @@ func (p *pair) quantile(f *figure, t target, d *Difference) *Difference {
 		d.Why = "unknown"
 		return d
 	}
-	late, error := before.after(d.Before)
-	if p.short || min(before.draws, after.draws) < draws*9/10 || error == 0 {
+	late, spread := before.after(d.Before)
+	if p.short || min(before.draws, after.draws) < draws*9/10 || spread == 0 {
 		d.Why = "too little to tell"
 		return d
 	}
-	// score returns by how many standard errors more messages are later than so long after
-	// than were later than the quantile before, and the degrees of freedom.
+	// score compares two shares: of messages that take longer than a time now, and of those that
+	// took longer than the quantile before. It returns their difference in standard errors, and
+	// the degrees of freedom.
 	score := func(of *arrivals, time float64) (z, freedom float64) {
 		share, e := of.after(time)
-		return (share - late) / math.Hypot(error, e), p.freedom(error, e)
+		return (share - late) / math.Hypot(spread, e), p.freedom(spread, e)
 	}
 	least := func(of *arrivals, beyond func(z, freedom float64) bool) float64 {
 		low, high := 0.0, float64(figures.LongestTime)
@@ -136,7 +137,8 @@ func (p *pair) quantile(f *figure, t target, d *Difference) *Difference {
 	d.Most = least(after, func(z, freedom float64) bool { return above(-z, freedom, outside) }) - d.Before + p.fall
 	d.Least, d.Most = min(d.Least, d.Change), max(d.Most, d.Change)
 	allowed := max(p.fall, f.least)
-	if z, freedom := score(after, d.Before+math.Copysign(allowed, d.Change)); math.Abs(d.Change) <= allowed || z*d.Change < 0 {
+	z, freedom := score(after, d.Before+math.Copysign(allowed, d.Change))
+	if math.Abs(d.Change) <= allowed || z*d.Change < 0 {
 		d.Chance = 1
 	} else {
 		d.Chance = tail(math.Abs(z), freedom)

@@ -31,8 +31,8 @@ type pair struct {
 	protocol      string
 	before, after *sample
 	short         bool // there is too little to estimate chance
-	// How frames fall on each other changes times by so many nanoseconds from run to run, and
-	// such a share of the resends that come within a frame. Both are 0 where flows are many.
+	// How frames fall on each other changes times from run to run by fall, in nanoseconds. It
+	// changes a share of the resends that come within a frame. Both are 0 where flows are many.
 	fall, share float64
 }
 
@@ -161,10 +161,10 @@ func (r *Result) pair(name string, before, after *Capture, seed uint64) *pair {
 // decide says which differences and findings are real.
 func (r *Result) decide() {
 	var chances, weights []float64
-	var real []*bool
+	var decided []*bool
 	add := func(chance, weight float64, to *bool) {
 		if !math.IsNaN(chance) {
-			chances, weights, real = append(chances, chance), append(weights, weight), append(real, to)
+			chances, weights, decided = append(chances, chance), append(weights, weight), append(decided, to)
 		}
 	}
 	for _, d := range r.tests {
@@ -181,7 +181,7 @@ func (r *Result) decide() {
 	}
 	r.Compared = len(chances)
 	for i, yes := range holm(chances, weights, alpha) {
-		*real[i] = yes
+		*decided[i] = yes
 	}
 }
 

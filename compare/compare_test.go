@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// made returns a capture of one protocol: flows of so many slices, in which a share of the
+// made returns a capture of one protocol with so many flows of so many slices. A share of the
 // packets is lost, and messages arrive after a delay.
 func made(seed uint64, flows, slices int, loss float64, delay func(kind int) time.Duration) *Capture {
 	r, c := rand.New(rand.NewPCG(seed, 1)), &Capture{Recordings: 1, Flows: flows}
@@ -85,7 +85,7 @@ func TestDifferencesAreTold(t *testing.T) {
 			"worse A→B: messages arrive later: p95 ", "worse B→A: messages arrive later: p95 ",
 		}},
 		{"one type", made(5, 1, 120, 0.03, func(kind int) time.Duration {
-			return []time.Duration{40, 40, 90}[kind] * time.Millisecond
+			return []time.Duration{40 * time.Millisecond, 40 * time.Millisecond, 90 * time.Millisecond}[kind]
 		}), []string{"worse B→A: messages of type 3 arrive later: p95 "}},
 		{"many flows", made(6, 20, 5, 0.08, steady(40*time.Millisecond)), nil},
 	} {
@@ -113,7 +113,8 @@ func TestSidesAreAlignedByPort(t *testing.T) {
 			f.slices[j][machine.A].lost[lossOneWay] += 6 // of the server
 		}
 	}
-	if got := sentences(Compare(before, after)); !strings.Contains(got, "B→A: more packets") || strings.Contains(got, "A→B: ") {
+	got := sentences(Compare(before, after))
+	if !strings.Contains(got, "B→A: more packets") || strings.Contains(got, "A→B: ") {
 		t.Errorf("expected the loss from B to A only:\n%s", got)
 	}
 }
@@ -238,7 +239,8 @@ func TestPercentileInAGap(t *testing.T) {
 	if jumps < 5 {
 		t.Errorf("the percentile jumped %d times: the test shows nothing", jumps)
 	}
-	if got := sentences(Compare(late(1, 0.05, 0), late(2, 0.05, 20*time.Millisecond))); !strings.Contains(got, "arrive later") {
+	got := sentences(Compare(late(1, 0.05, 0), late(2, 0.05, 20*time.Millisecond)))
+	if !strings.Contains(got, "arrive later") {
 		t.Errorf("20 ms more are not told: %q", got)
 	}
 }

@@ -162,7 +162,7 @@ func (d *Difference) Sentence() string {
 	if d.Type != "" {
 		of = " of " + d.Type
 	}
-	text := ""
+	var text string
 	switch d.Figure {
 	case figures.Loss:
 		text = choose("more", "fewer") + " packets are lost:"

@@ -32,7 +32,7 @@ func (s *steps) add(at machine.Instant) {
 }
 
 // frameOf returns the frame time of one end in seconds, from the steps of its packets in
-// several flows, and how regular the steps are: 1 if all are multiples of it.
+// several flows. It also returns how regular the steps are: 1 if all are multiples of it.
 func frameOf(list []*steps) (frame, regular float64) {
 	shortest, kept := time.Second, list[:0:0]
 	for _, s := range list {
@@ -63,7 +63,7 @@ func regularity(list []*steps, period float64) (sum float64) {
 
 // How much runs differ by their frames.
 // Source: definition, as of circular statistics: the squared length of the mean phase is the
-// regularity of steps, and the mean wait of a packet for a frame varies with that length
+// regularity of steps. The mean wait of a packet for a frame varies with that length
 const (
 	sharp        = 0.5      // the end sends in frames, and the path to the tap keeps them
 	usualFrame   = 1.0 / 60 // seconds; where no end is sharp
@@ -72,9 +72,9 @@ const (
 	inStepFactor = 2
 )
 
-// fall returns how much times of one run can differ from those of another by how the frames
-// of both ends fall on each other, and which share of a frame that is. Jitter of the path
-// makes it small: then packets of one run fall on all places of a frame.
+// fall returns how much times of two runs can differ by how the frames of both ends fall on each
+// other. It also returns which share of a frame that is. Jitter of the path makes it small: then
+// packets of one run fall on all places of a frame.
 func fall(ends [2][]*steps) (seconds, share float64) {
 	frames, regular := [2]float64{}, [2]float64{}
 	for end, list := range ends {
@@ -110,8 +110,8 @@ func (s *steps) tenth() time.Duration {
 	return time.Second
 }
 
-// regular returns how much the steps are multiples of a period, in seconds: 1 where all are,
-// about 0 where they have nothing to do with it.
+// regular returns how much the steps are multiples of a period, in seconds. It is 1 where all
+// are, and about 0 where they have nothing to do with it.
 func (s *steps) regular(period float64) float64 {
 	sum := 0.0
 	for i, n := range s.counts {

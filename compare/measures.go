@@ -78,9 +78,9 @@ func resends(fewer, further float64) func(x *sideSlice, kind string, _ float64) 
 	}
 }
 
-// lossOf chooses how the losses of a way are counted: by their bounds where these are near
-// each other, else by the packets of known fate. It returns false if those are of one way
-// before, and of the way there and back after, or the other way round.
+// lossOf chooses how the losses of a way are counted. Where their bounds are near each other, it
+// takes these, else the packets of known fate. It returns false if one capture has those of one
+// way, and the other those of the way there and back.
 func (p *pair) lossOf(w way) (kind int, ok bool) {
 	var kinds [2]int
 	told := true

@@ -56,13 +56,13 @@ const manyFlows = 10
 // Source: definition, the fewest values for a standard error within a third
 const blocksLeast = 6
 
-// blockLeast is how many seconds a block covers, unless the capture is short, since losses and delays of times
-// that are near each other are alike.
+// blockLeast is how many seconds a block covers, unless the capture is short. Losses and delays of
+// times that are near each other are alike.
 // Source: definition, blocks of a bootstrap over time
 const blockLeast = 5
 
-// sampleOf returns the units of a protocol. byFlow says that a unit is a flow. clients maps
-// ports to the number of flows that have them: the server's port is in more of them.
+// sampleOf returns the units of a protocol. byFlow says that a unit is a flow. The map ports has
+// the number of flows of each port: the server's port is in more of them.
 func (c *Capture) sampleOf(protocol string, byFlow bool, ports map[uint16]int, seed uint64) *sample {
 	s := &sample{byFlow: byFlow, block: 1, arrivals: map[target]*arrivals{}}
 	s.longest = [2]longest{{noTime, noTime}, {noTime, noTime}}

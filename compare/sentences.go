@@ -72,8 +72,8 @@ func (p *pair) finest(f *figure, d *Difference) []*Difference {
 	return list
 }
 
-// lead keeps one sentence of the times to arrival of a way and type: the 95th percentile if
-// it differs, else the median, else the 99th.
+// lead keeps one sentence about the times to arrival of a way and type. It prefers the 95th
+// percentile, then the median, then the 99th.
 func lead(list []*Difference) (out []*Difference) {
 	rank := map[figures.Figure]int{figures.Arrival95: 3, figures.Arrival50: 2, figures.Arrival99: 1}
 	for _, d := range list {

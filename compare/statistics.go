@@ -115,8 +115,8 @@ func quantileOfT(chance, freedom float64) float64 {
 	return high
 }
 
-// fisher returns the chance of a table at least as uneven as this one, if both rows have
-// the same share: x of n, and y of m. Source: Fisher's exact test, two-sided.
+// fisher compares two rows of a table: x of n, and y of m. It returns the chance of a table at
+// least as uneven, if both rows have the same share. Source: Fisher's exact test, two-sided.
 func fisher(x, n, y, m int) float64 {
 	choose := func(n, k int) float64 {
 		a, _ := math.Lgamma(float64(n + 1))
