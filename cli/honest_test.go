@@ -69,7 +69,8 @@ func TestSupposedTap(t *testing.T) {
 			t.Errorf("%s: expected a divergence with %s, found %s", flags, want, out)
 		}
 	}
-	if text := run("replay", "-q", path); !strings.Contains(text, "likely: the tap may stand some way off this side") {
-		t.Errorf("no sentence about the tap in %s", text)
+	text := run("replay", "-q", path)
+	if !strings.Contains(text, "likely: the capture may have been taken away from this side") {
+		t.Errorf("no sentence about the place of the capture in %s", text)
 	}
 }

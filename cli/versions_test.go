@@ -81,7 +81,7 @@ func TestMatrixAgreesWithVersions(t *testing.T) {
 	run(known, []string{"replay", "-q", "--matrix", "../testdata/pcaps/u210_dup.client.pcap.gz"},
 		app.Streams{In: strings.NewReader(""), Out: &out, Err: &trouble})
 	for _, want := range []string{
-		"A can be riptide@2.1.0, riptide@2.1.1-2.2.1: what passed",
+		"A can be riptide@2.1.0, riptide@2.1.1-2.2.1: the captured packets",
 		"A acts like riptide@main too, but its packets show another version",
 		"the packets of A show Riptide 2.1.0, 2.1.1 or 2.1.2: its Acks carry 16 unread bits",
 	} {

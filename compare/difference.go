@@ -182,7 +182,7 @@ func (d *Difference) Sentence() string {
 			strings.TrimPrefix(d.Figure.String(), "arrival.")
 	}
 	return d.Way + ": " + text + " " + unit.Range(d.Before, d.After) + " (" + unit.Change(d.Change) +
-		", 95 % interval " + d.Interval() + ")"
+		", 95% interval " + d.Interval() + ")"
 }
 
 // Interval formats the bounds of the change: "+19 to +36 ms".

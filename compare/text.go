@@ -84,7 +84,7 @@ func (r *Result) Text(w io.Writer, names [2]string, paint show.Painter, width in
 		b.WriteString(show.Wrap(note, "", width) + "\n")
 	}
 	for _, protocol := range r.Protocols() {
-		rows := [][]string{{protocol, "", "before", "after", "change", "95 % interval", ""}}
+		rows := [][]string{{protocol, "", "before", "after", "change", "95% interval", ""}}
 		for _, d := range r.Table {
 			if d.Protocol == protocol {
 				rows = append(rows, append([]string{d.Way}, d.Cells()...))

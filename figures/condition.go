@@ -161,7 +161,7 @@ func compare(v float64, op string, limit float64) bool {
 	return v != limit
 }
 
-// Say formats the values of a judgement: "loss A→B is 7.3 %". way says whose figures they
+// Say formats the values of a judgement: "loss A→B is 7.3%". way says whose figures they
 // are.
 func (j *Result) Say(way string) string {
 	var parts []string
@@ -197,7 +197,7 @@ func (j *Result) Say(way string) string {
 	return strings.Join(parts, ", and ")
 }
 
-// Percent formats a relative change: "+12 %".
+// Percent formats a relative change: "+12%".
 func Percent(v float64) string {
-	return fmt.Sprintf("%+.0f %%", 100*v)
+	return fmt.Sprintf("%+.0f%%", 100*v)
 }

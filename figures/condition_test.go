@@ -94,7 +94,7 @@ func TestSayNamesTheValue(t *testing.T) {
 	}
 	set := Set{Loss: Exactly(0.0731), RTT95: Exactly(120e6)}
 	j := c.Evaluate(&set)
-	const want = "loss A→B is 7.31 %, and rtt.p95 A→B is 120 ms"
+	const want = "loss A→B is 7.31%, and rtt.p95 A→B is 120 ms"
 	if got := j.Say(" A→B"); j.Truth != True || got != want {
 		t.Errorf("%v %q, expected %q", j.Truth, got, want)
 	}

@@ -120,7 +120,7 @@ type Value struct {
 // package analyze.
 func Exactly(v float64) Value { return Value{v >= 0, v, v} }
 
-// Text formats a value in its unit: "7.3 %", "84 ms", "12.5 KB/s", "between 3 and 11 %", or
+// Text formats a value in its unit: "7.3%", "84 ms", "12.5 kB/s", "between 3% and 11%", or
 // "?" for an unknown one.
 func (u Unit) Text(v Value) string {
 	switch {
@@ -136,7 +136,7 @@ func (u Unit) Text(v Value) string {
 func (u Unit) Format(v float64) string {
 	switch u {
 	case Share:
-		return digits(100*v) + " %"
+		return digits(100*v) + "%"
 	case Time:
 		if math.Abs(v) >= float64(10*time.Second) {
 			return digits(v/1e9) + " s"
@@ -147,7 +147,7 @@ func (u Unit) Format(v float64) string {
 		case math.Abs(v) >= 1e6:
 			return digits(v/1e6) + " MB/s"
 		case math.Abs(v) >= 1e3:
-			return digits(v/1e3) + " KB/s"
+			return digits(v/1e3) + " kB/s"
 		}
 		return digits(v) + " B/s"
 	}

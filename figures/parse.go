@@ -200,7 +200,7 @@ func (p *parser) found() string {
 }
 
 func example(u Unit) string {
-	return [...]string{Share: "5%", Time: "500ms", Rate: "20KB/s", Count: "3"}[u]
+	return [...]string{Share: "5%", Time: "500ms", Rate: "20kB/s", Count: "3"}[u]
 }
 
 // suffixes are the units of values, longer ones first, with their factors.
