@@ -20,6 +20,9 @@ type Thresholds struct {
 	Bandwidth float64       // payload bytes of one side in its busiest second
 }
 
+// Thresholds returns the limits that the session's rules compare with.
+func (s *Session) Thresholds() Thresholds { return s.thresholds }
+
 // DefaultThresholds returns the limits that hold where the user gives none.
 func DefaultThresholds() Thresholds {
 	return Thresholds{

@@ -52,6 +52,10 @@ type Flow struct {
 	Skipped  string    // why replay could not compare the flow; empty if it could
 	End      End
 	Version  string // that of both sides, if they do not differ
+
+	// lossWorth is the loss from which a sentence about the network gives it as the trouble: the
+	// limit of the rule "steady-loss".
+	lossWorth float64
 }
 
 // Side is what one side of a flow did.
@@ -156,7 +160,7 @@ func newResults(file *replay.File) results {
 }
 
 func newFlow(f *analyze.Flow, in *Input, of results) *Flow {
-	x := &Flow{Flow: f, End: in.Ends[f.ID]}
+	x := &Flow{Flow: f, End: in.Ends[f.ID], lossWorth: in.Session.Thresholds().Loss}
 	for i := range x.Sides {
 		s := &x.Sides[i]
 		s.Side = machine.Side(i)

@@ -110,9 +110,12 @@ func TestLossesOfOneWay(t *testing.T) {
 		"B→A loses 26.9%; the loss of A→B is unknown": {open, known},
 		"": {open, open},
 	} {
-		f := &Flow{Sides: [2]Side{{Network: sides[0]}, {Network: sides[1]}}}
+		f := &Flow{Sides: [2]Side{{Network: sides[0]}, {Network: sides[1]}}, lossWorth: 0.03}
 		if got := f.losses(); got != want {
 			t.Errorf("got %q, expected %q", got, want)
+		}
+		if f.lossWorth = 0.27; f.losses() != "" {
+			t.Errorf("the limit is 27 %%: %q", f.losses())
 		}
 	}
 }

@@ -9,10 +9,6 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// lossWorth is the loss from which a sentence about the network gives it as the trouble: that
-// of the rule "steady-loss".
-const lossWorth = 0.03
-
 // Sentence names the worst trouble and where its cause most likely lies, with figures. It is
 // the verdict on a capture: "The trouble is in the network: A→B loses 9.3%, B→A 9.8%."
 func (c *Capture) Sentence() string {
@@ -115,7 +111,7 @@ func (t *Trouble) what() string {
 func (f *Flow) losses() string {
 	worth := false
 	for i := range f.Sides {
-		worth = worth || lossOf(&f.Sides[i].Network) >= lossWorth
+		worth = worth || lossOf(&f.Sides[i].Network) >= f.lossWorth
 	}
 	if !worth {
 		return ""
