@@ -80,7 +80,7 @@ $(TOOLS)/misspell: Makefile
 
 .PHONY: faults
 faults: ## every named fault of the references over seeds, losses and taps: compare what replay says with the oracles
-	ACKSCOPE_FAULTS=1 go test -count 1 -timeout 60m -v -run 'TestFaults$$' ./cli
+	ACKSCOPE_FAULTS=$${ACKSCOPE_FAULTS:-1} go test -count 1 -timeout 60m -v -run 'TestFaults$$' ./cli
 
 .PHONY: leaks
 leaks: ## anonymise 2,000 captures of marked bytes: no mark is left
@@ -117,7 +117,7 @@ srdpcheck: ## SRDPCHECK runs (1000) of a second SRDP endpoint against the refere
 
 .PHONY: realbuilds
 realbuilds: ## real builds, right and wrong, with their logs; 6,000 captures made from them, cut, thinned and snapped with a new seed; simulated runs
-	ACKSCOPE_REALBUILDS=1 go test -count 1 -timeout 30m -v ./internal/realbuilds
+	ACKSCOPE_REALBUILDS=$${ACKSCOPE_REALBUILDS:-1} go test -count 1 -timeout 30m -v ./internal/realbuilds
 
 .PHONY: inferred
 inferred: ## 1,200 games of yojimbo made at random, and parts of the recorded runs: what is inferred of their packets is so
