@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"time"
-
-	"github.com/ackscope/ackscope/scale"
 )
 
 // Trips sums up round trips that the tap shows: from a packet to the first answer that
@@ -40,11 +38,11 @@ func (t *Trips) Add(trip time.Duration) {
 	if t.Count == 0 {
 		t.Least, t.Most = trip, trip
 	} else {
-		t.Changes = scale.Add(t.Changes, max(trip-t.last, t.last-trip))
+		t.Changes = plus(t.Changes, max(trip-t.last, t.last-trip))
 	}
 	t.Least, t.Most, t.last = min(t.Least, trip), max(t.Most, trip), trip
 	t.Count++
-	t.Sum = scale.Add(t.Sum, trip)
+	t.Sum = plus(t.Sum, trip)
 	b := &t.spread[tripBucket(trip)]
 	if *b == math.MaxUint16 {
 		for i := range t.spread {
@@ -52,6 +50,14 @@ func (t *Trips) Add(trip time.Duration) {
 		}
 	}
 	*b++
+}
+
+// plus adds two times that are not negative. A sum that is too long becomes the longest time.
+func plus(a, b time.Duration) time.Duration {
+	if a += b; a < 0 {
+		return math.MaxInt64
+	}
+	return a
 }
 
 // tripTops are the upper ends of the buckets.
@@ -69,11 +75,20 @@ func tripBucket(trip time.Duration) int {
 		return 0
 	}
 	octave := bits.Len64(uint64((trip-1)/tripLeast)) - 1 // it lies above this many doublings
-	i := octave*tripsPerOctave + 1
-	for i < tripBuckets-1 && trip > tripTops[i] {
-		i++
+	i := octave * tripsPerOctave
+	if i > tripBuckets-tripsPerOctave {
+		return tripBuckets - 1
 	}
-	return min(tripBuckets-1, i)
+	bucket := i + 1 // without a loop, whose end no processor could predict
+	for k := 1; k < tripsPerOctave; k++ {
+		bucket += above(trip, tripTops[i+k])
+	}
+	return min(tripBuckets-1, bucket)
+}
+
+// above is 1 if a trip is longer than a limit, and 0 if not.
+func above(trip, limit time.Duration) int {
+	return int(uint64(limit-trip) >> 63) // both are at least 0, so the difference does not overflow
 }
 
 // Clone returns an independent copy. It is nil if t is nil.
