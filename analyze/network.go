@@ -76,4 +76,7 @@ func (n *Network) estimate(sum *machine.Summary) {
 	case n.Loss.Known() && n.Share >= 0 && !n.Round:
 		n.Share = min(max(n.Share, least), most)
 	}
+	if n.Loss.Known() && !n.Tells {
+		n.Certain = min(n.Certain, machine.Likely) // the bounds leave it open
+	}
 }

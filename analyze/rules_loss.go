@@ -80,7 +80,7 @@ func (s *Session) noteLoss(f *Flow) {
 		n, _ := f.Network(side)
 		least, most, how := n.lossFigures(f.Facts().Vantage, side)
 		s.note(f, &machine.Anomaly{
-			Rule: steadyLoss, Side: side, Certainty: sum.PathKnown, At: f.Last, Ref: f.LastRef,
+			Rule: steadyLoss, Side: side, Certainty: min(sum.PathKnown, n.Certain), At: f.Last, Ref: f.LastRef,
 			Figures: [3]float64{100 * least, 100 * most, float64(how)},
 		})
 	}
