@@ -52,7 +52,7 @@ full: ## the tests that need tools, privileges or time, in random order; a skipp
 # - The other excluded packages start no goroutine. internal/arch checks that.
 # - -short omits long repetitions, which `full` has run.
 # - -skip omits tests that run one command after the other.
-RACE_SKIP := AckBase|Columns|NotesMatrix|Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
+RACE_SKIP := AckBase|ComparePairs|Plurals|PatternAsEachAlone|RestsOn|Columns|NotesMatrix|Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
 RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong
 .PHONY: race
 race: ## the tests of concurrent code with the race detector
