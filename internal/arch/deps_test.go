@@ -106,6 +106,7 @@ var law = []rule{
 	{"rewrite/merge", []string{"analyze", "capture", "machine", "scale"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
+	{"recorder", nil, nil},
 	{"report", []string{
 		"analyze", "compare", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show",
 		"printable", "scale",
