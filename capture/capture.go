@@ -105,6 +105,10 @@ type Packet struct {
 	// that the decoder owns, valid until the next Decode.
 	Problem error
 
+	// Quote is the packet that an ICMP error quotes. It is nil in other frames. The
+	// decoder owns it, and it is valid until the next Decode.
+	Quote *Quote
+
 	// Layers are the headers that lie in this frame, outermost first. Decode trees
 	// show them.
 	Layers []Layer

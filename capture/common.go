@@ -60,7 +60,7 @@ func (d *Decoder) decodeCommon(f *Frame, p *Packet) bool {
 		Layer{Kind: LayerUDP, Offset: ip + udp, Length: udpHeader})
 	p.Direction, p.Overlap, p.Duplicate, p.BadChecksum = NoDirection, false, false, false
 	p.TCPSeq, p.TCPAck, p.TCPFlags = 0, 0, 0
-	p.Problem = nil
+	p.Problem, p.Quote = nil, nil
 	c := cursor{f: f, p: p}
 	d.duplicates.check(p, c.route(), mix(ipv4Identity(b, id, protocolUDP), udpIdentity(ports, length)), p.Payload)
 	return true

@@ -26,6 +26,7 @@ type Decoder struct {
 	defrag     defragmenter
 	duplicates duplicateTable
 	problem    DecodeError // what Packet.Problem points at
+	quote      Quote       // what Packet.Quote points at
 }
 
 // maxHeaders bounds the VLAN tags of a frame, and its IPv6 extension headers.
@@ -110,7 +111,7 @@ func (d *Decoder) decodeAny(f *Frame, p *Packet) {
 	p.Spans, p.Layers = p.Spans[:0], p.Layers[:0]
 	p.Duplicate, p.Overlap, p.BadChecksum = false, false, false
 	p.TCPSeq, p.TCPAck, p.TCPFlags = 0, 0, 0
-	p.Problem = nil
+	p.Problem, p.Quote = nil, nil
 	p.Direction = NoDirection
 	if len(f.Options) != 0 {
 		p.Direction = f.direction()

@@ -287,6 +287,10 @@ func describe(p *Packet) string {
 	for _, l := range p.Layers {
 		s += fmt.Sprintf(" %s@%d+%d", l.Kind, l.Offset, l.Length)
 	}
+	if q := p.Quote; q != nil {
+		s += fmt.Sprintf(" %v of %v→%v %d/%d mtu %d id %d sum %x %q", q.Reason, q.Src, q.Dst, q.Length, q.Size, q.MTU, q.IPID,
+			q.Checksum, q.Payload)
+	}
 	return s
 }
 
@@ -315,6 +319,10 @@ func checkInvariants(t testing.TB, f *Frame, p *Packet) {
 			t.Errorf("layers %v in a frame of %d bytes", p.Layers, len(f.Data))
 		}
 		at = l.Offset + l.Length
+	}
+	if q := p.Quote; q != nil && (p.Transport != NoTransport || q.Length < -1 || q.MTU < 0 ||
+		len(q.Payload) > max(0, q.Length) || !q.Src.IsValid() || q.Src.Addr().Is4In6() || q.Dst.Addr().Is4In6()) {
+		t.Errorf("%v carries a quote %+v", p.Transport, q)
 	}
 	if p.Src.Addr().Is4In6() || p.Dst.Addr().Is4In6() {
 		t.Errorf("a mapped address: %s to %s", p.Src, p.Dst)
@@ -407,7 +415,9 @@ func TestCommonAsAny(t *testing.T) {
 			fast.decodeAny(&f, &p)
 		}
 		general.decodeAny(&f, &q)
-		if a, b := fmt.Sprintf("%+v", p), fmt.Sprintf("%+v", q); a != b {
+		x, y := p, q
+		x.Quote, y.Quote = nil, nil // describe shows what they point at
+		if a, b := fmt.Sprintf("%+v %s", x, describe(&p)), fmt.Sprintf("%+v %s", y, describe(&q)); a != b {
 			t.Fatalf("frame %d, % x:\n%s\nthe general way:\n%s", i, f.Data, a, b)
 		}
 	}

@@ -36,6 +36,9 @@ func seedFrames(t testing.TB) (frames []Frame) {
 			}
 		}
 	}
+	for _, e := range icmpShapes(t) {
+		frames = append(frames, Frame{LinkType: LinkRaw, Data: e.data})
+	}
 	for i := range frames {
 		frames[i].Ref, frames[i].Length = 1, len(frames[i].Data)
 	}

@@ -16,6 +16,9 @@ func (d *Decoder) transport(c *cursor, protocol uint8, b []byte, length int) {
 	default:
 		c.p.Src = netip.AddrPortFrom(c.src, 0)
 		c.p.Dst = netip.AddrPortFrom(c.dst, 0)
+		if protocol == protocolICMP && c.src.Is4() || protocol == protocolICMPv6 {
+			d.icmp(c, protocol, b)
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ func difference(f *capture.Frame, p *capture.Packet, s *Stack) string {
 	})
 	reason := excuse(f, s, at)
 	switch {
+	case p.Quote != nil && at < 0:
+		return orElse(reason, quoteDifference(p.Quote, s))
 	case at < 0 && (p.Transport == capture.NoTransport || p.Transport == capture.Fragment || p.Problem != nil):
 		return ""
 	case at < 0:
@@ -73,8 +75,45 @@ func difference(f *capture.Frame, p *capture.Packet, s *Stack) string {
 			return orElse(reason, fmt.Sprintf("gopacket reads %v → %v, capture.Decoder %v → %v", from, to, p.Src, p.Dst))
 		}
 	}
+	if p.Quote != nil {
+		return fmt.Sprintf("gopacket finds %v, capture.Decoder the quote %+v", s.Layers[at].LayerType(), p.Quote)
+	}
 	if got := s.Layers[at].LayerPayload(); !bytes.Equal(got, p.Payload) && p.Payload != nil {
 		return orElse(reason, fmt.Sprintf("payload % x, capture.Decoder % x (%v, %v)", got, p.Payload, s.Problem, p.Problem))
+	}
+	return ""
+}
+
+// quoteDifference says in what the quote of an ICMP error differs from the layers that gopacket
+// reads of it.
+func quoteDifference(q *capture.Quote, s *Stack) string {
+	at := slices.IndexFunc(s.Layers, func(l Layer) bool { return l.Quoted != nil })
+	if at < 0 {
+		return fmt.Sprintf("gopacket finds no quote, capture.Decoder %+v", q)
+	}
+	var src, dst uint16
+	known := false
+	for _, l := range s.Layers[at].Quoted.Layers {
+		switch t := l.Layer.(type) {
+		case *layers.IPv4:
+			if from, _ := netip.AddrFromSlice(t.SrcIP.To4()); from != q.Src.Addr() || t.Length > 0 && int(t.Length) != q.Size {
+				return fmt.Sprintf("gopacket reads a quote of %v with %d bytes, capture.Decoder %+v", from, t.Length, q)
+			}
+		case *layers.IPv6:
+			if from, _ := netip.AddrFromSlice(t.SrcIP); from.Unmap() != q.Src.Addr() {
+				return fmt.Sprintf("gopacket reads a quote of %v, capture.Decoder %+v", from, q)
+			}
+		case *layers.UDP:
+			src, dst, known = uint16(t.SrcPort), uint16(t.DstPort), true
+			if q.Length >= 0 && t.Length > 0 && int(t.Length) != q.Length+8 { // 0: gopacket refuses the header
+				return fmt.Sprintf("gopacket reads %d bytes of UDP, capture.Decoder %+v", t.Length, q)
+			}
+		case *layers.TCP:
+			src, dst, known = uint16(t.SrcPort), uint16(t.DstPort), true
+		}
+	}
+	if known && (src != q.Src.Port() || dst != q.Dst.Port()) {
+		return fmt.Sprintf("gopacket reads ports %d → %d, capture.Decoder %+v", src, dst, q)
 	}
 	return ""
 }
