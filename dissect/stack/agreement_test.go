@@ -104,6 +104,9 @@ func quoteDifference(q *capture.Quote, s *Stack) string {
 				return fmt.Sprintf("gopacket reads a quote of %v, capture.Decoder %+v", from, q)
 			}
 		case *layers.UDP:
+			if len(t.Contents) < 8 {
+				break // gopacket refuses the header
+			}
 			src, dst, known = uint16(t.SrcPort), uint16(t.DstPort), true
 			if q.Length >= 0 && t.Length > 0 && int(t.Length) != q.Length+8 { // 0: gopacket refuses the header
 				return fmt.Sprintf("gopacket reads %d bytes of UDP, capture.Decoder %+v", t.Length, q)
