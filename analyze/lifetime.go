@@ -170,12 +170,15 @@ func (s *Session) track(f *Flow) {
 // end finishes f's tracker and keeps its results.
 func (s *Session) end(f *Flow) {
 	s.out.Reset()
+	s.wantEvents(f)
 	f.tracker.Finish(&s.out)
+	s.countSizes(f)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
 	}
 	s.noteDropped(f)
 	s.noteLoss(f)
+	s.noteSizes(f)
 	s.noteSteady(f)
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},

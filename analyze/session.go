@@ -35,6 +35,10 @@ type Record struct {
 	Spans    []capture.Span
 	More     bool // further messages of the same segment follow
 
+	// Quoted is what an ICMP error concerns. It is nil for other frames, and for errors about
+	// no flow of the capture. Flow is nil then too: the error is no packet of the flow.
+	Quoted *Quoted
+
 	// Events and Anomalies were settled at this packet. They may concern earlier
 	// packets.
 	Events    []machine.Event
@@ -83,6 +87,7 @@ const defaultMaxTrackers = 1 << 18
 type Session struct {
 	registry   *dissect.Registry
 	options    Options
+	noEvents   bool // no sink reads the events of records
 	thresholds Thresholds
 	sink       Sink
 
@@ -131,6 +136,10 @@ type Session struct {
 	}
 
 	relays   relays
+	sent     sentLog
+	quotes   Quotes
+	quoted   Quoted
+	poison   poison
 	lastFlow *Flow            // the flow of the last frame's datagram
 	frame    *capture.Frame   // the current frame
 	datagram machine.Datagram // its datagram
@@ -153,7 +162,7 @@ func NewSession(o Options) *Session {
 	if s.thresholds = DefaultThresholds(); o.Thresholds != nil {
 		s.thresholds = *o.Thresholds
 	}
-	s.out.NoEvents = o.Sink == nil || o.NoEvents
+	s.noEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
 		s.candidates = append(s.candidates, candidate{p, p.Classify()})
 	}
@@ -199,9 +208,19 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	}
 	s.n++
 	s.last = max(s.last, p.At)
+	if len(s.poison.watches) > 0 && p.At >= s.poison.due {
+		s.poison.check(s, p.At)
+	}
 	if p.Transport != capture.UDP && p.Transport != capture.TCP {
+		var quoted *Quoted
+		if p.Quote != nil {
+			quoted = s.quote(p)
+		}
 		if s.sink != nil {
-			s.record = Record{N: s.n - 1, Frame: frame, Packet: p, Datagram: machine.Datagram{At: p.At, Ref: p.Ref}}
+			s.record = Record{
+				N: s.n - 1, Frame: frame, Packet: p, Datagram: machine.Datagram{At: p.At, Ref: p.Ref}, Quoted: quoted,
+				Anomalies: s.noted,
+			}
 			s.sink(&s.record)
 		}
 		return
@@ -246,6 +265,9 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	case s.sink != nil:
 		s.out.Reset()
 		s.emit(f, d, p)
+	}
+	if p.Transport == capture.UDP {
+		s.sent.note(f, d.From, p)
 	}
 	f.marks[d.From].note(p)
 	f.Packets[d.From]++
@@ -304,12 +326,15 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	if x := f.scopes[d.From]; x != nil {
 		d.Place = x.Observe(f.ID, d)
 	}
+	s.wantEvents(f)
 	f.tracker.Observe(d, &s.out)
 	if s.out.NewSession {
 		f = s.reopen(f, d)
 		s.out.Reset()
+		s.wantEvents(f)
 		f.tracker.Observe(d, &s.out)
 	}
+	s.countSizes(f)
 	f.pace[d.From].note(d, s.thresholds.Stall)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])

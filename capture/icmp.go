@@ -3,6 +3,7 @@ package capture
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
 // Quote is what an error of ICMP or ICMPv6 says of the packet that caused it. For example, a
@@ -56,6 +57,9 @@ func (r Reason) String() string {
 	}
 	return "unknown"
 }
+
+// Reasons returns the words of all reasons.
+func Reasons() []string { return slices.Clone(reasonWords[:]) }
 
 const (
 	protocolICMP   = 1
@@ -196,25 +200,24 @@ func (q *Quote) read(b []byte) bool {
 // for a later fragment, and where the headers are cut.
 func (q *Quote) skipExtensions(next uint8, b []byte) (protocol uint8, rest []byte, ok bool) {
 	for range maxHeaders {
-		n := 0
 		switch next {
 		case protocolHopByHop, protocolRouting, protocolDestinations, protocolAH, protocolFragment:
-			if len(b) < 8 {
-				return 0, nil, false
-			}
-			n = (int(b[1]) + 1) * 8
-			if next == protocolAH {
-				n = (int(b[1]) + 2) * 4
-			}
-			if next == protocolFragment {
-				n = 8
-				if binary.BigEndian.Uint16(b[2:])&^7 != 0 {
-					return 0, nil, false
-				}
-				q.IPID = binary.BigEndian.Uint32(b[4:])
-			}
 		default:
 			return next, b, true
+		}
+		if len(b) < 8 {
+			return 0, nil, false
+		}
+		n := (int(b[1]) + 1) * 8
+		switch next {
+		case protocolAH:
+			n = (int(b[1]) + 2) * 4
+		case protocolFragment:
+			n = 8
+			if binary.BigEndian.Uint16(b[2:])&^7 != 0 {
+				return 0, nil, false
+			}
+			q.IPID = binary.BigEndian.Uint32(b[4:])
 		}
 		if n > len(b) {
 			return 0, nil, false

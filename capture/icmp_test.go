@@ -18,8 +18,8 @@ type icmpShape struct {
 	want string
 }
 
-// icmpError returns a packet from the host of e's destination: an ICMP message with the given
-// type and code, its second word, and what it quotes.
+// icmpError returns a packet from the host of e's destination. It is an ICMP message with a
+// type and a code, its second word, and what it quotes.
 func icmpError(t testing.TB, e Envelope, kind, code byte, word uint32, quoted []byte) []byte {
 	e.Src, e.Dst = e.Dst, e.Src
 	n := ipv4Header

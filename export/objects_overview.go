@@ -60,6 +60,8 @@ func overviewObject() *Schema {
 		field("flows", Uint, "Flows of known protocols."),
 		field("troubled", Uint, "Of these, how many have a warning or an error."),
 		field("others", Uint, "Flows of no known protocol."),
+		field("icmp_errors", Uint, "ICMP errors that quote UDP datagrams."),
+		field("icmp_unknown", Uint, "Of these, how many quote datagrams of no flow of the capture."),
 		field("worst", JSON, "The flows with the worst trouble: five, or all with --all.", listOf(
 			flowField, protocolField, dialectField, vantageField,
 			field("sides", JSON, "Both sides, a first.", listOf(side...)),

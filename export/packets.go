@@ -242,6 +242,22 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 		}
 	}},
 	packetColumn{Column{
+		Name: "icmp", Type: JSON, Absent: Omitted,
+		Doc: "Of an ICMP error: what it says, and about which packet.", Shape: &Shape{Columns: []Column{
+			{Name: "reason", Type: Text, Words: capture.Reasons(), Doc: "Why the packet could not be delivered."},
+			{Name: "mtu", Type: Uint, Unit: "bytes", Absent: Omitted, Doc: "MTU of the link that the packet is too big for."},
+			{Name: "addr", Type: Text, Doc: "The sender of the packet that it quotes."},
+			{Name: "peer", Type: Text, Doc: "The receiver of that packet."},
+			{Name: "flow", Type: Uint, Absent: Omitted, Doc: "The flow of that packet; left out where it is of none."},
+			{Name: "frame", Type: Uint, Absent: Omitted, Doc: "The frame of that packet; left out where none fits."},
+			{
+				Name: "certainty", Type: Text, Absent: Omitted, Words: certainties,
+				Doc: "How surely it is that packet: possible where no captured one fits.",
+			},
+			{Name: "by_peer", Type: Bool, Absent: Omitted, Doc: "True where the address of the receiver sent the error."},
+		}},
+	}, func(r *PacketRow, c *Cell) { r.icmp(c) }},
+	packetColumn{Column{
 		Name: "events", Type: JSON, Absent: Omitted,
 		Doc: "What was settled at this packet, in short; with -Y of rel.* or message.*, what it shows. " +
 			"The table events has the whole.",
@@ -333,6 +349,30 @@ func (r *PacketRow) events(c *Cell) {
 		b = append(b, '}')
 	}
 	c.bytes(append(b, ']'))
+}
+
+// icmp sets the cell to what an ICMP error says.
+func (r *PacketRow) icmp(c *Cell) {
+	p := r.Reading.Record.Packet
+	if p == nil || p.Quote == nil {
+		return
+	}
+	q := p.Quote
+	b := AppendString(append(c.Bytes[:0], `{"reason":`...), q.Reason.String())
+	if q.MTU > 0 {
+		b = strconv.AppendInt(append(b, `,"mtu":`...), int64(q.MTU), 10)
+	}
+	b = append(q.Src.AppendTo(append(b, `,"addr":"`...)), '"')
+	b = append(q.Dst.AppendTo(append(b, `,"peer":"`...)), '"')
+	if x := r.Source.Quoted; x != nil {
+		b = strconv.AppendInt(append(b, `,"flow":`...), int64(x.Flow.ID), 10)
+		if x.Ref != 0 {
+			b = strconv.AppendUint(append(b, `,"frame":`...), x.Ref.Frame(), 10)
+		}
+		b = append(append(append(b, `,"certainty":"`...), x.Certainty.String()...), `","by_peer":`...)
+		b = strconv.AppendBool(b, x.Peer)
+	}
+	c.bytes(append(b, '}'))
 }
 
 // findings sets the cell to the findings at the packet.

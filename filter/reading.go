@@ -39,7 +39,10 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 	x.Reset()
 	x.Frame, x.Packet, x.Datagram = r.Frame, r.Packet, r.Datagram
 	x.Start, x.Previous = l.Start, l.Previous
-	x.Events, x.Anomalies, x.Messages = r.Events, r.Anomalies, r.Messages
+	x.Events, x.Anomalies, x.Messages, x.Quoted = r.Events, r.Anomalies, r.Messages, Quoted{}
+	if q := r.Quoted; q != nil {
+		x.Quoted = Quoted{q.Flow.ID, q.Ref, q.Certainty}
+	}
 	if x.Hindsight = nil; l.Hindsight != nil {
 		l.Hindsight.fill(x)
 	}

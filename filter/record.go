@@ -45,6 +45,8 @@ type Record struct {
 	// Reset.
 	Decode func(*Record) *dissect.Dissection
 
+	Quoted Quoted // what an ICMP error concerns
+
 	dissection *dissect.Dissection
 	decoded    bool
 	carried    []machine.Message // scratch of Hindsight
@@ -62,6 +64,14 @@ type Record struct {
 	count   uint64
 	text    []byte
 	between string // the separator of Append
+}
+
+// Quoted is what an ICMP error concerns. Its flow is 0 for other frames, and where that is
+// unknown.
+type Quoted struct {
+	Flow      int
+	Ref       machine.Ref // the frame of the datagram that the error quotes; zero if none fits
+	Certainty machine.Certainty
 }
 
 // Knowledge has the figures of a flow's sides at this packet, and the facts

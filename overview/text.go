@@ -307,6 +307,12 @@ func (f *Flow) code() (lines []string) {
 
 // rest counts the flows that were not shown.
 func (t *text) rest(c *Capture) {
+	if q := c.Session.Quotes(); q.Unknown > 0 {
+		t.blank()
+		t.lines(fmt.Sprintf("%s of no flow in the capture: other programs of these hosts, flows that ended before it "+
+			"began, or forged errors (ackscope packets -Y icmp.reason)",
+			machine.Count(q.Unknown, "ICMP error quotes a datagram", "ICMP errors quote datagrams")), "")
+	}
 	if c.More > 0 {
 		shown := 0
 		for _, f := range c.Flows {

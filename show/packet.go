@@ -135,6 +135,8 @@ func AppendInfo(to []byte, l *filter.Reading) []byte {
 		to = AppendTCP(to, r)
 	case r.Transport == capture.UDP:
 		to = AppendBytesCount(to, r.Datagram.Length)
+	case r.Packet != nil && r.Packet.Quote != nil:
+		to = appendQuote(to, r)
 	}
 	if p := r.Packet; p != nil {
 		if p.Fragments > 1 {
@@ -145,6 +147,32 @@ func AppendInfo(to []byte, l *filter.Reading) []byte {
 		if p.Duplicate {
 			to = append(to, "  (captured twice)"...)
 		}
+	}
+	return to
+}
+
+// appendQuote appends what an ICMP error says, and about which packet: "port unreachable about
+// frame 12 of flow 3".
+func appendQuote(to []byte, r *filter.Record) []byte {
+	q := r.Packet.Quote
+	to = append(to, q.Reason.String()...)
+	if q.MTU > 0 {
+		to = strconv.AppendInt(append(to, ", MTU "...), int64(q.MTU), 10)
+		to = append(to, ',')
+	}
+	x := &r.Quoted
+	switch {
+	case x.Flow == 0:
+		to = q.Src.AppendTo(append(to, " about "...))
+		return q.Dst.AppendTo(append(to, " → "...))
+	case x.Ref == 0:
+		to = strconv.AppendInt(append(to, " about flow "...), int64(x.Flow), 10)
+		return append(to, " (possible: it quotes no captured datagram)"...)
+	}
+	to = strconv.AppendUint(append(to, " about frame "...), x.Ref.Frame(), 10)
+	to = strconv.AppendInt(append(to, " of flow "...), int64(x.Flow), 10)
+	if x.Certainty != machine.Certain {
+		to = append(append(append(to, " ("...), x.Certainty.String()...), ')')
 	}
 	return to
 }

@@ -36,6 +36,8 @@ func writeOverview(a *app.App, from *reader.Recording, c *overview.Capture, file
 	o.Uint("flows", uint64(len(c.Flows)+c.More))
 	o.Uint("troubled", uint64(c.Troubled))
 	o.Uint("others", uint64(len(c.Others)))
+	o.Uint("icmp_errors", c.Session.Quotes().Errors)
+	o.Uint("icmp_unknown", c.Session.Quotes().Unknown)
 	o.List("worst", len(c.Flows), func(i int) { overviewFlow(&o, c.Flows[i]) })
 	next := c.Next(files, flags)
 	o.List("next", len(next), func(i int) {

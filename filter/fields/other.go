@@ -25,7 +25,7 @@ func otherFields() []*filter.Field {
 			return len(l) > 0 && r.Transport == capture.NoTransport && holds(r.Frame.Data, &l[len(l)-1])
 		}}
 	}
-	return []*filter.Field{
+	return append(quoteFields(), []*filter.Field{
 		kind("arp", "An ARP packet.", func(data []byte, l *capture.Layer) bool {
 			const arp = 0x0806
 			at, ok := etherType[l.Kind]
@@ -43,5 +43,34 @@ func otherFields() []*filter.Field {
 			at += l.Offset
 			return ok && at < len(data) && data[at] == icmp
 		}),
+	}...)
+}
+
+// quoteFields returns the fields of what ICMP and ICMPv6 errors concern.
+func quoteFields() []*filter.Field {
+	quoted := func(name, doc string, get func(*filter.Quoted) uint64) *filter.Field {
+		f := number(name, "", doc, func(r *filter.Record) (uint64, bool) {
+			n := get(&r.Quoted)
+			return n, n > 0
+		})
+		f.Needs = filter.NeedFlow
+		return f
+	}
+	return []*filter.Field{
+		{
+			Name: "icmp.reason", Kind: filter.Text,
+			Doc:   "What an ICMP error says: why it could not deliver the packet that it quotes.",
+			Words: capture.Reasons(),
+			Values: filter.TextValues(filter.One(func(r *filter.Record) (string, bool) {
+				if r.Packet == nil || r.Packet.Quote == nil {
+					return "", false
+				}
+				return r.Packet.Quote.Reason.String(), true
+			})),
+		},
+		quoted("icmp.flow", "Number of the flow that an ICMP error is about.",
+			func(q *filter.Quoted) uint64 { return uint64(q.Flow) }),
+		quoted("icmp.about", "The frame of the datagram that an ICMP error quotes.",
+			func(q *filter.Quoted) uint64 { return q.Ref.Frame() }),
 	}
 }

@@ -1,0 +1,149 @@
+package analyze
+
+import (
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Quoted is what an ICMP error concerns: a flow, and the datagram that it quotes.
+type Quoted struct {
+	Flow      *Flow
+	Side      machine.Side      // that sent the datagram
+	Ref       machine.Ref       // its frame; zero if no captured datagram fits the quote
+	At        machine.Instant   // when it passed the tap
+	Peer      bool              // the address that the datagram was sent to speaks; otherwise a router on the way
+	Certainty machine.Certainty // that the error concerns the flow: possible without a datagram
+}
+
+// Quotes counts the ICMP errors of a capture that quote UDP datagrams. Errors that the tap
+// captured twice count once.
+type Quotes struct {
+	Errors  uint64
+	Unknown uint64 // of them, those whose datagram is of no flow of the capture
+}
+
+// Quotes returns how many ICMP errors quote UDP datagrams so far.
+func (s *Session) Quotes() Quotes { return s.quotes }
+
+// quote ties an ICMP error to the flow and the datagram that it quotes. It returns nil if
+// there is no such flow.
+func (s *Session) quote(p *capture.Packet) *Quoted {
+	q := p.Quote
+	if q.Protocol != capture.UDP || p.Duplicate {
+		return nil
+	}
+	s.quotes.Errors++
+	src, dst := keyOf(q.Src), keyOf(q.Dst)
+	f, side := s.table.find(capture.UDP, &src, &dst)
+	if f == nil {
+		s.quotes.Unknown++
+		return nil
+	}
+	x := &s.quoted
+	*x = Quoted{Flow: f, Side: side, Peer: p.Src.Addr() == q.Dst.Addr(), Certainty: machine.Possible}
+	if sent, sure := s.sent.find(f, side, q); sure != machine.Unknown {
+		x.Ref, x.At, x.Certainty = sent.ref, sent.at, sure
+	}
+	a := machine.Anomaly{Side: side, Certainty: x.Certainty, At: p.At, Ref: p.Ref, About: x.Ref}
+	speaker := 0.0
+	if !x.Peer {
+		speaker = 1
+	}
+	switch q.Reason {
+	case capture.ReasonSize:
+		a.Rule, a.Figures = icmpMTU, [3]float64{float64(q.Size), float64(q.MTU), speaker}
+		f.watchSizes(side, q)
+	case capture.ReasonHops, capture.ReasonReassembly:
+		a.Rule, a.Figures = icmpExpired, [3]float64{float64(q.Reason), float64(q.Size), speaker}
+	default:
+		a.Rule, a.Figures = icmpRefused, [3]float64{float64(q.Reason), speaker}
+		s.poison.watch(s, src, x, &a)
+	}
+	s.note(f, &a)
+	return x
+}
+
+// sizes counts what became of datagrams of one side, by size, from the first ICMP error on
+// that said a packet was too big.
+type sizes struct {
+	side  machine.Side
+	limit int // the largest payload that the named MTU carries
+	fate  [2]sizeFate
+}
+
+// sizeFate counts datagrams up to the limit, or those above it.
+type sizeFate struct{ acked, lost uint64 }
+
+// watchSizes begins to count the fates of a side's datagrams by size, or takes a smaller MTU.
+func (f *Flow) watchSizes(side machine.Side, q *capture.Quote) {
+	if q.MTU == 0 || q.Length < 0 {
+		return
+	}
+	limit := q.MTU - (q.Size - q.Length) // the IP and UDP headers stay as they are
+	if limit <= 0 || limit >= q.Length {
+		return // it would have fitted: the error contradicts itself
+	}
+	switch {
+	case f.sizes == nil:
+		f.sizes = &sizes{side: side, limit: limit}
+	case f.sizes.side == side && limit < f.sizes.limit:
+		*f.sizes = sizes{side: side, limit: limit}
+	}
+}
+
+// wantEvents has the next step of f yield its events, if they are read.
+func (s *Session) wantEvents(f *Flow) { s.out.NoEvents = s.noEvents && f.sizes == nil }
+
+// countSizes counts the fates that the last step of f told, by size.
+func (s *Session) countSizes(f *Flow) {
+	if f.sizes == nil {
+		return
+	}
+	f.sizes.note(&s.sent, f, s.out.Events)
+	if s.noEvents {
+		s.out.Events = s.out.Events[:0]
+	}
+}
+
+// note counts the fates that events tell.
+func (z *sizes) note(l *sentLog, f *Flow, events []machine.Event) {
+	for i := range events {
+		e := &events[i]
+		if e.Side != z.side || e.About == 0 || e.Kind != machine.EventAcked && e.Kind != machine.EventLost {
+			continue
+		}
+		length, from, ok := l.length(f, e.About)
+		if !ok || from != z.side {
+			continue
+		}
+		fate := &z.fate[0]
+		if length > z.limit {
+			fate = &z.fate[1]
+		}
+		if e.Kind == machine.EventAcked {
+			fate.acked++
+		} else {
+			fate.lost++
+		}
+	}
+}
+
+// share returns the share that was lost, in percent.
+func (x *sizeFate) share() float64 { return 100 * float64(x.lost) / float64(max(1, x.acked+x.lost)) }
+
+// noteSizes reports that a flow's large datagrams died and its small ones did not.
+func (s *Session) noteSizes(f *Flow) {
+	z := f.sizes
+	if z == nil {
+		return
+	}
+	small, large := &z.fate[0], &z.fate[1]
+	if large.lost < steadyEvents || small.acked < steadyEvents ||
+		wilson(large.share()/100, float64(large.acked+large.lost)) <= small.share()/100 {
+		return
+	}
+	s.note(f, &machine.Anomaly{
+		Rule: largeLost, Side: z.side, Certainty: machine.Likely, At: f.Last, Ref: f.LastRef,
+		Figures: [3]float64{large.share(), small.share(), float64(z.limit)},
+	})
+}
