@@ -45,18 +45,17 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 		x.Ref, x.At, x.Certainty = sent.ref, sent.at, sure
 	}
 	a := machine.Anomaly{Side: side, Certainty: x.Certainty, At: p.At, Ref: p.Ref, About: x.Ref}
-	speaker := 0.0
-	if !x.Peer {
-		speaker = 1
-	}
-	switch q.Reason {
-	case capture.ReasonSize:
-		a.Rule, a.Figures = icmpMTU, [3]float64{float64(q.Size), float64(q.MTU), speaker}
+	switch {
+	case q.Reason == capture.ReasonSize:
+		a.Rule, a.Figures = icmpMTU, [3]float64{float64(q.Size), float64(q.MTU)}
 		f.watchSizes(side, q)
-	case capture.ReasonHops, capture.ReasonReassembly:
-		a.Rule, a.Figures = icmpExpired, [3]float64{float64(q.Reason), float64(q.Size), speaker}
+	case q.Reason == capture.ReasonHops, q.Reason == capture.ReasonReassembly:
+		a.Rule, a.Figures = icmpExpired, [3]float64{float64(q.Reason)}
+	case x.Peer:
+		a.Rule, a.Side, a.Figures = icmpRefused, side.Other(), [3]float64{float64(q.Reason)}
+		s.poison.watch(s, src, x, &a)
 	default:
-		a.Rule, a.Figures = icmpRefused, [3]float64{float64(q.Reason), speaker}
+		a.Rule, a.Figures = icmpUnreachable, [3]float64{float64(q.Reason)}
 		s.poison.watch(s, src, x, &a)
 	}
 	s.note(f, &a)

@@ -111,7 +111,7 @@ func TestQuoteFinds(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	l := s.Flows()[0].Findings()
-	if len(l) != 1 || l[0].Message() != `1 ICMP error, such as "host unreachable" from a router or firewall on the way` {
+	if len(l) != 1 || l[0].Rule != icmpUnreachable || l[0].Message() != `1 ICMP error, such as "host unreachable"` {
 		t.Errorf("findings %v", l[0].Message())
 	}
 }

@@ -18,7 +18,7 @@ const (
 var Rules = []*machine.Rule{
 	captureDuplicate, ipFragmented, oversize, framingLost, captureDropped,
 	steadyLoss, steadyRTT, steadyJitter, stalled, silenceAtTap, resendShare, bandwidth,
-	icmpRefused, icmpMTU, icmpExpired, largeLost, socketPoisoned,
+	icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
 }
 
 var captureDuplicate = &machine.Rule{

@@ -8,29 +8,36 @@ import (
 )
 
 var icmpRefused = &machine.Rule{
-	ID: "icmp-refused", Severity: machine.Warn, Origin: machine.OriginNetwork,
-	Summary: "an ICMP error says that datagrams of the side cannot be delivered",
-	Explain: `An ICMP error came back for a datagram of the side. It quotes the beginning of that datagram, and says why it was not delivered.
+	ID: "icmp-refused", Severity: machine.Warn, Origin: machine.OriginLibrary,
+	Summary: "the side's own host says that datagrams to it cannot be delivered",
+	Explain: `An ICMP error came back for a datagram to this side, from the address that the datagram was sent to. It quotes the beginning of the datagram.
 
-"Port unreachable" from the peer's own address means that the peer's host runs, and no socket is open on the port: the game has ended, crashed or not yet started. A firewall on that host can say the same. "Host unreachable" means that the host did not answer on its network: it is off, or its address is wrong. "Network unreachable" means that a router has no route. "Administratively prohibited" is the word of a firewall.
+"Port unreachable" means that the host runs, and no socket is open on the port. The game has ended, crashed or not yet started, and its peer did not know that. A firewall on the host can say the same. "Administratively prohibited" is the word of a firewall.
 
 The finding is certain where the quote agrees with a captured datagram of the flow in what nobody can guess who did not see it: the IP identification, the UDP checksum, or the first bytes of the payload. It is likely where the quote is too short for that. It is only possible where no captured datagram fits, since anybody can send an ICMP error.
 
-Hosts and routers limit how many ICMP errors they send. Linux sends one a second to an address. So the count says nothing of how many datagrams were refused.
+Hosts and routers limit how many ICMP errors they send. Linux sends one a second to an address, after a few at once. So the count does not say how many datagrams were refused.
 
-Look at whether the peer's process was still running at that time. Close a connection for which such errors come only if they are certain, for a forged one could end it otherwise.`,
-	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, such as %q from %s", machine.Count(n, "ICMP error", "ICMP errors"),
-			capture.Reason(worst[0]).String(), speakerText(worst[1]))
-	},
+Look at whether the process of this side was still running at that time, and whether it said goodbye. A game may end a connection early at such errors, but only after several, for they can be forged.`,
+	Say: sayRefused,
 }
 
-// speakerText says who sent an ICMP error.
-func speakerText(router float64) string {
-	if router == 0 {
-		return "the peer's own address"
-	}
-	return "a router or firewall on the way"
+// sayRefused formats errors by their number and the last of their reasons.
+func sayRefused(n uint64, worst [3]float64) string {
+	return fmt.Sprintf("%s, such as %q", machine.Count(n, "ICMP error", "ICMP errors"), capture.Reason(worst[0]).String())
+}
+
+var icmpUnreachable = &machine.Rule{
+	ID: "icmp-unreachable", Severity: machine.Warn, Origin: machine.OriginNetwork,
+	Summary: "a router or firewall says that it cannot deliver datagrams of the side",
+	Explain: `An ICMP error came back for a datagram of the side, from an address on the way. It quotes the beginning of the datagram.
+
+"Host unreachable" means that the peer's host did not answer on its network: it is off, asleep, or its address is wrong. "Network unreachable" means that a router has no route. "Administratively prohibited" is the word of a firewall. Some firewalls say "port unreachable" instead.
+
+The finding is graded as "icmp-refused" is: certain where the quote agrees with a captured datagram, and only possible where none fits.
+
+Where such errors come and go, a route on the way changes. Where they stay, look at the peer's network and at the firewall whose address sent the error: "ackscope packets -Y icmp.reason" lists them.`,
+	Say: sayRefused,
 }
 
 var icmpMTU = &machine.Rule{
@@ -62,10 +69,7 @@ var icmpExpired = &machine.Rule{
 The finding is graded as "icmp-refused" is. A tool such as traceroute that uses the game's ports causes such errors on purpose.
 
 For circles, ask the provider. For fragments, see "ip-fragmented": send smaller datagrams.`,
-	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, such as %q from %s", machine.Count(n, "ICMP error", "ICMP errors"),
-			capture.Reason(worst[0]).String(), speakerText(worst[2]))
-	},
+	Say: sayRefused,
 }
 
 var largeLost = &machine.Rule{
