@@ -316,7 +316,7 @@ func (s *Session) explain(f *Flow, proto *dissect.Protocol, v dissect.Verdict) {
 	s.release(p)
 	// A held datagram may open another session. The rest then belongs to that
 	// flow.
-	p.each(func(d *machine.Datagram) { f = s.observe(f, d, nil) })
+	p.each(func(d *machine.Datagram) { f, _ = s.step(f, d, nil) })
 	s.recycle(p)
 }
 

@@ -18,7 +18,7 @@ const (
 var Rules = []*machine.Rule{
 	captureDuplicate, ipFragmented, oversize, framingLost, captureDropped,
 	steadyLoss, steadyRTT, steadyJitter, stalled, silenceAtTap, resendShare, bandwidth,
-	icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
+	offload, icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
 }
 
 var captureDuplicate = &machine.Rule{
@@ -58,6 +58,22 @@ ackscope reads the size from the datagram, so the size is certain. The finding d
 Lower the size above which the protocol fragments its packets. For reliable, set fragment_above and fragment_size to about 1,100.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams above %d bytes, the largest %.0f", n, safePayload, worst[0])
+	},
+}
+
+var offload = &machine.Rule{
+	ID: "offload", Severity: machine.Note, Origin: machine.OriginCapture,
+	Summary: "several datagrams were captured as one: a network card cut them apart, or joined them",
+	Explain: `The side sent several datagrams of equal size, the last one perhaps shorter, and the capture holds them as one. A program gives its system many datagrams in one call (UDP_SEGMENT, GSO), and the network card cuts them apart. Or the receiving card or system joins what came together (GRO). A capture on that host sees the long form.
+
+ackscope takes the datagrams apart again, where the protocol confirms each cut: every part decodes, and their sequence numbers count up. The finding is likely, since the capture does not say the size. A long datagram that no cut confirms stays whole.
+
+All figures count the datagrams. The times of datagrams within one frame are equal: the card knows when it sent each, and the capture does not. The bytes of headers in "ackscope ledger" are those of the capture, once for each frame.
+
+To see them as they pass on the wire, capture on another host, or switch it off: "ethtool -K eth0 tx-udp-segmentation off rx-gro-list off gro off".`,
+	Say: func(n uint64, worst [3]float64) string {
+		return fmt.Sprintf("%s, the longest of %.0f datagrams with %.0f bytes each",
+			machine.Count(n, "frame holds several datagrams", "frames hold several datagrams"), worst[0], worst[1])
 	},
 }
 

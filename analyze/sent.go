@@ -56,6 +56,16 @@ func (l *sentLog) note(f *Flow, from machine.Side, p *capture.Packet) {
 	f.sent = l.n
 }
 
+// noteSegment adds the nth datagram of a batch. The card numbers the packets up, and computes
+// their checksums.
+func (l *sentLog) noteSegment(f *Flow, d *machine.Datagram, p *capture.Packet, n int) {
+	x := capture.Packet{Ref: p.Ref, At: p.At, Payload: d.Bytes, Length: d.Length}
+	if p.IPID != 0 {
+		x.IPID = uint32(uint16(p.IPID) + uint16(n))
+	}
+	l.note(f, d.From, &x)
+}
+
 // head returns the first bytes of a payload, at most eight.
 func head(b []byte) (word uint64) {
 	if len(b) >= sentHead {

@@ -28,12 +28,14 @@ type Record struct {
 	Packet *capture.Packet
 	Flow   *Flow // nil for frames without a UDP or TCP payload
 	// Datagram is the UDP payload. If Message is set, it is the Index-th message
-	// that a TCP segment completed, whose bytes came in Spans.
+	// that a TCP segment completed, whose bytes came in Spans. If Batch is set, it
+	// is the Index-th datagram of a batch that was captured as one.
 	Datagram machine.Datagram
 	Message  bool
+	Batch    Batch
 	Index    int
 	Spans    []capture.Span
-	More     bool // further messages of the same segment follow
+	More     bool // further messages of the same segment, or datagrams of the batch, follow
 
 	// Quoted is what an ICMP error concerns. It is nil for other frames, and for errors about
 	// no flow of the capture. Flow is nil then too: the error is no packet of the flow.
@@ -62,6 +64,9 @@ type Options struct {
 	// Untracked omits the tracker of a flow that the survey knows to be one
 	// session. It serves a sink that needs only the datagrams of each flow.
 	Untracked bool
+	// Whole leaves batches of datagrams that were captured as one in one piece. It
+	// serves a caller that writes frames.
+	Whole bool
 	// MaxTrackers bounds the flows with a tracker at one time (default 262,144).
 	// Beyond it the flow that was idle longest ends and keeps its summary.
 	MaxTrackers int
@@ -134,6 +139,10 @@ type Session struct {
 		spans    []capture.Span
 		more     bool
 	}
+
+	batch       Batch           // of the current datagram
+	segmentSpan [1]capture.Span // of the current datagram of a batch
+	dissection  dissect.Dissection
 
 	relays   relays
 	sent     sentLog
@@ -248,14 +257,15 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		}
 		return
 	}
-	if p.Fragments > 1 || p.Length > safePayload && p.Transport == capture.UDP {
+	segments := 1
+	if p.Fragments > 1 || p.Length > safePayload && p.Transport == capture.UDP && (f.tracker == nil || !f.mayBatch(d)) {
 		s.noteSize(f, d, p.Fragments)
 	}
 	switch {
 	case p.Transport == capture.TCP:
 		f = s.segment(f, d, p)
 	case f.tracker != nil:
-		f = s.observe(f, d, p)
+		f, segments = s.step(f, d, p)
 	case f.pending != nil && p.Length > 0:
 		s.hold(f, d)
 	case f.decidedEarly && d.From == machine.B && p.Length > 0:
@@ -266,11 +276,11 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.out.Reset()
 		s.emit(f, d, p)
 	}
-	if p.Transport == capture.UDP {
+	if p.Transport == capture.UDP && segments == 1 {
 		s.sent.note(f, d.From, p)
 	}
 	f.marks[d.From].note(p)
-	f.Packets[d.From]++
+	f.Packets[d.From] += uint64(segments)
 	f.Bytes[d.From] += uint64(d.Length)
 	f.Last, f.LastRef = d.At, d.Ref
 	s.lastFlow = f
@@ -356,7 +366,7 @@ func (s *Session) emit(f *Flow, d *machine.Datagram, p *capture.Packet) {
 	}
 	s.record = Record{
 		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index,
-		Spans: s.stream.spans, More: s.stream.more,
+		Spans: s.stream.spans, More: s.stream.more, Batch: s.batch,
 		Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages,
 	}
 	if p != nil {

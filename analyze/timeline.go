@@ -35,6 +35,7 @@ type Timeline struct {
 	filled  int         // entries that this run has filled in
 	entries frameIndex
 	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil as long as the frames of one file come in order
+	batches map[uint32]uint32   // size of the datagrams of a batch, by its entry
 	parts   map[uint32][]uint32 // frames of a fragmented datagram, by the entry that completed it
 	tracks  []*track            // by the number of the flow; nil for a flow that a limit removed
 	held    int                 // bytes stored for flows and endpoints, and in parts
@@ -90,6 +91,7 @@ func (t *Timeline) Refill(s *Session) {
 	if n := t.entries.len(); n > 0 {
 		t.dense = t.spacing + t.spare/n
 	}
+	t.batches = nil
 	t.tracks, t.held, t.keptFlow, t.scopes, t.parts = nil, 0, 0, nil, map[uint32][]uint32{}
 }
 
@@ -104,6 +106,15 @@ func (t *Timeline) Record(r *Record) {
 		t.Note(r.Frame, r.Packet, r.Flow)
 	}
 	t.mark(r)
+	if r.Batch.Count > 0 && r.Index == 0 {
+		if n, err := t.entry(r.Datagram.Ref); err == nil {
+			if t.batches == nil {
+				t.batches = map[uint32]uint32{}
+			}
+			t.batches[n] = uint32(r.Batch.Size)
+			t.held += batchCost
+		}
+	}
 	if r.Flow == nil || r.More || r.Frame == nil && r.Packet == nil && r.Datagram.Bytes == nil || r.Packet != nil &&
 		r.Packet.Duplicate {
 		return

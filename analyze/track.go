@@ -31,6 +31,7 @@ type checkpoint struct {
 // allocation.
 const (
 	partsCost      = 2 * int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof([]uint32{}))
+	batchCost      = 2 * 2 * int(unsafe.Sizeof(uint32(0)))
 	scopeTrackCost = 2*int(unsafe.Sizeof(scopeKey{})+unsafe.Sizeof(uintptr(0))) + int(unsafe.Sizeof(scopeTrack{}))
 )
 

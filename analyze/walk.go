@@ -29,6 +29,10 @@ type Walk struct {
 	out      machine.Effects
 	stream   stream.Output
 	message  int // index of the next message in stream
+	batch    Batch
+	rest     []byte // of a batch: the payloads of its next datagrams, in the walk's own buffer
+	buffer   []byte
+	next     int // index of the first of them
 	segment  machine.Datagram
 	datagram machine.Datagram
 	record   Record
@@ -101,7 +105,7 @@ func (w *Walk) Peek() (int, bool) {
 	if w.err != nil {
 		return 0, false
 	}
-	if w.message < len(w.stream.Messages) {
+	if w.inFrame() {
 		return int(w.passed) - 1, true
 	}
 	if len(w.queue) == 0 {
@@ -121,7 +125,10 @@ func (w *Walk) Next() *Record {
 	}
 	w.out.Reset()
 	t := w.timeline
-	if w.message < len(w.stream.Messages) {
+	switch {
+	case len(w.rest) > 0:
+		return w.nextOfBatch()
+	case w.inFrame():
 		return w.nextMessage()
 	}
 	n := w.queue[len(w.queue)-1]
@@ -135,6 +142,11 @@ func (w *Walk) Next() *Record {
 	}
 	w.datagram = d
 	if w.conn == nil {
+		if size := int(t.batches[n]); size > 0 && size < len(d.Bytes) {
+			w.buffer = append(w.buffer[:0], d.Bytes...)
+			w.rest, w.next, w.batch = w.buffer, 0, Batch{Count: (len(d.Bytes) + size - 1) / size, Size: size}
+			return w.nextOfBatch()
+		}
 		if len(w.places) > 0 {
 			w.datagram.Place, w.places = w.places[0], w.places[1:]
 		}
@@ -151,6 +163,24 @@ func (w *Walk) Next() *Record {
 		return w.nextMessage()
 	}
 	w.record = Record{N: uint64(n), Frame: &t.frame, Packet: p, Flow: w.flow, Datagram: d}
+	return &w.record
+}
+
+// inFrame reports whether messages or datagrams of the last frame are left.
+func (w *Walk) inFrame() bool { return w.message < len(w.stream.Messages) || len(w.rest) > 0 }
+
+// nextOfBatch steps over a datagram of the last frame's batch.
+func (w *Walk) nextOfBatch() *Record {
+	size := min(w.batch.Size, len(w.rest))
+	w.datagram.Bytes, w.rest = w.rest[:size:size], w.rest[size:]
+	w.datagram.Length = size
+	w.tracker.Observe(&w.datagram, &w.out)
+	w.record = Record{
+		N: uint64(w.passed) - 1, Frame: &w.timeline.frame, Packet: &w.timeline.packet, Flow: w.flow, Datagram: w.datagram,
+		Batch: w.batch, Index: w.next, More: len(w.rest) > 0,
+		Events: w.out.Events, Anomalies: w.out.Anomalies, Messages: w.out.Messages,
+	}
+	w.next++
 	return &w.record
 }
 

@@ -37,7 +37,7 @@ func (t *Timeline) Distance(f *Flow, n, most int) int {
 func (w *Walk) Keep() {
 	t := w.timeline
 	k := t.track(w.flow)
-	if w.passed == 0 || w.err != nil || w.message < len(w.stream.Messages) || k == nil {
+	if w.passed == 0 || w.err != nil || w.inFrame() || k == nil {
 		return
 	}
 	if old := t.keptFlow; old > 0 && old <= len(t.tracks) && t.tracks[old-1] != nil {

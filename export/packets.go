@@ -242,6 +242,21 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 		}
 	}},
 	packetColumn{Column{
+		Name: "batch", Type: JSON, Absent: Omitted,
+		Doc: "Of a datagram that was captured together with others as one: see the rule offload.",
+		Shape: &Shape{Columns: []Column{
+			{Name: "index", Type: Uint, Doc: "Which of them it is, from 0."},
+			{Name: "count", Type: Uint, Doc: "How many they are."},
+			{Name: "size", Type: Uint, Unit: "bytes", Doc: "Payload of each but the last."},
+		}},
+	}, func(r *PacketRow, c *Cell) {
+		if x := r.Source; x.Batch.Count > 0 {
+			b := strconv.AppendInt(append(c.Bytes[:0], `{"index":`...), int64(x.Index), 10)
+			b = strconv.AppendInt(append(b, `,"count":`...), int64(x.Batch.Count), 10)
+			c.bytes(append(strconv.AppendInt(append(b, `,"size":`...), int64(x.Batch.Size), 10), '}'))
+		}
+	}},
+	packetColumn{Column{
 		Name: "icmp", Type: JSON, Absent: Omitted,
 		Doc: "Of an ICMP error: what it says, and about which packet.", Shape: &Shape{Columns: []Column{
 			{Name: "reason", Type: Text, Words: capture.Reasons(), Doc: "Why the packet could not be delivered."},

@@ -162,7 +162,7 @@ func (s *Script) fields(l *filter.Reading, x *analyze.Record) {
 	d := l.Record.Dissection()
 	base := -1
 	spans := x.Spans
-	if p := l.Record.Packet; p != nil && !x.Message {
+	if p := l.Record.Packet; p != nil && !x.Message && x.Batch.Count == 0 {
 		spans = p.Spans
 	}
 	if len(spans) == 1 && spans[0].Ref == l.Record.Datagram.Ref {

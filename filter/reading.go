@@ -40,6 +40,7 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 	x.Frame, x.Packet, x.Datagram = r.Frame, r.Packet, r.Datagram
 	x.Start, x.Previous = l.Start, l.Previous
 	x.Events, x.Anomalies, x.Messages, x.Quoted = r.Events, r.Anomalies, r.Messages, Quoted{}
+	x.Batched, x.Nth = r.Batch.Count, r.Index
 	if q := r.Quoted; q != nil {
 		x.Quoted = Quoted{q.Flow.ID, q.Ref, q.Certainty}
 	}

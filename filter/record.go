@@ -47,6 +47,10 @@ type Record struct {
 
 	Quoted Quoted // what an ICMP error concerns
 
+	// Batched is how many datagrams the frame holds that were captured as one, of which this
+	// is the Nth, from 0. Batched is 0 for a frame with one datagram.
+	Batched, Nth int
+
 	dissection *dissect.Dissection
 	decoded    bool
 	carried    []machine.Message // scratch of Hindsight

@@ -252,6 +252,9 @@ func (l *Ledger) Take(r *analyze.Record) {
 		l.last = r.Frame.Ref
 		c, payload = l.frame(r)
 	}
+	if r.Batch.Count > 0 {
+		payload = uint64(r.Datagram.Length) * 8 // the headers are the frame's, and were charged to its first datagram
+	}
 	if r.Flow == nil {
 		return
 	}
@@ -270,7 +273,7 @@ func (l *Ledger) Take(r *analyze.Record) {
 	case r.Packet != nil && r.Packet.Transport == capture.TCP || r.Message:
 		l.segment(s, r, c, payload, fresh)
 		return
-	case !fresh:
+	case !fresh && r.Batch.Count == 0:
 		return // a fact settled at the end of the flow, or bytes whose frame was not seen
 	case payload == 0 || r.Flow.Protocol == nil || r.Flow.Protocol.Account == nil:
 		kind := Unexplained

@@ -147,6 +147,10 @@ func AppendInfo(to []byte, l *filter.Reading) []byte {
 		if p.Duplicate {
 			to = append(to, "  (captured twice)"...)
 		}
+		if r.Batched > 0 {
+			to = strconv.AppendInt(append(to, "  ("...), int64(r.Nth+1), 10)
+			to = append(strconv.AppendInt(append(to, " of "...), int64(r.Batched), 10), " captured as one)"...)
+		}
 	}
 	return to
 }

@@ -107,7 +107,7 @@ func (s *Tree) Fill(l *filter.Reading, x *analyze.Record) {
 // datagram is in the frame, or separate if it arrived in several frames.
 func (s *Tree) payload() (Place, int) {
 	spans := s.record.Spans
-	if p := s.reading.Record.Packet; p != nil && !s.record.Message {
+	if p := s.reading.Record.Packet; p != nil && !s.record.Message && s.record.Batch.Count == 0 {
 		spans = p.Spans
 	}
 	if len(spans) == 1 && s.reading.Record.Frame != nil && spans[0].Ref == s.reading.Record.Frame.Ref {

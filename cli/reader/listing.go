@@ -12,6 +12,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -34,8 +35,9 @@ type Listing struct {
 	Once    bool   // read files like live traffic: in one run, printing at once
 	seen    uint64 // packets that the filter was asked about
 	shown   uint64
-	err     error // the error of Show
-	saved   *Save // the file of passed packets; nil if all packets are saved
+	err     error       // the error of Show
+	saved   *Save       // the file of passed packets; nil if all packets are saved
+	wrote   machine.Ref // the last frame in it
 }
 
 // FilterFlag registers -Y with a completion of field names.
@@ -329,7 +331,10 @@ func (l *Listing) take(r *analyze.Record) {
 		return
 	}
 	if l.saved != nil && r.Frame != nil {
-		l.err = l.saved.Write(r.Frame)
+		if r.Frame.Ref != l.wrote { // a frame can hold several messages or datagrams
+			l.wrote = r.Frame.Ref
+			l.err = l.saved.Write(r.Frame)
+		}
 	} else if l.saved != nil && !l.Once && r.Flow.Transport == capture.UDP && r.Datagram.Bytes != nil {
 		// The survey does not know the flow. So the datagram was held, and its
 		// frame is gone.

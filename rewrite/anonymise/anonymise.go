@@ -107,6 +107,7 @@ func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Fr
 	a := newAnonymiser(o)
 	reading := analyze.Until(src, func() error { return a.err })
 	gone := analysis.Gone
+	analysis.Whole = true
 	analysis.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		if a.err == nil { // its later datagrams would be read differently, and held ones would not be written
 			a.err = &RoomError{What: "the flows"}

@@ -108,6 +108,9 @@ func reported(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []st
 		}
 		facts = append(facts, line)
 		for _, x := range f.Findings() {
+			if strings.HasPrefix(x.Rule.ID, "icmp-") {
+				continue // ICMP becomes zeros: docs/sharing.md
+			}
 			facts = append(facts, fmt.Sprintf("finding %d %s %v %v %d %v %v", f.ID, x.Rule.ID, x.Side, x.Certainty, x.Count,
 				x.Refs, x.Figures))
 		}
