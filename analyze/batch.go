@@ -51,9 +51,9 @@ type batches struct {
 	skip   uint16 // long datagrams to pass unexamined
 }
 
-// mayBatch reports whether a datagram is long enough to be a batch.
+// mayBatch reports whether a datagram is to be examined: it is long, or its side sends batches.
 func (f *Flow) mayBatch(d *machine.Datagram) bool {
-	return d.Length > batchLeast || f.batches != nil && f.batches.size[d.From] > 0 && d.Length > f.batches.size[d.From]
+	return d.Length > batchLeast || f.batches != nil && f.batches.size[d.From] > 0 && d.Length >= 2*batchHeader
 }
 
 // step observes a datagram of f, or the datagrams that it is a batch of. It returns the flow
@@ -114,7 +114,14 @@ func (s *Session) batchSize(f *Flow, d *machine.Datagram, p *capture.Packet) int
 	if known := b.size[d.From]; known > 0 && d.Length > known && s.confirms(f, d, known, 1) {
 		return known
 	}
-	if d.Length <= batchLeast {
+	least := batchEvidence
+	if b.size[d.From] > 0 {
+		// The side sends batches. If this is no datagram, it is one of another size.
+		if _, _, ok := s.sequenceOf(f, d); !ok {
+			least = 1
+		}
+	}
+	if d.Length <= batchLeast && least > 1 {
 		return 0
 	}
 	if b.skip > 0 {
@@ -122,7 +129,7 @@ func (s *Session) batchSize(f *Flow, d *machine.Datagram, p *capture.Packet) int
 		return 0
 	}
 	for size := min(batchLeast, d.Length/2); size >= max(batchHeader, (d.Length+batchMost-1)/batchMost); size-- {
-		if s.confirms(f, d, size, batchEvidence) {
+		if s.confirms(f, d, size, least) {
 			b.size[d.From], b.failed = size, 0
 			return size
 		}

@@ -33,16 +33,26 @@ import (
 // keep names a directory into which TestBatchesOfTheKernel writes its captures.
 const keep = "ACKSCOPE_KEEP_CAPTURES"
 
-// datagram returns a packet of the article's plain header with a number.
-func datagram(n, length int) []byte {
-	id := uint32(0x41434b53)
-	p := wire.Article
-	p.ProtocolID = &id
-	b := p.AppendHeader(nil, wire.Header{Sequence: uint16(n), Ack: uint16(n / 2), AckBits: 1<<32 - 1})
-	for i := len(b); i < length; i++ {
-		b = append(b, byte(n*31+i*7))
+// header is the article's, with a CRC of the datagram.
+var header = func() *wire.Profile {
+	p, _, err := wire.Builtin(wire.ArticleCRC32)
+	if err != nil {
+		panic(err)
 	}
-	return b
+	id := uint32(0x41434b53)
+	p.ProtocolID = &id
+	return p
+}()
+
+// datagram returns a packet with a number.
+func datagram(n, length int) []byte {
+	h := wire.Header{Sequence: uint32(n), Ack: uint32(n / 2), AckBits: 1<<32 - 1}
+	pk := wire.Packet{Header: h, HasHeader: true, Sequence: h.Sequence}
+	payload := make([]byte, length-len(header.Append(nil, &pk, nil)))
+	for i := range payload {
+		payload[i] = byte(n*31 + i*7)
+	}
+	return header.Append(nil, &pk, payload)
 }
 
 // ip runs the program of that name.
@@ -273,8 +283,13 @@ func TestBatchesOfTheKernel(t *testing.T) {
 		if c.whole != (got.batched > 0) || c.whole && got.frames*2 > len(sent) {
 			t.Errorf("%s: %d of %d datagrams in batches, %d frames", c.name, got.batched, len(sent), got.frames)
 		}
-		for _, line := range got.rules() {
-			t.Logf("%s: %s", c.name, line)
+		if c.name != "loopback" {
+			list := slices.DeleteFunc(got.rules(), func(s string) bool {
+				return strings.HasPrefix(s, "offload ") || strings.HasPrefix(s, "bandwidth ") // its mean is of the test's speed
+			})
+			if len(list) > 0 {
+				t.Errorf("%s: findings %q", c.name, list)
+			}
 		}
 		_ = sender.Close()
 		if receiver != nil {
