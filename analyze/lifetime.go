@@ -179,6 +179,7 @@ func (s *Session) end(f *Flow) {
 	s.noteDropped(f)
 	s.noteLoss(f)
 	s.noteSizes(f)
+	s.noteRefused(f)
 	s.noteSteady(f)
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},

@@ -1,6 +1,9 @@
 package analyze
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -52,14 +55,84 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 	case q.Reason == capture.ReasonHops, q.Reason == capture.ReasonReassembly:
 		a.Rule, a.Figures = icmpExpired, [3]float64{float64(q.Reason)}
 	case x.Peer:
-		a.Rule, a.Side, a.Figures = icmpRefused, side.Other(), [3]float64{float64(q.Reason)}
+		a.Rule, a.Side, a.Figures = icmpClosed, side.Other(), [3]float64{float64(q.Reason)}
 		s.poison.watch(s, src, x, &a)
+		s.noteRefusal(f, &a)
 	default:
 		a.Rule, a.Figures = icmpUnreachable, [3]float64{float64(q.Reason)}
 		s.poison.watch(s, src, x, &a)
 	}
+	if !x.Peer && x.Certainty == machine.Certain && f.died[side.Other()] == 0 {
+		f.died[side.Other()] = p.Ref
+	}
 	s.note(f, &a)
 	return x
+}
+
+// moveTap takes the tap away from a side that a captured datagram never reached, as a router
+// said. The tap then stood before that router.
+func (f *Flow) moveTap(facts *machine.Facts) {
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		if f.died[side] == 0 || !facts.Vantage.Near(side) {
+			continue
+		}
+		was := facts.Vantage
+		facts.Vantage = machine.VantageBetween
+		if was == machine.VantageBoth {
+			facts.Vantage = machine.VantageA + machine.Vantage(side.Other())
+		}
+		facts.Supposed[side] = false
+		facts.VantageReason = fmt.Sprintf("not at %v: a router said that it could not pass on a captured datagram (frame %d)",
+			side, f.died[side].Frame())
+	}
+}
+
+// refusedFor is how long a peer sends after the first error until icmp-refused is reported. The
+// last datagrams of any connection may meet a closed socket.
+// Source: definition, icmp-refused: Linux sends at most one ICMP error a second
+const refusedFor = time.Second
+
+// refusal is what the host of a side refused, and its first error.
+type refusal struct {
+	errors uint64
+	first  machine.Anomaly
+	told   bool // icmp-refused was reported
+}
+
+// noteRefusal counts an error of a side's own host, and reports those that come after a second
+// of refusals.
+func (s *Session) noteRefusal(f *Flow, a *machine.Anomaly) {
+	if f.refused == nil {
+		f.refused = &[2]refusal{}
+	}
+	r := &f.refused[a.Side]
+	if r.errors++; r.errors == 1 {
+		r.first = *a
+	}
+	if took := a.At.Sub(r.first.At); took >= refusedFor {
+		x := *a
+		x.Rule, x.Figures = icmpRefused, [3]float64{took.Seconds(), float64(r.errors), a.Figures[0]}
+		r.told = true
+		s.note(f, &x)
+	}
+}
+
+// noteRefused reports refusals after which the peer of a flow that ends went on, though no
+// further error came.
+func (s *Session) noteRefused(f *Flow) {
+	if f.refused == nil || f.pace == nil {
+		return
+	}
+	for i := range f.refused {
+		r := &f.refused[i]
+		took := f.pace[1-i].last.Sub(r.first.At)
+		if r.errors == 0 || r.told || took < refusedFor {
+			continue
+		}
+		x := r.first
+		x.Rule, x.Figures = icmpRefused, [3]float64{took.Seconds(), float64(r.errors), r.first.Figures[0]}
+		s.note(f, &x)
+	}
 }
 
 // sizes counts what became of datagrams of one side, by size, from the first ICMP error on

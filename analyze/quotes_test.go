@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -259,6 +260,69 @@ func TestLargeLost(t *testing.T) {
 		}
 		if got != c.want || events > 0 {
 			t.Errorf("%s: %q, expected %q; %d events for a sink that wants none", c.name, got, c.want, events)
+		}
+	}
+}
+
+// TestRefused: errors at the end of a connection are a note. They are a warning where the peer
+// goes on for a second, whether or not more errors come.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		errors []int // ticks of 20 ms after the first error
+		after  int   // ticks for which the peer goes on
+		want   string
+	}{
+		{"at the end", []int{0, 1}, 10, ""},
+		{"at the end, just", []int{0}, 49, ""},
+		{"without further errors", []int{0, 1}, 60, "the peer went on for 1.2 s after the first of 2 ICMP errors"},
+		{"with errors", []int{0, 55, 110}, 120, "the peer went on for 2.2 s after the first of 3 ICMP errors"},
+	} {
+		s := NewSession(Options{Registry: dissect.NewRegistry(testProtocol)})
+		q := quoter{session: s}
+		for tick := range 100 + c.after + 1 {
+			q.at = machine.Instant(tick) * 2e7
+			q.datagram(hostA, hostB, uint32(tick+1), 0, mark('.', tick))
+			switch n := tick - 100; {
+			case n < 0:
+				q.datagram(hostB, hostA, uint32(tick+1), 0, mark('.', tick))
+			case slices.Contains(c.errors, n):
+				q.icmp(hostB.Addr(), quoteOf(capture.ReasonPort, uint32(tick+1), 0, 4, ""))
+			}
+		}
+		s.Finish()
+		got, closed := "", uint64(0)
+		for _, x := range s.Flows()[0].Findings() {
+			switch x.Rule {
+			case icmpRefused:
+				got, _, _ = strings.Cut(x.Message(), ", such as")
+				if x.Side != machine.B || x.Certainty != machine.Certain {
+					t.Errorf("%s: %v of %v", c.name, x.Certainty, x.Side)
+				}
+			case icmpClosed:
+				closed = x.Count
+			}
+		}
+		if got != c.want || closed != uint64(len(c.errors)) {
+			t.Errorf("%s: %q and %d errors, expected %q", c.name, got, closed, c.want)
+		}
+	}
+}
+
+// TestTapMoves: a router's error about a captured datagram proves that the tap is not where the
+// datagram was to go.
+func TestTapMoves(t *testing.T) {
+	for _, c := range []struct{ was, want machine.Vantage }{
+		{machine.VantageBoth, machine.VantageA},
+		{machine.VantageB, machine.VantageBetween},
+		{machine.VantageA, machine.VantageA},
+		{machine.VantageUnknown, machine.VantageUnknown},
+	} {
+		f := &Flow{died: [2]machine.Ref{machine.B: 7}}
+		facts := machine.Facts{Vantage: c.was}
+		f.moveTap(&facts)
+		if facts.Vantage != c.want || (c.was != c.want) != strings.Contains(facts.VantageReason, "frame 7") {
+			t.Errorf("%v became %v: %s", c.was, facts.Vantage, facts.VantageReason)
 		}
 	}
 }

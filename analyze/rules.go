@@ -18,7 +18,7 @@ const (
 var Rules = []*machine.Rule{
 	captureDuplicate, ipFragmented, oversize, framingLost, captureDropped,
 	steadyLoss, steadyRTT, steadyJitter, stalled, silenceAtTap, resendShare, bandwidth,
-	offload, icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
+	offload, icmpClosed, icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
 }
 
 var captureDuplicate = &machine.Rule{

@@ -7,19 +7,31 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-var icmpRefused = &machine.Rule{
-	ID: "icmp-refused", Severity: machine.Warn, Origin: machine.OriginLibrary,
-	Summary: "the side's own host says that datagrams to it cannot be delivered",
+var icmpClosed = &machine.Rule{
+	ID: "icmp-closed", Severity: machine.Note, Origin: machine.OriginLibrary,
+	Summary: "datagrams came to the side when its socket was closed",
 	Explain: `An ICMP error came back for a datagram to this side, from the address that the datagram was sent to. It quotes the beginning of the datagram.
 
-"Port unreachable" means that the host runs, and no socket is open on the port. The game has ended, crashed or not yet started, and its peer did not know that. A firewall on the host can say the same. "Administratively prohibited" is the word of a firewall.
+"Port unreachable" means that the host runs, and no socket is open on the port. That is normal where a connection ends: one side closes its socket, and the last datagrams of its peer are still on their way. Where the peer goes on for a second, see "icmp-refused". A firewall on the host can say the same. "Administratively prohibited" is the word of a firewall.
 
 The finding is certain where the quote agrees with a captured datagram of the flow in what nobody can guess who did not see it: the IP identification, the UDP checksum, or the first bytes of the payload. It is likely where the quote is too short for that. It is only possible where no captured datagram fits, since anybody can send an ICMP error.
 
-Hosts and routers limit how many ICMP errors they send. Linux sends one a second to an address, after a few at once. So the count does not say how many datagrams were refused.
+Hosts and routers limit how many ICMP errors they send. Linux sends one a second to an address, after a few at once. So the count does not say how many datagrams were refused.`,
+	Say: sayRefused,
+}
+
+var icmpRefused = &machine.Rule{
+	ID: "icmp-refused", Severity: machine.Warn, Origin: machine.OriginLibrary,
+	Summary: "the side's own host refused datagrams, and the peer went on to send",
+	Explain: `ICMP errors said that no socket of this side is open for the peer's datagrams, as "icmp-closed" describes. The peer went on to send for a second or more after the first one. So the game of this side had ended, crashed or not yet started, and its peer did not know that.
+
+The finding is graded as "icmp-closed" is.
 
 Look at whether the process of this side was still running at that time, and whether it said goodbye. A game may end a connection early at such errors, but only after several, for they can be forged.`,
-	Say: sayRefused,
+	Say: func(_ uint64, worst [3]float64) string {
+		return fmt.Sprintf("the peer went on for %.1f s after the first of %s, such as %q", worst[0],
+			machine.Count(uint64(worst[1]), "ICMP error", "ICMP errors"), capture.Reason(worst[2]).String())
+	},
 }
 
 // sayRefused formats errors by their number and the last of their reasons.
@@ -34,7 +46,7 @@ var icmpUnreachable = &machine.Rule{
 
 "Host unreachable" means that the peer's host did not answer on its network: it is off, asleep, or its address is wrong. "Network unreachable" means that a router has no route. "Administratively prohibited" is the word of a firewall. Some firewalls say "port unreachable" instead.
 
-The finding is graded as "icmp-refused" is: certain where the quote agrees with a captured datagram, and only possible where none fits.
+The finding is graded as "icmp-closed" is: certain where the quote agrees with a captured datagram, and only possible where none fits.
 
 Where such errors come and go, a route on the way changes. Where they stay, look at the peer's network and at the firewall whose address sent the error: "ackscope packets -Y icmp.reason" lists them.`,
 	Say: sayRefused,
@@ -47,7 +59,7 @@ var icmpMTU = &machine.Rule{
 
 The quoted packet is lost. All later packets above that size are lost too, unless the host of the side learns from the error. Then it fragments them itself, or refuses to send them. See "ip-fragmented" and "large-lost".
 
-The finding is graded as "icmp-refused" is. A forged error of this kind makes a host send small packets.
+The finding is graded as "icmp-closed" is. A forged error of this kind makes a host send small packets.
 
 The MTU includes the headers: take off 28 bytes for IPv4 and UDP, or 48 for IPv6 and UDP. Send no payload above that, and split larger packets in the protocol. A limit of 1,200 bytes passes nearly every path.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -66,7 +78,7 @@ var icmpExpired = &machine.Rule{
 
 "Time to live exceeded" means that the datagram passed as many routers as its TTL allows: routers send it in a circle, or the game sets a very small TTL. "Fragment reassembly time exceeded" comes from the peer's host: some fragments of a large datagram never arrived, so the whole datagram is lost.
 
-The finding is graded as "icmp-refused" is. A tool such as traceroute that uses the game's ports causes such errors on purpose.
+The finding is graded as "icmp-closed" is. A tool such as traceroute that uses the game's ports causes such errors on purpose.
 
 For circles, ask the provider. For fragments, see "ip-fragmented": send smaller datagrams.`,
 	Say: sayRefused,

@@ -58,6 +58,9 @@ func (s *Session) Survey() *Survey {
 		if m, ok := f.marked(); ok && s.options.Vantage == nil && f.Protocol != nil && f.A.Addr() != f.B.Addr() {
 			m.weigh(&v.flows[i].facts)
 		}
+		if s.options.Vantage == nil {
+			f.moveTap(&v.flows[i].facts)
+		}
 		v.flows[i].facts.End = s.last
 	}
 	for i, f := range flows {

@@ -26,8 +26,6 @@ func frameFields() []*filter.Field {
 		},
 		number("frame.number", "", "Number of the frame in its file, from 1.",
 			func(r *filter.Record) (uint64, bool) { return r.Datagram.Ref.Frame(), true }),
-		needing(filter.NeedFlow, number("frame.datagrams", "", "Number of datagrams that were captured as one: see offload.",
-			func(r *filter.Record) (uint64, bool) { return uint64(r.Batched), r.Batched > 0 })),
 		number("frame.len", "bytes", "Length on the wire.", func(r *filter.Record) (uint64, bool) {
 			if r.Frame == nil {
 				return 0, false
@@ -237,12 +235,6 @@ func carriedBytes(r *filter.Record) ([]byte, int) {
 
 func number(name, unit, doc string, get func(*filter.Record) (uint64, bool)) *filter.Field {
 	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc, Values: filter.Values{Uint: filter.One(get)}}
-}
-
-// needing returns a field that requires something of the reader of the capture.
-func needing(n filter.Needs, f *filter.Field) *filter.Field {
-	f.Needs = n
-	return f
 }
 
 // stream returns the field for the number of a flow's conversation.

@@ -46,8 +46,14 @@ func otherFields() []*filter.Field {
 	}...)
 }
 
-// quoteFields returns the fields of what ICMP and ICMPv6 errors concern.
+// quoteFields returns the fields of what ICMP and ICMPv6 errors concern, and of datagrams that
+// were captured as one.
 func quoteFields() []*filter.Field {
+	counted := func(name, doc string, get func(*filter.Record) int) *filter.Field {
+		f := number(name, "", doc, func(r *filter.Record) (uint64, bool) { return uint64(get(r)), r.Batched > 0 })
+		f.Needs = filter.NeedFlow
+		return f
+	}
 	quoted := func(name, doc string, get func(*filter.Quoted) uint64) *filter.Field {
 		f := number(name, "", doc, func(r *filter.Record) (uint64, bool) {
 			n := get(&r.Quoted)
@@ -72,5 +78,8 @@ func quoteFields() []*filter.Field {
 			func(q *filter.Quoted) uint64 { return uint64(q.Flow) }),
 		quoted("icmp.about", "The frame of the datagram that an ICMP error quotes.",
 			func(q *filter.Quoted) uint64 { return q.Ref.Frame() }),
+		counted("batch.count", "Of datagrams that were captured as one frame (see the rule offload): how many they are.",
+			func(r *filter.Record) int { return r.Batched }),
+		counted("batch.index", "Which of these datagrams this is, from 0.", func(r *filter.Record) int { return r.Nth }),
 	}
 }

@@ -88,7 +88,7 @@ func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
 	if i := slices.Index([]string{
 		"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp",
-		"icmpv6", "flow", "fate", "rel", "message", "finding", "malformed",
+		"icmpv6", "flow", "fate", "rel", "message", "finding", "batch", "malformed",
 	}, first); i >= 0 {
 		return i
 	}

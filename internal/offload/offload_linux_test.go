@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -19,14 +18,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
-	"github.com/ackscope/ackscope/dissect"
-	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/internal/testnet"
-	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -146,56 +141,6 @@ func (r *recorder) stop(t *testing.T, path string) string {
 	return path
 }
 
-// seen is what the analysis says of a capture.
-type seen struct {
-	session *analyze.Session
-	from    map[uint16][][]byte // payloads by the port of their sender
-	batched int                 // of them, those that were captured together with others
-	frames  int                 // frames that carry them
-}
-
-func analysed(t *testing.T, path string) *seen {
-	t.Helper()
-	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepAll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = in.Close() })
-	x := &seen{from: map[uint16][][]byte{}}
-	var last machine.Ref
-	x.session, err = analyze.RunTwice(in, analyze.Options{
-		Registry: dissect.NewRegistry(gaffer.Protocol),
-		Sink: func(r *analyze.Record) {
-			if r.Packet == nil || r.Packet.Transport != capture.UDP || r.Packet.Duplicate {
-				return
-			}
-			port := r.Packet.Src.Port()
-			x.from[port] = append(x.from[port], bytes.Clone(r.Datagram.Bytes))
-			if r.Batch.Count > 0 {
-				x.batched++
-			}
-			if r.Datagram.Ref != last {
-				last = r.Datagram.Ref
-				x.frames++
-			}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
-
-// rules returns the findings of a capture: rule, side and certainty, with their text.
-func (x *seen) rules() (list []string) {
-	for _, f := range x.session.Flows() {
-		for _, y := range f.Findings() {
-			list = append(list, fmt.Sprintf("%s %v %v: %s", y.Rule.ID, y.Side, y.Certainty, y.Message()))
-		}
-	}
-	return list
-}
-
 // TestBatchesOfTheKernel: a real socket sends batches with UDP_SEGMENT, over loopback and over
 // a pair of interfaces. The card of the pair first takes batches whole, and then none: the
 // kernel segments them. The analysis shows the datagrams that were sent, in all of these.
@@ -312,12 +257,12 @@ func TestErrorsOfTheKernel(t *testing.T) {
 	_ = server.Close()
 	send(t, client, "127.0.0.1:6000", datagram(60, 60), 0)
 	got := analysed(t, r.stop(t, filepath.Join(t.TempDir(), "refused.pcapng")))
-	want := `icmp-refused b certain: 1 ICMP error, such as "port unreachable"`
+	want := `icmp-closed b certain: 1 ICMP error, such as "port unreachable"`
 	if list := got.rules(); !slices.Contains(list, want) {
 		t.Errorf("findings %q, expected %q", list, want)
 	}
 	for _, x := range got.session.Flows()[0].Findings() {
-		if x.Rule.ID == "icmp-refused" && (x.Refs[0].Frame() != 122 || x.Abouts[0].Frame() != 121) {
+		if x.Rule.ID == "icmp-closed" && (x.Refs[0].Frame() != 122 || x.Abouts[0].Frame() != 121) {
 			t.Errorf("frame %d about %d, expected 122 about 121", x.Refs[0].Frame(), x.Abouts[0].Frame())
 		}
 	}
