@@ -294,8 +294,14 @@ func TestWalkOverBatches(t *testing.T) {
 				walk.Keep()
 			}
 			if r.IntN(10) == 0 { // others read in between
-				if _, err := timeline.Read(r.IntN(1500)); err != nil {
+				n := r.IntN(1500)
+				x, err := timeline.Read(n)
+				if err != nil {
 					t.Fatal(err)
+				}
+				first := slices.IndexFunc(all, func(s step) bool { return s.frame == uint64(n)+1 })
+				if got := stepOf(x); got != all[first] {
+					t.Fatalf("entry %d reads as %+v, expected %+v", n, got, all[first])
 				}
 			}
 		}

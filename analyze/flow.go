@@ -30,11 +30,9 @@ type Flow struct {
 	marks     [2]marks
 	pace      *[2]pace // how both sides send; nil if the flow never had a tracker
 	findings  findingList
-	sent      uint64         // place of the newest datagram in Session.sent, from 1; 0 for none
-	batches   *batches       // nil unless it had long datagrams
-	died      [2]machine.Ref // an ICMP error of a router: a captured datagram to the side never reached it
-	refused   *[2]refusal    // what the hosts of the sides refused; nil if nothing
-	sizes     *sizes         // nil unless an ICMP error named an MTU
+	sent      uint64      // place of the newest datagram in Session.sent, from 1; 0 for none
+	batches   *batches    // nil unless it had long datagrams
+	errors    *flowErrors // what ICMP errors said; nil if there was none
 
 	ID      int // from 1, by first appearance
 	Session int // nth session on this pair of addresses, from 1

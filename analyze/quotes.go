@@ -18,6 +18,21 @@ type Quoted struct {
 	Certainty machine.Certainty // that the error concerns the flow: possible without a datagram
 }
 
+// flowErrors is what ICMP errors said of a flow.
+type flowErrors struct {
+	died    [2]machine.Ref // the first error of a router: a captured datagram never reached the side
+	refused [2]refusal     // what the side's own host refused
+	sizes   *sizes         // nil unless an error named an MTU
+}
+
+// watched returns the counts of fates by size, or nil.
+func (f *Flow) watched() *sizes {
+	if f.errors == nil {
+		return nil
+	}
+	return f.errors.sizes
+}
+
 // Quotes counts the ICMP errors of a capture that quote UDP datagrams. Errors that the tap
 // captured twice count once.
 type Quotes struct {
@@ -47,6 +62,9 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 	if sent, sure := s.sent.find(f, side, q); sure != machine.Unknown {
 		x.Ref, x.At, x.Certainty = sent.ref, sent.at, sure
 	}
+	if f.errors == nil {
+		f.errors = &flowErrors{}
+	}
 	a := machine.Anomaly{Side: side, Certainty: x.Certainty, At: p.At, Ref: p.Ref, About: x.Ref}
 	switch {
 	case q.Reason == capture.ReasonSize:
@@ -62,8 +80,8 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 		a.Rule, a.Figures = icmpUnreachable, [3]float64{float64(q.Reason)}
 		s.poison.watch(s, src, x, &a)
 	}
-	if !x.Peer && x.Certainty == machine.Certain && f.died[side.Other()] == 0 {
-		f.died[side.Other()] = p.Ref
+	if !x.Peer && x.Certainty == machine.Certain && f.errors.died[side.Other()] == 0 {
+		f.errors.died[side.Other()] = p.Ref
 	}
 	s.note(f, &a)
 	return x
@@ -72,8 +90,11 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 // moveTap takes the tap away from a side that a captured datagram never reached, as a router
 // said. The tap then stood before that router.
 func (f *Flow) moveTap(facts *machine.Facts) {
+	if f.errors == nil {
+		return
+	}
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		if f.died[side] == 0 || !facts.Vantage.Near(side) {
+		if f.errors.died[side] == 0 || !facts.Vantage.Near(side) {
 			continue
 		}
 		was := facts.Vantage
@@ -83,7 +104,7 @@ func (f *Flow) moveTap(facts *machine.Facts) {
 		}
 		facts.Supposed[side] = false
 		facts.VantageReason = fmt.Sprintf("not at %v: a router said that it could not pass on a captured datagram (frame %d)",
-			side, f.died[side].Frame())
+			side, f.errors.died[side].Frame())
 	}
 }
 
@@ -102,10 +123,7 @@ type refusal struct {
 // noteRefusal counts an error of a side's own host, and reports those that come after a second
 // of refusals.
 func (s *Session) noteRefusal(f *Flow, a *machine.Anomaly) {
-	if f.refused == nil {
-		f.refused = &[2]refusal{}
-	}
-	r := &f.refused[a.Side]
+	r := &f.errors.refused[a.Side]
 	if r.errors++; r.errors == 1 {
 		r.first = *a
 	}
@@ -120,11 +138,11 @@ func (s *Session) noteRefusal(f *Flow, a *machine.Anomaly) {
 // noteRefused reports refusals after which the peer of a flow that ends went on, though no
 // further error came.
 func (s *Session) noteRefused(f *Flow) {
-	if f.refused == nil || f.pace == nil {
+	if f.errors == nil || f.pace == nil {
 		return
 	}
-	for i := range f.refused {
-		r := &f.refused[i]
+	for i := range f.errors.refused {
+		r := &f.errors.refused[i]
 		took := f.pace[1-i].last.Sub(r.first.At)
 		if r.errors == 0 || r.told || took < refusedFor {
 			continue
@@ -155,23 +173,24 @@ func (f *Flow) watchSizes(side machine.Side, q *capture.Quote) {
 	if limit <= 0 || limit >= q.Length {
 		return // it would have fitted: the error contradicts itself
 	}
-	switch {
-	case f.sizes == nil:
-		f.sizes = &sizes{side: side, limit: limit}
-	case f.sizes.side == side && limit < f.sizes.limit:
-		*f.sizes = sizes{side: side, limit: limit}
+	switch z := f.errors.sizes; {
+	case z == nil:
+		f.errors.sizes = &sizes{side: side, limit: limit}
+	case z.side == side && limit < z.limit:
+		*z = sizes{side: side, limit: limit}
 	}
 }
 
 // wantEvents has the next step of f yield its events, if they are read.
-func (s *Session) wantEvents(f *Flow) { s.out.NoEvents = s.noEvents && f.sizes == nil }
+func (s *Session) wantEvents(f *Flow) { s.out.NoEvents = s.noEvents && f.watched() == nil }
 
 // countSizes counts the fates that the last step of f told, by size.
 func (s *Session) countSizes(f *Flow) {
-	if f.sizes == nil {
+	z := f.watched()
+	if z == nil {
 		return
 	}
-	f.sizes.note(&s.sent, f, s.out.Events)
+	z.note(&s.sent, f, s.out.Events)
 	if s.noEvents {
 		s.out.Events = s.out.Events[:0]
 	}
@@ -205,7 +224,7 @@ func (x *sizeFate) share() float64 { return 100 * float64(x.lost) / float64(max(
 
 // noteSizes reports that a flow's large datagrams died and its small ones did not.
 func (s *Session) noteSizes(f *Flow) {
-	z := f.sizes
+	z := f.watched()
 	if z == nil {
 		return
 	}

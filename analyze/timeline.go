@@ -36,6 +36,7 @@ type Timeline struct {
 	entries frameIndex
 	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil as long as the frames of one file come in order
 	batches map[uint32]uint32   // size of the datagrams of a batch, by its entry
+	quotes  map[uint32]Quoted   // what ICMP errors concern, by their entries
 	parts   map[uint32][]uint32 // frames of a fragmented datagram, by the entry that completed it
 	tracks  []*track            // by the number of the flow; nil for a flow that a limit removed
 	held    int                 // bytes stored for flows and endpoints, and in parts
@@ -91,7 +92,7 @@ func (t *Timeline) Refill(s *Session) {
 	if n := t.entries.len(); n > 0 {
 		t.dense = t.spacing + t.spare/n
 	}
-	t.batches = nil
+	t.batches, t.quotes = nil, nil
 	t.tracks, t.held, t.keptFlow, t.scopes, t.parts = nil, 0, 0, nil, map[uint32][]uint32{}
 }
 
@@ -106,15 +107,7 @@ func (t *Timeline) Record(r *Record) {
 		t.Note(r.Frame, r.Packet, r.Flow)
 	}
 	t.mark(r)
-	if r.Batch.Count > 0 && r.Index == 0 {
-		if n, err := t.entry(r.Datagram.Ref); err == nil {
-			if t.batches == nil {
-				t.batches = map[uint32]uint32{}
-			}
-			t.batches[n] = uint32(r.Batch.Size)
-			t.held += batchCost
-		}
-	}
+	t.noteOdd(r)
 	if r.Flow == nil || r.More || r.Frame == nil && r.Packet == nil && r.Datagram.Bytes == nil || r.Packet != nil &&
 		r.Packet.Duplicate {
 		return
@@ -136,6 +129,27 @@ func (t *Timeline) Record(r *Record) {
 		k.checkpoints = append(k.checkpoints, c)
 		k.since, k.size = 0, c.tracker.Size()
 		t.held += c.bytes()
+	}
+}
+
+// noteOdd stores what only a run tells of a frame: the size of a batch's datagrams, and what an
+// ICMP error concerns.
+func (t *Timeline) noteOdd(r *Record) {
+	switch {
+	case r.Batch.Count > 0 && r.Index == 0:
+		if n, err := t.entry(r.Datagram.Ref); err == nil {
+			if t.batches == nil {
+				t.batches = map[uint32]uint32{}
+			}
+			t.batches[n] = uint32(r.Batch.Size)
+			t.held += batchCost
+		}
+	case r.Quoted != nil && r.Frame != nil:
+		if t.quotes == nil {
+			t.quotes = map[uint32]Quoted{}
+		}
+		t.quotes[uint32(t.filled)-1] = *r.Quoted
+		t.held += quoteCost
 	}
 }
 

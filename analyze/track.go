@@ -32,6 +32,7 @@ type checkpoint struct {
 const (
 	partsCost      = 2 * int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof([]uint32{}))
 	batchCost      = 2 * 2 * int(unsafe.Sizeof(uint32(0)))
+	quoteCost      = 2 * int(unsafe.Sizeof(uint32(0))+unsafe.Sizeof(Quoted{}))
 	scopeTrackCost = 2*int(unsafe.Sizeof(scopeKey{})+unsafe.Sizeof(uintptr(0))) + int(unsafe.Sizeof(scopeTrack{}))
 )
 

@@ -354,8 +354,9 @@ func (t *Timeline) Find(ref machine.Ref) (int, bool) {
 // known for the entries before that number.
 func (t *Timeline) Filled() int { return t.filled }
 
-// Read reads the nth frame again, as a record without effects. It is valid
-// until the next call of any method that reads.
+// Read reads the nth frame again, as a record without effects: of a batch, its
+// first datagram. The record is valid until the next call of any method that
+// reads.
 func (t *Timeline) Read(n int) (*Record, error) {
 	t.frames.Expect(readAhead)
 	p, err := t.read(uint32(n))
@@ -369,6 +370,14 @@ func (t *Timeline) Read(n int) (*Record, error) {
 	if f, ok := t.flowOf(uint32(n)); ok {
 		r.Flow = f
 		r.Datagram.From = t.entries.at(uint32(n)).marks.From()
+	}
+	if size := int(t.batches[uint32(n)]); size > 0 && size < len(p.Payload) && len(p.Spans) == 1 {
+		r.Batch, r.More = Batch{Count: (len(p.Payload) + size - 1) / size, Size: size}, true
+		r.Datagram.Bytes, r.Datagram.Length = p.Payload[:size:size], size
+		r.Spans = []capture.Span{{Ref: p.Ref, Offset: p.Spans[0].Offset, Length: size}}
+	}
+	if q, ok := t.quotes[uint32(n)]; ok {
+		r.Quoted = &q
 	}
 	return r, nil
 }

@@ -96,6 +96,38 @@ func TestBatchesAsSegmented(t *testing.T) {
 	}
 }
 
+// TestErrorsAreRead: a timeline reads an ICMP error again with what it concerns.
+func TestErrorsAreRead(t *testing.T) {
+	in, err := capture.Open([]string{kernel(t, "refused")}, capture.Options{Keep: capture.KeepAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	timeline := analyze.NewTimeline(in)
+	told := map[int]analyze.Quoted{}
+	s, err := analyze.RunTwice(in, analyze.Options{
+		Registry: dissect.NewRegistry(gaffer.Protocol),
+		Sink: func(r *analyze.Record) {
+			if timeline.Record(r); r.Quoted != nil {
+				told[int(r.N)] = *r.Quoted
+			}
+		},
+	})
+	if err != nil || len(told) != 8 {
+		t.Fatalf("%d errors, %v", len(told), err)
+	}
+	timeline.Attach(s)
+	for n := range timeline.Len() {
+		r, err := timeline.Read(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, ok := told[n]; ok != (r.Quoted != nil) || ok && *r.Quoted != want {
+			t.Errorf("entry %d reads as %+v, expected %+v", n, r.Quoted, want)
+		}
+	}
+}
+
 // TestErrors: what captures of real ICMP errors show.
 func TestErrors(t *testing.T) {
 	for name, want := range map[string][]string{
