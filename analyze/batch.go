@@ -103,7 +103,7 @@ func (s *Session) step(f *Flow, d *machine.Datagram, p *capture.Packet) (next *F
 // batchSize returns the size of the datagrams that d is a batch of. It returns 0 where the
 // protocol's numbers confirm none: then d is one datagram, as far as the capture shows.
 func (s *Session) batchSize(f *Flow, d *machine.Datagram, p *capture.Packet) int {
-	if s.options.Whole || f.Transport != capture.UDP || f.Protocol == nil || f.Protocol.Dissect == nil ||
+	if f.Transport != capture.UDP || f.Protocol == nil || f.Protocol.Dissect == nil ||
 		f.scopes != [2]*scope{} || len(d.Bytes) != d.Length || p != nil && (p.Fragments > 1 || len(p.Spans) != 1) {
 		return 0
 	}

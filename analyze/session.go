@@ -64,9 +64,6 @@ type Options struct {
 	// Untracked omits the tracker of a flow that the survey knows to be one
 	// session. It serves a sink that needs only the datagrams of each flow.
 	Untracked bool
-	// Whole leaves batches of datagrams that were captured as one in one piece. It
-	// serves a caller that writes frames.
-	Whole bool
 	// MaxTrackers bounds the flows with a tracker at one time (default 262,144).
 	// Beyond it the flow that was idle longest ends and keeps its summary.
 	MaxTrackers int

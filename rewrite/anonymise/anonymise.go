@@ -107,7 +107,6 @@ func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Fr
 	a := newAnonymiser(o)
 	reading := analyze.Until(src, func() error { return a.err })
 	gone := analysis.Gone
-	analysis.Whole = true
 	analysis.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		if a.err == nil { // its later datagrams would be read differently, and held ones would not be written
 			a.err = &RoomError{What: "the flows"}
@@ -177,6 +176,7 @@ type anonymiser struct {
 
 	write func(*capture.Frame) error
 	last  machine.Ref
+	batch []byte // new bytes of datagrams that were captured as one, so far
 	err   error
 	total uint64
 	blank uint64
@@ -288,6 +288,14 @@ func (a *anonymiser) take(r *analyze.Record) {
 	if a.err != nil || r.Frame == nil || r.Frame.Ref == a.last {
 		return
 	}
+	if r.Batch.Count > 0 { // the frame is written with the last of its datagrams
+		if r.Index == 0 {
+			a.batch = a.batch[:0]
+		}
+		if a.batch = append(a.batch, a.replaced(r)...); r.More {
+			return
+		}
+	}
 	a.last = r.Frame.Ref
 	a.total++
 	f := *r.Frame
@@ -298,16 +306,10 @@ func (a *anonymiser) take(r *analyze.Record) {
 	case r.Flow.Transport == capture.TCP:
 		payload = a.rewritten(r)
 	case elsewhere(r.Packet):
-	case a.membership.foreign[f.Ref]:
-		payload = a.fields.scrambled(r.Datagram.Bytes)
-		a.fields.foreign(len(payload))
+	case r.Batch.Count > 0:
+		payload = a.batch
 	default:
-		b, err := a.fields.edited(r.Flow, &r.Datagram)
-		if err != nil {
-			b = a.fields.scrambled(r.Datagram.Bytes)
-		}
-		payload = b
-		a.fields.count(r.Flow, err != nil)
+		payload = a.replaced(r)
 	}
 	if !a.frames.rewrite(&f, r.Packet, payload, a.patches[f.Ref]) {
 		a.blank++
@@ -315,6 +317,20 @@ func (a *anonymiser) take(r *analyze.Record) {
 	delete(a.patches, f.Ref)
 	a.err = a.write(&f)
 	a.fit()
+}
+
+// replaced returns the new bytes of a datagram that lies in one frame.
+func (a *anonymiser) replaced(r *analyze.Record) []byte {
+	if a.membership.foreign[r.Frame.Ref] {
+		a.fields.foreign(len(r.Datagram.Bytes))
+		return a.fields.scrambled(r.Datagram.Bytes)
+	}
+	b, err := a.fields.edited(r.Flow, &r.Datagram)
+	if err != nil {
+		b = a.fields.scrambled(r.Datagram.Bytes)
+	}
+	a.fields.count(r.Flow, err != nil)
+	return b
 }
 
 func (a *anonymiser) report() *Report {
