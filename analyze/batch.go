@@ -35,6 +35,12 @@ const (
 	// batchPatience is the binary logarithm of how many long datagrams at most a flow passes
 	// unexamined, after many that were no batches.
 	batchPatience = 10
+	// batchSearch bounds the dissections of one search. An honest long datagram takes two for
+	// each size at most. Over the capture, searches may take batchWork dissections for each
+	// frame, and batchFloor more.
+	batchSearch = 1 << 12
+	batchWork   = 64
+	batchFloor  = 1 << 16
 )
 
 // Batch says that a datagram was captured together with others in one frame. Its zero value
@@ -128,8 +134,14 @@ func (s *Session) batchSize(f *Flow, d *machine.Datagram, p *capture.Packet) int
 		b.skip--
 		return 0
 	}
-	for size := min(batchLeast, d.Length/2); size >= max(batchHeader, (d.Length+batchMost-1)/batchMost); size-- {
-		if s.confirms(f, d, size, least) {
+	most := s.dissected + batchSearch
+	if most > batchFloor+batchWork*s.n {
+		return 0
+	}
+	smallest := max(batchHeader, (d.Length+batchMost-1)/batchMost)
+	first := s.placeOf(f, d)
+	for size := min(batchLeast, d.Length/2); size >= smallest && s.dissected < most; size-- {
+		if first.mayRepeat(d.Bytes, size) && s.confirms(f, d, size, least) {
 			b.size[d.From], b.failed = size, 0
 			return size
 		}
@@ -137,6 +149,62 @@ func (s *Session) batchSize(f *Flow, d *machine.Datagram, p *capture.Packet) int
 	b.skip = 1<<min(b.failed, batchPatience) - 1
 	b.failed = min(b.failed, batchPatience) + 1
 	return 0
+}
+
+// numberPlace is where a datagram holds its sequence number, in whole bytes. Its width is 0 if the
+// bytes do not show the number, as in encrypted datagrams.
+type numberPlace struct {
+	at, width int // bytes
+	big       bool
+	value     uint64
+}
+
+// placeOf returns the place of the number of d's first datagram.
+func (s *Session) placeOf(f *Flow, d *machine.Datagram) (x numberPlace) {
+	s.dissect(f, d)
+	for i := range s.dissection.Fields {
+		n := &s.dissection.Fields[i]
+		if !sequential(n) {
+			continue
+		}
+		if n.Bit%8 != 0 || n.Bits%8 != 0 || n.Bits > 64 {
+			return numberPlace{}
+		}
+		for _, big := range []bool{false, true} {
+			x = numberPlace{int(n.Bit / 8), int(n.Bits / 8), big, n.Uint}
+			if v, ok := x.read(d.Bytes, 0); ok && v == n.Uint {
+				return x
+			}
+		}
+		return numberPlace{}
+	}
+	return numberPlace{}
+}
+
+// read reads the number of the datagram that begins at a byte of b.
+func (x *numberPlace) read(b []byte, from int) (v uint64, ok bool) {
+	from += x.at
+	if from+x.width > len(b) {
+		return 0, false
+	}
+	for i, c := range b[from : from+x.width] {
+		if x.big {
+			v = v<<8 | uint64(c)
+		} else {
+			v |= uint64(c) << (8 * i)
+		}
+	}
+	return v, true
+}
+
+// mayRepeat reports whether a second datagram may begin at a byte of b: it has the same number
+// there, or the next one.
+func (x *numberPlace) mayRepeat(b []byte, from int) bool {
+	if x.width == 0 {
+		return true
+	}
+	v, ok := x.read(b, from)
+	return ok && (v == x.value || v == (x.value+1)&(1<<(8*x.width)-1))
 }
 
 // confirms reports whether datagrams of a size count up their sequence numbers, with at least
@@ -167,17 +235,27 @@ func (s *Session) confirms(f *Flow, d *machine.Datagram, size int, least int) bo
 // sequenceOf returns the sequence number of a datagram, and how many bits wide it is. It
 // returns false for one that is malformed, and for one without a number.
 func (s *Session) sequenceOf(f *Flow, d *machine.Datagram) (n uint64, width int, ok bool) {
-	s.dissection.Reset()
-	f.Protocol.Dissect(dissect.Context{Config: f.Config(), From: d.From}, d, &s.dissection)
-	if s.dissection.Problem != nil || s.dissection.Snapped {
+	if s.dissect(f, d); s.dissection.Problem != nil || s.dissection.Snapped {
 		return 0, 0, false
 	}
 	for i := range s.dissection.Fields {
 		x := &s.dissection.Fields[i]
-		if x.Spec.Content == dissect.ContentSequence && x.Spec.Kind == dissect.KindUint && x.Bits > 0 {
+		if sequential(x) {
 			// A sequence that is written in fewer bytes than it has still counts up.
 			return x.Uint, max(int(min(x.Bits, 63)), bits.Len64(x.Uint)%64), true
 		}
 	}
 	return 0, 0, false
+}
+
+// dissect dissects a datagram of f into s.dissection.
+func (s *Session) dissect(f *Flow, d *machine.Datagram) {
+	s.dissected++
+	s.dissection.Reset()
+	f.Protocol.Dissect(dissect.Context{Config: f.Config(), From: d.From}, d, &s.dissection)
+}
+
+// sequential reports whether a field is a number that counts its sender's packets.
+func sequential(x *dissect.Field) bool {
+	return x.Spec.Content == dissect.ContentSequence && x.Spec.Kind == dissect.KindUint && x.Bits > 0
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,6 +170,7 @@ func TestNoBatch(t *testing.T) {
 			}
 			return b
 		},
+		"one number everywhere": func(n int) []byte { return bytes.Repeat(mark('.', n), 15000) },
 		"two": func(n int) []byte {
 			b, _ := batchOf(r, n, 2, 1200, 1200)
 			return b
@@ -187,19 +189,25 @@ func TestNoBatch(t *testing.T) {
 		for i := range 10 {
 			q.datagram(hostA, hostB, 0, 0, mark('.', i))
 		}
-		const long = 3000
-		bytes := 0
+		const long = 1000
+		captured := []capture.Span{{Offset: 42, Length: 1000}}
+		total := 0
 		for i := range long {
 			if make != nil {
 				b := make(i)
 				q.datagram(hostA, hostB, 0, 0, b)
-				bytes += len(b)
+				total += len(b)
 				continue
 			}
 			b, _ := batchOf(r, i, 8, 400, 400)
-			s.Feed(nil, &capture.Packet{Transport: capture.UDP, Src: hostA, Dst: hostB, Payload: b[:1000], Length: len(b)})
+			s.Feed(nil, &capture.Packet{
+				Transport: capture.UDP, Src: hostA, Dst: hostB, Payload: b[:1000], Length: len(b), Spans: captured,
+			})
 		}
 		f := s.Flows()[0]
+		if make != nil && f.Bytes[0] != uint64(total+40) {
+			t.Errorf("%s: %d bytes of %d", name, f.Bytes[0], total+40)
+		}
 		if f.Packets[0] != long+10 {
 			t.Errorf("%s: %d datagrams of %d", name, f.Packets[0], long+10)
 		}
@@ -320,5 +328,29 @@ func TestWalkOverBatches(t *testing.T) {
 		if got := tracker.(*foldTracker).fold; got != folds[ref.Frame()] {
 			t.Errorf("the state at frame %d differs", ref.Frame())
 		}
+	}
+}
+
+// TestSearchIsBounded: many flows with hostile long datagrams cost work in proportion to the
+// capture.
+func TestSearchIsBounded(t *testing.T) {
+	var calls int
+	s := NewSession(Options{Registry: dissect.NewRegistry(numbered(&calls))})
+	q := quoter{session: s}
+	hostile := bytes.Repeat(mark('.', 7), 15000)
+	frames := 0
+	for i := range 3000 {
+		src := netip.AddrPortFrom(hostA.Addr(), uint16(i+1))
+		for n := range 9 {
+			q.datagram(src, hostB, 0, 0, mark('.', n))
+		}
+		for range 3 {
+			q.datagram(src, hostB, 0, 0, hostile)
+		}
+		frames += 12
+	}
+	// The last dissections of one search may go beyond the bound: those of one size.
+	if most := batchFloor + batchWork*frames + batchSearch + batchMost; calls > most || calls < most/2 {
+		t.Errorf("%d dissections for %d frames, expected at most %d, and most of them", calls, frames, most)
 	}
 }

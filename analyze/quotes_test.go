@@ -29,7 +29,7 @@ func (q *quoter) datagram(src, dst netip.AddrPort, id uint32, sum uint16, payloa
 	ref := machine.MakeRef(0, q.frame)
 	q.session.Feed(nil, &capture.Packet{
 		Ref: ref, At: q.at, Transport: capture.UDP, Src: src, Dst: dst, Payload: payload, Length: len(payload), Fragments: 1,
-		IPID: id, Checksum: sum, TTL: 60,
+		IPID: id, Checksum: sum, TTL: 60, Spans: []capture.Span{{Ref: ref, Offset: 42, Length: len(payload)}},
 	})
 	return ref
 }

@@ -140,6 +140,7 @@ type Session struct {
 	batch       Batch           // of the current datagram
 	segmentSpan [1]capture.Span // of the current datagram of a batch
 	dissection  dissect.Dissection
+	dissected   uint64 // how often, in search of batches
 
 	relays   relays
 	sent     sentLog
