@@ -1,232 +1,314 @@
 // Package recorder keeps the last frames of a capture in bounded memory and cuts out the time around a trouble.
 //
-// For example, Keep of 60 s and After of 10 s make a recording of 70 s around one finding. The package does no
-// input or output: frames, findings and the time are arguments. The caller decides which findings trigger.
+// For example, Keep of 60 s and After of 10 s make a recording of 70 s around one finding:
+//
+//	frames → ring of Bytes ─┐
+//	                        ├→ Recording: [trouble − Keep, told + After], of the flows that triggered
+//	first frames of flows ──┘
+//
+// A recording is complete in itself. So a frame stands in two recordings where their windows overlap.
+//
+// The package does no input or output: frames, findings and the time are arguments. The caller decides which
+// findings trigger.
 package recorder
 
 import (
 	"errors"
-	"slices"
 	"time"
+
+	"github.com/ackscope/ackscope/machine"
 )
 
-// slotBytes is what the bookkeeping of one frame is charged.
-const slotBytes = 64
-
-// Options sets the window and the limits. A limit of zero is no limit, except Bytes.
+// Options sets the window and the limits.
 type Options struct {
 	Keep    time.Duration // time before the first trigger
 	After   time.Duration // time after the last trigger that joined
 	Longest time.Duration // time from the first trigger to the end, however many join; zero means 10 times After
-	Bytes   int           // memory of the ring; a finished Recording copies at most as much again
-	Files   int           // recordings in all
-	Written int64         // bytes of frames in all recordings
-	Every   time.Duration // least time between the first triggers of two recordings
+	Late    time.Duration // how late a trigger may be told: the ring holds frames of so much more time than Keep
+	Bytes   int           // memory of the ring and of the first frames; a Recording copies at most as much again
+	Size    int           // bytes of the frames of one recording; zero for no limit
+	Rate    int64         // bytes a second that recordings may come to on average; zero for no limit
+	Every   time.Duration // least time between the first triggers of two recordings of one rule
 	All     bool          // record all flows, not only those that triggered
+
+	// Done takes each recording that has ended. It may keep it.
+	Done func(*Recording)
+	// Begin, if not nil, is called before frames are copied for Done. A caller that keeps recordings for a while can
+	// wait there until the last one is let go, and so bound its memory.
+	Begin func()
 }
 
 // Trigger is one finding that asks for a recording.
 type Trigger struct {
-	At   time.Time
-	Rule string
-	Flow int
+	At   machine.Instant // of the trouble; the recorder's time where it is later than that
+	Rule string          // triggers of one rule join; the rules must be a closed set
+	Flow uint64          // as in Push
 }
 
-// Frame is one frame of a recording, in order of arrival.
+// Frame is one frame of a recording.
 type Frame struct {
-	At   time.Time // as the capture stamped it
-	Flow int
-	Data []byte
+	At        machine.Instant
+	Flow      uint64
+	Interface int
+	Link      uint32 // LINKTYPE_ number
+	Length    int    // on the wire, in bytes
+	Data      []byte
+	Options   []byte // of the frame's record, undecoded
+	BigEndian bool   // byte order of Options
 }
 
-// Recording is the time around the triggers of one trouble.
+// Shared is the flow of frames that belong to no conversation, as ICMP and pieces of IP datagrams. They are in every
+// recording.
+const Shared = 0
+
+// Recording is the time around the triggers of one rule.
 type Recording struct {
-	From, To time.Time // both ends belong to the window
+	From, To machine.Instant // both ends belong to the window
 	First    Trigger
-	Rules    []string // each once, in order of their first trigger; at most 64
-	Flows    []int    // each once, in order of their first trigger; at most maxFlows
-	Triggers int      // all that joined, listed or not
-	Frames   []Frame
-	Evicted  int // frames of the window's time, of any flow, that the memory limit pushed out
-	Limited  int // frames of the recording that Options.Written refused
+	Told     machine.Instant // when First was told
+	Flows    []uint64        // each once, in order of their first trigger; at most 4,096
+	Unlisted int             // triggers of flows beyond those, whose frames the recording lacks
+	Triggers int             // all that joined, listed or not
+	All      bool            // of all flows
+	Frames   []Frame         // of the window, in order of arrival
+	Heads    []Frame         // the first frames of the flows, where they came before Frames
+	Evicted  int             // frames of the window's time, of any flow, that the memory limit pushed out: at least
+	Limited  int             // frames that Options.Size refused
+	Bytes    int             // of Frames and Heads
 }
 
 const (
-	maxRules = 64
-	maxFlows = 4096
+	maxFlows = 4096 // that a recording lists: about 200 kB
+	maxOpen  = 64   // recordings at one time, each of another rule
 )
 
-// Counts says what the limits refused.
+// Counts says what the recorder did and what the limits refused.
 type Counts struct {
-	Recordings, Refused int // Refused counts triggers
-	Oversized           int // frames larger than the whole ring
-	Written             int64
+	Recordings int
+	Every      int // triggers that Options.Every refused
+	Rate       int // triggers that Options.Rate refused
+	Open       int // triggers refused since 64 recordings were open
+	Oversized  int // frames larger than the whole ring
+	Jumps      int // times that the clock went far back, and the ring was emptied
 }
 
-type slot struct {
-	at, seen time.Time // seen never runs backwards
-	flow     int
-	size     int
-	written  bool
+type opened struct {
+	Recording
+	listed map[uint64]bool
 }
 
 // Recorder is not safe for concurrent use.
 type Recorder struct {
-	options     Options
-	data        []byte
-	slots       []slot
-	dataAt      int // of the oldest frame
-	dataUsed    int
-	slotAt      int
-	slotUsed    int
-	now         time.Time
-	lastEvicted time.Time
-	lastFirst   time.Time
-	open        *Recording
-	listed      map[int]bool
-	counts      Counts
+	options Options
+	ring    ring
+	heads   heads
+	started bool
+	now     machine.Instant
+	evicted machine.Instant // time of the newest frame that the memory limit pushed out
+	lost    bool            // evicted is set
+	open    []*opened
+	last    map[string]machine.Instant // by rule: the first trigger of its last recording
+	busy    machine.Instant            // until then Options.Rate is used up
+	counts  Counts
 }
 
-// New makes a recorder. Bytes below 4,096 and negative times are errors.
-func New(options Options) (*Recorder, error) {
-	if options.Bytes < 4096 {
-		return nil, errors.New("recorder: the memory must be at least 4096 bytes")
-	}
-	if options.Keep < 0 || options.After < 0 || options.Longest < 0 || options.Every < 0 {
+// leastBytes is the least memory: 16 frames of Ethernet, with their slots and first frames.
+const leastBytes = 32 << 10
+
+// New makes a recorder. Bytes below 32,768 and negative values are errors.
+func New(o Options) (*Recorder, error) {
+	switch {
+	case o.Bytes < leastBytes:
+		return nil, errors.New("recorder: the memory must be at least 32768 bytes")
+	case o.Keep < 0 || o.After < 0 || o.Longest < 0 || o.Every < 0 || o.Late < 0:
 		return nil, errors.New("recorder: a time is negative")
+	case o.Size < 0 || o.Rate < 0:
+		return nil, errors.New("recorder: a limit is negative")
 	}
-	if options.Longest == 0 {
-		options.Longest = 10 * options.After
+	if o.Longest == 0 {
+		o.Longest = 10 * o.After
 	}
-	options.Longest = max(options.Longest, options.After)
-	count := options.Bytes / 4 / slotBytes
+	o.Longest = max(o.Longest, o.After)
+	first := o.Bytes / 8
 	return &Recorder{
-		options: options, slots: make([]slot, count), data: make([]byte, options.Bytes-count*slotBytes),
+		options: o, ring: newRing(o.Bytes - first), heads: newHeads(first), last: map[string]machine.Instant{},
 	}, nil
 }
 
-// Push takes a copy of one frame. It returns the recording that the frame's time ends, or nil.
-func (r *Recorder) Push(at time.Time, flow int, data []byte) *Recording {
-	done := r.Tick(at)
-	if len(data) > len(r.data) {
+// Push takes a copy of one frame. The recordings that its time ends go to Options.Done first.
+func (r *Recorder) Push(f *Frame) {
+	r.Tick(f.At)
+	size := len(f.Data) + len(f.Options)
+	if size > len(r.ring.data) {
 		r.counts.Oversized++
-		if r.open != nil {
-			r.open.Evicted++
+		for _, x := range r.open {
+			x.Evicted++
 		}
-		return done
+		return
 	}
-	for r.slotUsed == len(r.slots) || r.dataUsed+len(data) > len(r.data) {
+	for !r.ring.fits(size) {
 		r.evict()
 	}
-	start := (r.dataAt + r.dataUsed) % len(r.data)
-	copied := copy(r.data[start:], data)
-	copy(r.data, data[copied:])
-	r.slots[(r.slotAt+r.slotUsed)%len(r.slots)] = slot{at: at, seen: r.now, flow: flow, size: len(data)}
-	r.slotUsed++
-	r.dataUsed += len(data)
-	return done
+	number := r.ring.add(f, r.now)
+	if f.Flow != Shared {
+		r.heads.add(f, number)
+	}
 }
 
-// Tick moves the time on. It returns the recording whose time is over, or nil.
-func (r *Recorder) Tick(now time.Time) *Recording {
-	if now.After(r.now) {
-		r.now = now
+// Tick moves the time on. The recordings whose time is over go to Options.Done.
+func (r *Recorder) Tick(now machine.Instant) {
+	o := &r.options
+	if !r.started {
+		r.started, r.now, r.busy = true, now, now
 	}
-	var done *Recording
-	if r.open != nil && r.now.After(r.open.To) {
-		done = r.Close()
+	// A capture may hold one wrong time far in the future. The time before it would never end.
+	if back := r.now.Sub(now); back > o.Keep+o.Late+o.Longest {
+		r.Close()
+		r.ring.clear()
+		r.counts.Jumps++
+		r.now, r.busy, r.lost = now, now, false
+		clear(r.last)
 	}
-	oldest := r.now.Add(-r.options.Keep)
-	if r.open != nil && r.open.From.Before(oldest) {
-		oldest = r.open.From
-	}
-	for r.slotUsed > 0 && r.slots[r.slotAt].seen.Before(oldest) {
-		r.drop()
-	}
-	return done
-}
-
-// Trigger opens a recording or joins the open one. It returns the recording that the trigger's time ends, or nil.
-// A trigger in the past counts as one of now: the frames before the ring's memory are gone.
-func (r *Recorder) Trigger(t Trigger) *Recording {
-	done := r.Tick(t.At)
-	t.At = r.now
-	if r.open == nil {
-		o := r.options
-		if o.Files > 0 && r.counts.Recordings >= o.Files || o.Written > 0 && r.counts.Written >= o.Written ||
-			!r.lastFirst.IsZero() && t.At.Sub(r.lastFirst) < o.Every {
-			r.counts.Refused++
-			return done
+	r.now = max(r.now, now)
+	for i := 0; i < len(r.open); {
+		if r.now <= r.open[i].To {
+			i++
+			continue
 		}
-		r.lastFirst = t.At
-		r.counts.Recordings++
-		r.open = &Recording{From: t.At.Add(-o.Keep), First: t}
-		r.listed = map[int]bool{}
-		if !r.lastEvicted.Before(r.open.From) && !r.lastEvicted.IsZero() {
-			r.open.Evicted = 1 // at least one
-		}
+		r.end(i)
 	}
-	open := r.open
-	open.Triggers++
-	open.To = t.At.Add(r.options.After)
-	if last := open.First.At.Add(r.options.Longest); open.To.After(last) {
-		open.To = last
+	oldest := r.now.Add(-o.Keep - o.Late)
+	for _, x := range r.open {
+		oldest = min(oldest, x.From)
 	}
-	if len(open.Rules) < maxRules && !slices.Contains(open.Rules, t.Rule) {
-		open.Rules = append(open.Rules, t.Rule)
+	for r.ring.used > 0 && r.ring.oldest().seen < oldest {
+		r.ring.drop()
 	}
-	if len(open.Flows) < maxFlows && !r.listed[t.Flow] {
-		r.listed[t.Flow] = true
-		open.Flows = append(open.Flows, t.Flow)
-	}
-	return done
 }
 
-// Close ends the open recording now, as at the end of a capture. It returns nil if none is open.
-func (r *Recorder) Close() *Recording {
-	done := r.open
-	if done == nil {
+// Trigger opens a recording, or joins the open one of its rule. It is told at the time now. A trouble of the past
+// opens a recording that begins Keep before it, as far as the ring goes back.
+func (r *Recorder) Trigger(t Trigger, now machine.Instant) { r.trigger(t, now, false) }
+
+// Signal opens a recording of all flows, as a user asks for it. It joins the one of an earlier signal.
+func (r *Recorder) Signal(rule string, now machine.Instant) {
+	r.trigger(Trigger{At: now, Rule: rule}, now, true)
+}
+
+func (r *Recorder) trigger(t Trigger, now machine.Instant, all bool) {
+	r.Tick(now)
+	t.At = max(min(t.At, r.now), r.now.Add(-r.options.Keep-r.options.Late))
+	x := r.opened(t.Rule)
+	if x == nil {
+		if x = r.begin(t); x == nil {
+			return
+		}
+	}
+	x.All = x.All || all
+	x.Triggers++
+	x.To = min(r.now.Add(r.options.After), x.Told.Add(r.options.Longest))
+	switch {
+	case t.Flow == Shared || x.listed[t.Flow]:
+	case len(x.Flows) == maxFlows:
+		x.Unlisted++
+	default:
+		x.listed[t.Flow] = true
+		x.Flows = append(x.Flows, t.Flow)
+	}
+}
+
+func (r *Recorder) opened(rule string) *opened {
+	for _, x := range r.open {
+		if x.First.Rule == rule {
+			return x
+		}
+	}
+	return nil
+}
+
+// begin opens a recording. It returns nil if a limit refuses that.
+func (r *Recorder) begin(t Trigger) *opened {
+	o := &r.options
+	before, again := r.last[t.Rule]
+	switch {
+	case again && r.now.Sub(before) < o.Every:
+		r.counts.Every++
+		return nil
+	case o.Rate > 0 && r.now < r.busy:
+		r.counts.Rate++
+		return nil
+	case len(r.open) == maxOpen:
+		r.counts.Open++
 		return nil
 	}
-	position := r.dataAt
-	for i := range r.slotUsed {
-		s := &r.slots[(r.slotAt+i)%len(r.slots)]
-		inside := !s.seen.Before(done.From) && !s.seen.After(done.To)
-		full := r.options.Written > 0 && r.counts.Written+int64(s.size) > r.options.Written
-		if inside && !s.written && (r.options.All || r.listed[s.flow]) {
-			if full {
-				done.Limited++
-			} else {
-				data := make([]byte, s.size)
-				copied := copy(data, r.data[position:])
-				copy(data[copied:], r.data)
-				done.Frames = append(done.Frames, Frame{At: s.at, Flow: s.flow, Data: data})
-				s.written = true
-				r.counts.Written += int64(s.size)
+	r.last[t.Rule] = r.now
+	r.counts.Recordings++
+	x := &opened{listed: map[uint64]bool{}}
+	x.From, x.First, x.Told = max(t.At.Add(-o.Keep), r.now.Add(-o.Keep-o.Late)), t, r.now
+	x.All = o.All
+	if r.lost && r.evicted >= x.From {
+		x.Evicted = 1
+	}
+	r.open = append(r.open, x)
+	return x
+}
+
+// Close ends the open recordings now, as at the end of a capture.
+func (r *Recorder) Close() {
+	for len(r.open) > 0 {
+		r.end(0)
+	}
+}
+
+// end hands over the i-th open recording.
+func (r *Recorder) end(i int) {
+	x := r.open[i]
+	r.open = append(r.open[:i], r.open[i+1:]...)
+	if r.options.Begin != nil {
+		r.options.Begin()
+	}
+	first := r.ring.next // number of the first frame of the recording
+	r.ring.each(func(s *slot, position int) {
+		if s.seen < x.From || s.seen > x.To {
+			return
+		}
+		first = min(first, s.number)
+		if !x.All && s.flow != Shared && !x.listed[s.flow] {
+			return
+		}
+		if r.options.Size > 0 && x.Bytes+s.size+s.options > r.options.Size {
+			x.Limited++
+			return
+		}
+		x.Frames = append(x.Frames, r.ring.copy(s, position))
+		x.Bytes += s.size + s.options
+	})
+	for _, flow := range x.Flows {
+		for _, f := range r.heads.of(flow, first) {
+			if r.options.Size == 0 || x.Bytes+len(f.Data) <= r.options.Size {
+				x.Heads = append(x.Heads, f)
+				x.Bytes += len(f.Data) + len(f.Options)
 			}
 		}
-		position = (position + s.size) % len(r.data)
 	}
-	r.open, r.listed = nil, nil
-	return done
+	if rate := r.options.Rate; rate > 0 {
+		const perSecond = float64(time.Second)
+		r.busy = max(r.busy, r.now).Add(time.Duration(float64(x.Bytes) / float64(rate) * perSecond))
+	}
+	r.options.Done(&x.Recording)
 }
 
 // Counts returns what was recorded and refused so far.
 func (r *Recorder) Counts() Counts { return r.counts }
 
+// evict drops the oldest frame for lack of memory.
 func (r *Recorder) evict() {
-	s := r.slots[r.slotAt]
-	r.lastEvicted = s.seen
-	if r.open != nil && !s.seen.Before(r.open.From) {
-		r.open.Evicted++
+	seen := r.ring.oldest().seen
+	r.evicted, r.lost = seen, true
+	for _, x := range r.open {
+		if seen >= x.From {
+			x.Evicted++
+		}
 	}
-	r.drop()
-}
-
-func (r *Recorder) drop() {
-	size := r.slots[r.slotAt].size
-	r.dataAt = (r.dataAt + size) % len(r.data)
-	r.dataUsed -= size
-	r.slotAt = (r.slotAt + 1) % len(r.slots)
-	r.slotUsed--
+	r.ring.drop()
 }

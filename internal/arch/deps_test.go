@@ -106,7 +106,7 @@ var law = []rule{
 	{"rewrite/merge", []string{"analyze", "capture", "machine", "scale"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
-	{"recorder", nil, nil},
+	{"recorder", []string{"machine"}, nil},
 	{"report", []string{
 		"analyze", "compare", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show",
 		"printable", "scale",
@@ -166,7 +166,7 @@ func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "compare", "dissect", "dissect/stack", "export", "export/...", "figures",
 		"filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
-		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...",
+		"outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
 	}
 	for _, p := range beside {
