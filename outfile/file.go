@@ -18,7 +18,12 @@ type File struct {
 	file    *os.File
 	temp    string // path of a whole file that is not committed; otherwise empty
 	ended   bool
+	durable bool
+	made    os.FileInfo // of a durable file, once its bytes are on the disk
 }
+
+// Durable makes Commit wait until the bytes of a whole file and its name are on the disk.
+func (f *File) Durable() { f.durable = true }
 
 // Whole starts a file that replaces its target when it is committed. If path
 // names a device, a FIFO or a descriptor, the bytes are written to it directly.
@@ -142,18 +147,22 @@ func Commit(files ...*File) error {
 }
 
 // finish passes all bytes to the operating system. If the file replaces an old
-// one, finish also syncs it to disk. After a crash of the machine, either the
+// one or is durable, finish also syncs it to disk. After a crash of the machine, either the
 // old or the new file exists.
 func (f *File) finish() error {
 	if f.temp == "" {
 		return nil
 	}
-	if f.target.info != nil {
+	if f.target.info != nil || f.durable {
 		if err := f.file.Sync(); err != nil {
 			return err
 		}
 	}
-	err := f.file.Close()
+	var err error
+	if f.durable {
+		f.made, err = f.file.Stat()
+	}
+	err = errors.Join(err, f.file.Close())
 	f.file = nil
 	return err
 }
@@ -173,9 +182,22 @@ func (f *File) place() error {
 		return err
 	}
 	f.outputs.mu.Lock()
-	defer f.outputs.mu.Unlock()
 	f.temp = ""
+	f.outputs.mu.Unlock()
+	if f.durable {
+		return syncFolder(filepath.Dir(f.target.path))
+	}
 	return nil
+}
+
+// syncFolder writes the names of a folder to the disk. Some file systems cannot, and need not: they say so.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil //nolint:nilerr // a folder that may be written but not read cannot be synced
+	}
+	_ = folder.Sync()
+	return folder.Close()
 }
 
 // Abort leaves the target unchanged and removes the temporary file. It closes a

@@ -127,9 +127,14 @@ type Made struct {
 	info os.FileInfo
 }
 
-// Made identifies a file of a row, so that Remove can delete it when the row
-// has no room for it.
-func (f *File) Made() Made { return Made{f.target.path, f.target.info} }
+// Made identifies a file of a row, or a durable file that was committed, so that Remove can
+// delete it when there is no room for it.
+func (f *File) Made() Made {
+	if f.made != nil {
+		return Made{f.target.path, f.made}
+	}
+	return Made{f.target.path, f.target.info}
+}
 
 // Remove deletes the file, unless another file has its name by now.
 func (m Made) Remove() error {

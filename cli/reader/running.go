@@ -47,7 +47,9 @@ type Running struct {
 	Tick      func()      // called at every interval of --every; may be nil
 	Err       error       // the error of printing
 
-	OnFrame func(*capture.Frame) // called before the analysis; may be nil
+	OnFrame func(*capture.Frame)   // called before the analysis; may be nil
+	OnFound func(*analyze.Finding) // called for each occurrence of a rule; may be nil
+	OnTick  func()                 // called several times a second, with the lock; may be nil
 }
 
 // flushEvery is how long output stays buffered at most.
@@ -175,6 +177,9 @@ func (r *Running) prepare(o analyze.Options) error {
 		if before, ok := r.Alerts.wants(x, r.Reader.latest); ok {
 			r.alert(x, before)
 		}
+		if r.OnFound != nil {
+			r.OnFound(x)
+		}
 	}
 	if gone := o.Gone; r.Alerts != nil {
 		o.Gone = func(f *analyze.Flow, why analyze.Reason) {
@@ -289,6 +294,9 @@ func (r *Running) wait(ended <-chan error) error {
 			if every > 0 && now.Sub(drawn) >= every && r.Tick != nil {
 				drawn = now
 				r.Tick()
+			}
+			if r.OnTick != nil {
+				r.OnTick()
 			}
 			if err := r.app.Flush(); err != nil && r.Err == nil {
 				r.Err = err

@@ -139,6 +139,9 @@ func parseAlerts(a *app.App, words []string) (*alerts, error) {
 // arrives.
 func (l *LiveFlags) Streams(w *WatchFlags) bool { return len(l.Devices) > 0 || w.asked() }
 
+// Endless reads files within the limits of traffic that may never end.
+func (w *WatchFlags) Endless() { w.live = true }
+
 // endless reports whether the traffic may never end.
 func (l *LiveFlags) endless(w *WatchFlags) bool { return len(l.Devices) > 0 || w.live }
 
