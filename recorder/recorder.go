@@ -77,6 +77,10 @@ type Recording struct {
 	Bytes    int             // of Frames and Heads
 }
 
+// rateSlack is how far ahead of Options.Rate recordings may be, so that two small troubles may follow each other.
+// Source: choice, the usual time that a recording has after its trouble
+const rateSlack = 10 * time.Second
+
 const (
 	maxFlows = 4096 // that a recording lists: about 200 kB
 	maxOpen  = 64   // recordings at one time, each of another rule
@@ -234,7 +238,7 @@ func (r *Recorder) begin(t Trigger) *opened {
 	case again && r.now.Sub(before) < o.Every:
 		r.counts.Every++
 		return nil
-	case o.Rate > 0 && r.now < r.busy:
+	case o.Rate > 0 && r.now < r.busy.Add(-rateSlack):
 		r.counts.Rate++
 		return nil
 	case len(r.open) == maxOpen:
