@@ -267,3 +267,12 @@ func (t *table) put(f *Flow) {
 	t.flows[f.key()] = f
 	*t.slot(&f.origin, &f.answer) = f
 }
+
+// Inspect fills a view of what a side knows now. It returns false if the flow has no tracker: it
+// is pending, has ended, or no protocol explains it.
+func (f *Flow) Inspect(s machine.Side, v *machine.View) bool {
+	if f.tracker != nil {
+		f.tracker.Inspect(s, v)
+	}
+	return f.tracker != nil
+}

@@ -16,7 +16,7 @@ import (
 
 // CaptureCommand builds `ackscope capture`.
 func CaptureCommand(a *app.App) *cobra.Command {
-	live, watch := &reader.LiveFlags{}, &reader.WatchFlags{}
+	live, watch, recording := &reader.LiveFlags{}, &reader.WatchFlags{}, &recordFlags{}
 	var conditions []string
 	c := &cobra.Command{
 		Use:   "capture -i INTERFACE... [-w FILE]",
@@ -31,22 +31,40 @@ contain these numbers too, so the analysis takes none of those packets for lost 
 file is whole up to the last moment that the capture waited for packets, whatever ends the
 program.
 
-With --metrics or --alert it analyses what it captures too, within --memory and without end.`,
+With --metrics or --alert it analyses what it captures too, within --memory and without end.
+
+With --on it is a flight recorder: it keeps the last minute (--keep) in memory. When a rule fires,
+it writes the flow with the time before and after to a file of its own in the folder of -w, and
+what it is about to a JSON file beside it. -r FILE, or -r - for a pipe, does so by the capture's
+own clock. Then -b takes files:N and total:1GB, which bound the row by deleting the oldest, and
+filesize:10MB and duration:SECONDS, which bound one recording.`,
 		Example: `  ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng
   ackscope capture -i eth0 -i lo -f 'udp portrange 7777-7780' -w match.pcapng -b filesize:100MB -b files:10
   ackscope capture -i any -a duration:60 -B 64 -w minute.pcapng
   ackscope capture -i eth0 -w /srv/match.pcapng -Z capture      (root, in a service: the user capture goes on)
   ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng -b filesize:100MB -b files:10 --metrics :9090
+  ackscope capture -i eth0 -f 'udp port 7777' --keep 60s --on warn -w recordings
+  ackscope capture -i eth0 --on 'loss > 5%' --on stall --on SIGUSR1 --all -w recordings
+  ackscope capture -r night.pcapng --on loss-burst -w recordings
   ackscope capture -D`,
 		Args: app.NoArguments,
-		RunE: func(*cobra.Command, []string) error { return captureLive(a, live, watch, conditions) },
+		RunE: func(*cobra.Command, []string) error {
+			if len(recording.on) > 0 && !live.List {
+				return record(a, live, watch, recording, conditions)
+			}
+			if err := recording.check(); err != nil {
+				return err
+			}
+			return captureLive(a, live, watch, conditions)
+		},
 	}
 	live.Register(c)
 	a.Writes(c)
 	watch.Register(a, c, false)
+	recording.register(a, c)
 	c.Flags().StringArrayVarP(&conditions, "ring-buffer", "b", nil,
-		"begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N")
-	_ = c.RegisterFlagCompletionFunc("ring-buffer", app.CompleteWords("filesize:", "duration:", "packets:", "files:"))
+		"begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N (with --on: and total:1GB)")
+	_ = c.RegisterFlagCompletionFunc("ring-buffer", app.CompleteWords("filesize:", "duration:", "packets:", "files:", "total:"))
 	return c
 }
 

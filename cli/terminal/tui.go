@@ -17,6 +17,8 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
+	"github.com/ackscope/ackscope/recorder"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui"
 	"github.com/ackscope/ackscope/tui/store"
@@ -31,6 +33,8 @@ func TUICommand(a *app.App) *cobra.Command {
 		Short: "Look through a capture in the terminal: flows, packets, what both sides knew",
 		Long: `tui opens captures, standard input or an interface in the terminal. The first screen is there
 before the capture is read through. ? lists every key, : takes commands, q goes back.
+
+A recording of capture --on opens at the packet that it was made for.
 
 Several captures are shown one at a time: :n goes to the next, :N to the one before, :file NAME
 to any.
@@ -101,11 +105,27 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 		if err != nil {
 			return err
 		}
-		screens.options.File = next
+		screens.options.File, screens.options.Begin = next, troubleOf(in.In)
 		if next, err = screens.show(in.In, slices.Contains(r.Paths, "-")); err != nil || next == screens.options.File {
 			return err
 		}
 	}
+}
+
+// troubleOf returns the frame that a recording of `capture --on` was made for. The zero value means that the capture
+// is no such file.
+func troubleOf(in *capture.Input) (b tui.Begin) {
+	if in.Files() != 1 {
+		return b
+	}
+	for _, x := range in.Sections(0) {
+		for _, comment := range x.Comments {
+			if frame, at, ok := recorder.Marked(comment); ok {
+				return tui.Begin{Ref: machine.MakeRef(0, frame), At: at, Text: printable.String(comment)}
+			}
+		}
+	}
+	return b
 }
 
 // screenOptions returns the options of the UI that are the same for all

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package files
+
+import "os"
+
+const userSignals = false
+
+// onUserSignal does nothing: this system has no SIGUSR1.
+func onUserSignal(chan<- os.Signal) {}
