@@ -21,6 +21,7 @@ func (m *Model) drawAny(c draw.Canvas) {
 // draw draws the whole screen. It requires the store's lock.
 func (m *Model) draw(c draw.Canvas) {
 	m.W, m.H = c.W, c.H
+	m.begin()
 	m.Store.Turn()
 	for y := range c.H {
 		c.Fill(y, draw.Text)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/screens"
 	"github.com/ackscope/ackscope/tui/store"
@@ -27,6 +28,30 @@ type Options struct {
 	File  int
 	// Save creates a capture file for frames of the input.
 	Save func(path string, in *capture.Input) (store.Saver, error)
+	// Begin is where the screens open. The zero value opens the list of flows.
+	Begin Begin
+}
+
+// Begin is a frame to open, and why. The frame must have that time: a file that was made from
+// another may have its comments, and other frames.
+type Begin struct {
+	Ref  machine.Ref // zero for none
+	At   machine.Instant
+	Text string
+}
+
+// begin selects the frame of Options.Begin as soon as it is read, unless the user was faster.
+func (m *Model) begin() {
+	b := m.o.Begin
+	n, ok := m.Store.Find(b.Ref)
+	if b.Ref == 0 || !ok {
+		return
+	}
+	m.o.Begin = Begin{}
+	if m.Store.TimeAt(n) == b.At {
+		m.Jump(n)
+		m.Say("%s", b.Text)
+	}
 }
 
 // Model holds the screens, and how keys change them. It does not use the

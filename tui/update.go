@@ -11,7 +11,7 @@ import (
 
 // Key handles a key by its name: a character, or Enter, Esc, Up, Ctrl-F, …
 func (m *Model) Key(k string) {
-	m.Note, m.copied = "", ""
+	m.Note, m.copied, m.o.Begin = "", "", Begin{}
 	m.Store.Turn()
 	if m.prompt.kind != promptNone {
 		m.promptKey(k)
