@@ -26,7 +26,8 @@ func TestRecorderKilled(t *testing.T) {
 	whole := 0
 	for kills := 1; kills <= 6; kills++ {
 		folder := t.TempDir()
-		cmd := exec.Command("ackscope", "capture", "-q", "-r", "-", "--on", "note", "--keep", "2s", "--after", "1s", "-w", folder)
+		cmd := exec.Command("ackscope", "capture", "-q", "-r", "-", "--on", "note", "--keep", "2s", "--after", "1s", "-w",
+			folder)
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -147,8 +147,8 @@ func writtenCapture(t *testing.T, frames []capture.Frame) string {
 	return path
 }
 
-// Ten hours of simulated time have 50 troubles among quiet flows: 50 recordings, each of the right flow and time, and
-// each shows its finding again. No recording has a quiet flow.
+// Ten hours of simulated time have 50 troubles among quiet flows. There are 50 recordings, each of the right flow and
+// time. Each shows its finding again. No recording has a quiet flow.
 func TestRecorderFindsTheTroublesOfANight(t *testing.T) {
 	const troubles = 50
 	quiet := pieceOf(t, "gaffer:reliable", "--seed", "2", "--rate", "30", "--duration", "12s")

@@ -127,8 +127,8 @@ type Made struct {
 	info os.FileInfo
 }
 
-// Made identifies a file of a row, or a durable file that was committed, so that Remove can
-// delete it when there is no room for it.
+// Made identifies a file of a row, or a durable file that was committed. Remove can then delete it
+// when there is no room for it.
 func (f *File) Made() Made {
 	if f.made != nil {
 		return Made{f.target.path, f.made}

@@ -11,7 +11,7 @@ import (
 // markWords begin the comment that says where the trouble of a recording is.
 const markWords = "ackscope recorder: frame "
 
-// Mark returns the comment of a capture file that names the frame of its trouble and the time of that frame:
+// Mark returns a comment for a capture file. It names the frame of the trouble and the time of that frame:
 // "ackscope recorder: frame 31 at 2026-11-23T13:05:00.5Z: loss-burst".
 func Mark(frame uint64, at machine.Instant, text string) string {
 	return markWords + strconv.FormatUint(frame, 10) + " at " + at.Time().Format(time.RFC3339Nano) + ": " + text

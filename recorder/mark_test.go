@@ -7,7 +7,9 @@ func TestMark(t *testing.T) {
 	if frame, at, ok := Marked(text); !ok || frame != 31 || at != start+5 {
 		t.Errorf("%q reads as %d, %d, %v", text, frame, at, ok)
 	}
-	for _, text := range []string{"", "ackscope recorder: frame ", "ackscope recorder: frame 0 at 2026-11-23T13:05:00Z: x"} {
+	for _, text := range []string{
+		"", "ackscope recorder: frame ", "ackscope recorder: frame 0 at 2026-11-23T13:05:00Z: x",
+	} {
 		if _, _, ok := Marked(text); ok {
 			t.Errorf("%q is no mark", text)
 		}

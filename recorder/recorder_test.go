@@ -75,8 +75,8 @@ func TestAnotherRuleMakesItsOwnRecording(t *testing.T) {
 	}
 }
 
-// Random traffic and triggers against a naive model: a recording holds a frame if and only if the frame's time lies
-// in its window and its flow triggered.
+// Random traffic and triggers are compared with a naive model. A recording holds a frame if and only if the frame's
+// time lies in its window and its flow triggered.
 func TestWindowsHoldExactlyTheirFrames(t *testing.T) {
 	both := 0
 	for seed := range uint64(100) {

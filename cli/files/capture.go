@@ -63,8 +63,10 @@ filesize:10MB and duration:SECONDS, which bound one recording.`,
 	watch.Register(a, c, false)
 	recording.register(a, c)
 	c.Flags().StringArrayVarP(&conditions, "ring-buffer", "b", nil,
-		"begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N (with --on: and total:1GB)")
-	_ = c.RegisterFlagCompletionFunc("ring-buffer", app.CompleteWords("filesize:", "duration:", "packets:", "files:", "total:"))
+		"begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N "+
+			"(with --on also total:1GB)")
+	_ = c.RegisterFlagCompletionFunc("ring-buffer",
+		app.CompleteWords("filesize:", "duration:", "packets:", "files:", "total:"))
 	return c
 }
 

@@ -55,7 +55,9 @@ type asked struct {
 }
 
 // record captures, or reads a capture, and writes what is around troubles.
-func record(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, flags *recordFlags, conditions []string) error {
+func record(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, flags *recordFlags,
+	conditions []string,
+) error {
 	limits, err := parseRecordLimits(conditions)
 	if err != nil {
 		return err
@@ -161,6 +163,7 @@ func (x *flight) tick() {
 	if x.run.Reader.Live != nil && x.now > 0 {
 		const behind = time.Second // frames that the kernel still holds are older than now
 		if now := machine.Instant(time.Now().Add(-behind).UnixNano()); now > x.now {
+			x.now = now
 			x.recorder.Tick(now)
 		}
 	}
@@ -180,8 +183,8 @@ func (x *flight) signal() {
 // fed is called with each frame after its analysis.
 func (x *flight) fed(f *capture.Frame, p *capture.Packet, flow *analyze.Flow) {
 	x.frame = recorder.Frame{
-		At: f.At, Interface: f.Ref.File()<<deviceBits | f.Interface, Link: f.LinkType, Length: f.Length, Data: f.Data, Options: f.Options,
-		BigEndian: f.BigEndian,
+		At: f.At, Interface: f.Ref.File()<<deviceBits | f.Interface, Link: f.LinkType, Length: f.Length,
+		Data: f.Data, Options: f.Options, BigEndian: f.BigEndian,
 	}
 	if flow != nil {
 		x.frame.Flow = conversation(flow)

@@ -30,14 +30,18 @@ type recordFlags struct {
 func (f *recordFlags) register(a *app.App, c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringArrayVar(&f.on, "on", nil,
-		"record around each trouble: a severity and above, a rule, a condition as 'loss > 5%', or `SIGUSR1` (repeatable)")
+		"record around each `trouble`: a severity and above, a rule, a condition as 'loss > 5%', or SIGUSR1 "+
+			"(repeatable)")
 	flags.DurationVar(&f.keep, "keep", time.Minute, "time before a trouble that its recording has")
 	flags.DurationVar(&f.after, "after", 10*time.Second, "time after it was told")
 	flags.BoolVar(&f.all, "all", false, "record all flows (default: those of the trouble)")
 	flags.DurationVar(&f.every, "every", 0, "begin at most one recording of a rule in this `time`")
-	flags.StringVar(&f.rate, "rate", "1MB", "recordings come to at most so many `bytes` a second on average; 0 for no limit")
+	flags.StringVar(&f.rate, "rate", "1MB",
+		"recordings come to at most so many `bytes` a second on average; 0 for no limit")
 	f.set = flags.Changed
-	_ = c.RegisterFlagCompletionFunc("on", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = c.RegisterFlagCompletionFunc("on", func(*cobra.Command, []string, string) ([]string,
+		cobra.ShellCompDirective,
+	) {
 		words := []string{"note", "warn", "error", userSignal}
 		for _, r := range a.Rules() {
 			words = append(words, r.ID+"\t"+r.Summary)
@@ -60,7 +64,7 @@ func (f *recordFlags) check() error {
 // Source: choice, a day of one recording each minute and a half, in files of a megabyte
 const (
 	usualFiles = 1000
-	usualTotal = 1 << 30
+	usualTotal = 1_000_000_000
 )
 
 // recordLimits are the values of -b for recordings.

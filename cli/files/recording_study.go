@@ -40,7 +40,7 @@ type recordingJob struct {
 	state    []string // what both sides knew after that frame
 }
 
-// study runs the analysis. The first frames of the flows join only where the finding does not show without them:
+// study runs the analysis. The first frames of the flows join only where the finding does not show without them. For
 // between them and the others the recording lacks packets, which no network has lost.
 func (j *recordingJob) study() error {
 	r := j.recording
@@ -139,8 +139,8 @@ func (j *recordingJob) try(frames []recorder.Frame, heads int) error {
 // asker is the address of the side that the finding is about.
 func (j *recordingJob) asker() netip.AddrPort { return j.why.addresses[j.why.side] }
 
-// place finds the frame that shows the trouble: that of the finding nearest to the trigger, or else the first frame
-// of the flow from the time of the trigger on.
+// place finds the frame that shows the trouble. It is the frame of the finding that is nearest to the trigger. If
+// there is none, it is the first frame from the time of the trigger on.
 func (j *recordingJob) place() {
 	at := j.recording.First.At
 	frames := j.source.frames

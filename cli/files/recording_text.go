@@ -61,8 +61,8 @@ func (j *recordingJob) missing() (list []string) {
 			"between them and frame %d were not recorded", j.heads, j.heads+1))
 	}
 	if r.Evicted > 0 {
-		list = append(list, fmt.Sprintf("the memory of the recorder (--memory) was too small for the time: %s or more of all "+
-			"flows are missing at the beginning", show.Plural(r.Evicted, "frame")))
+		list = append(list, fmt.Sprintf("the memory of the recorder (--memory) was too small for the time: %s or more of "+
+			"all flows are missing at the beginning", show.Plural(r.Evicted, "frame")))
 	}
 	if r.Limited > 0 {
 		list = append(list, fmt.Sprintf("%s more than -b filesize allows are missing", show.Plural(r.Limited, "frame")))

@@ -166,7 +166,8 @@ func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "compare", "dissect", "dissect/stack", "export", "export/...", "figures",
 		"filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
-		"outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...",
+		"outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema",
+		"schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
 	}
 	for _, p := range beside {
