@@ -42,6 +42,7 @@ type Flow struct {
 	A, B       netip.AddrPort // A sent the first packet
 	First      machine.Instant
 	FirstRef   machine.Ref
+	Interface  int    // index of its first frame's interface within the file
 	Duplicates uint64 // datagrams captured twice: counted, but ignored by the state
 
 	// Protocol is nil if no protocol explains the flow. Verdict.Reason says why.

@@ -17,7 +17,7 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	s.begun++
 	f := &Flow{
 		ID: s.begun, Session: 1, Stream: s.conversation(p.Transport), Transport: p.Transport, A: p.Src, B: p.Dst,
-		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer,
+		First: p.At, FirstRef: p.Ref, Interface: s.frame.Interface, origin: origin, answer: answer,
 	}
 	s.flows = append(s.flows, f)
 	s.table.put(f)
@@ -91,7 +91,7 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	s.begun++
 	next := &Flow{
 		ID: s.begun, Session: f.Session + 1, Stream: f.Stream, Transport: f.Transport, A: f.A, B: f.B,
-		First: d.At, FirstRef: d.Ref, origin: f.origin, answer: f.answer,
+		First: d.At, FirstRef: d.Ref, Interface: f.Interface, origin: f.origin, answer: f.answer,
 	}
 	s.flows = append(s.flows, next)
 	s.table.put(next)

@@ -39,9 +39,11 @@ type pace struct {
 	usual   time.Duration // the usual gap, smoothed
 	gaps    [gapBuckets]uint32
 
-	pause   silence // the last gap, if it was long; not yet followed by prompt packets
-	longest silence // the longest pause
-	pauses  uint32  // those that reached the limit
+	pause   silence             // the last gap, if it was long; not yet followed by prompt packets
+	longest silence             // the longest pause
+	pauses  uint32              // those that reached the limit
+	kept    [keptPauses]silence // the longest pauses, in no order
+	trend   trend               // of the round trips of the side's packets
 
 	second    int64 // of the capture's clock
 	bytes     uint64
@@ -79,6 +81,7 @@ func (p *pace) note(d *machine.Datagram, limit time.Duration) {
 		if p.pause.took > p.longest.took {
 			p.longest = p.pause
 		}
+		p.keep(&p.pause)
 	}
 	p.pause.took = 0
 	if p.packets == 2 {

@@ -344,6 +344,9 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	}
 	s.countSizes(f)
 	f.pace[d.From].note(d, s.thresholds.Stall)
+	if t := &f.pace[d.From].trend; d.At >= t.next {
+		t.note(d.At, machine.RTT(f.tracker, d.From))
+	}
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
 	}

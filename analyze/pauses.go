@@ -1,0 +1,124 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// keptPauses is how many pauses of a side are kept, the longest ones. A trouble that many
+// flows share shows in each of them. Four are enough to find several such troubles, and cost
+// 96 bytes a side.
+const keptPauses = 4
+
+// pauseShown is the shortest pause that is kept. It is three frames of a game that sends 30
+// times a second. A player sees less than that hardly.
+const pauseShown = 100 * time.Millisecond
+
+// Pause is a time in which nothing of a side was captured, although the side usually sends.
+// The side sent at its usual pace before and after it.
+type Pause struct {
+	Until machine.Instant // when the next packet was captured
+	Took  time.Duration
+	Frame machine.Ref // the packet that ended it
+}
+
+// keep keeps a pause if it is among the longest.
+func (p *pace) keep(s *silence) {
+	if s.took < pauseShown {
+		return
+	}
+	least := 0
+	for i := range p.kept {
+		if p.kept[i].took < p.kept[least].took {
+			least = i
+		}
+	}
+	if s.took > p.kept[least].took {
+		p.kept[least] = *s
+	}
+}
+
+// Pauses appends the longest pauses of a side, at most four, in order of time. A side that
+// pauses as a habit, or that sent less than 64 packets, has none: its pauses are no trouble.
+func (f *Flow) Pauses(s machine.Side, list []Pause) []Pause {
+	if f.pace == nil {
+		return list
+	}
+	p := &f.pace[s]
+	if took, _ := p.stall(); took <= 0 {
+		return list
+	}
+	from := len(list)
+	for _, x := range p.kept {
+		if x.took > 0 {
+			list = append(list, Pause{x.at, x.took, x.ref})
+		}
+	}
+	slices.SortFunc(list[from:], func(x, y Pause) int { return cmp.Compare(x.Until, y.Until) })
+	return list
+}
+
+// Step is a lasting rise of the round trips of a side's packets.
+type Step struct {
+	At            machine.Instant // when the rise was seen
+	Before, After time.Duration
+}
+
+// When round trips have risen: the new ones are half as long again as the old, and 20 ms
+// longer, and stay so in two samples. Less is jitter of a wireless link.
+const (
+	stepEach  = 500 * time.Millisecond // between samples: a step is placed as exactly as this
+	stepLeast = 20 * time.Millisecond
+	// trendSmoothed is over how many samples the usual round trip is smoothed.
+	trendSmoothed = 8
+	// trendLeast is how many samples show the usual round trip.
+	trendLeast = 4
+)
+
+// trend follows the smoothed round trip of a side. The zero value has seen nothing.
+type trend struct {
+	next    machine.Instant // of the next sample
+	level   time.Duration   // the usual round trip
+	samples uint8
+	rising  machine.Instant // the first of two samples that are higher; 0 if the last was not
+	step    Step            // the greatest
+}
+
+// note takes a sample of the smoothed round trip. It ignores a negative one, which is unknown.
+func (t *trend) note(at machine.Instant, trip time.Duration) {
+	t.next = at.Add(stepEach)
+	if trip < 0 {
+		return
+	}
+	if t.samples < trendLeast {
+		t.samples++
+		t.level += (trip - t.level) / time.Duration(t.samples)
+		return
+	}
+	if trip-t.level < stepLeast || trip-t.level < t.level/2 {
+		t.level += (trip - t.level) / trendSmoothed
+		t.rising = 0
+		return
+	}
+	if t.rising == 0 {
+		t.rising = at
+		return
+	}
+	if trip-t.level > t.step.After-t.step.Before {
+		t.step = Step{t.rising, t.level, trip}
+	}
+	t.level, t.rising, t.samples = trip, 0, 1
+}
+
+// Step returns the greatest lasting rise of the round trips of a side's packets. It returns
+// false if they did not rise.
+func (f *Flow) Step(s machine.Side) (Step, bool) {
+	if f.pace == nil {
+		return Step{}, false
+	}
+	x := f.pace[s].trend.step
+	return x, x.After > 0
+}
