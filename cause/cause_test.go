@@ -202,7 +202,7 @@ func TestMany(t *testing.T) {
 	if len(r.Verdicts) != 1 || r.Verdicts[0].Kind != Server || r.Verdicts[0].Flows != len(flows) {
 		t.Fatalf("verdicts %+v, expected the server", r.Verdicts)
 	}
-	const want = "1 stall of 191 ms, in 20,000 of 20,000 flows of 192.0.2.1:7777 within 7 ms: " +
+	const want = "Common cause: 1 stall of 191 ms, in 20,000 of 20,000 flows of 192.0.2.1:7777 within 7 ms: " +
 		"the server process, since packets to it went on (likely)."
 	if s := r.Sentence(); s != want {
 		t.Errorf("sentence\n%s\nexpected\n%s", s, want)

@@ -70,21 +70,26 @@ func moments(flows []Flow, list []group, of func(*Flow) []Event, width int64) (f
 	all = longest(all)
 	sortHappenings(all)
 	s := newScan(flows, list, all, width)
-	if _, _, _, score := s.best(all); score <= 0 {
+	parts, score := s.best(all)
+	if len(parts) == 0 {
 		return nil, 1
 	}
 	maxima := s.shifted(all)
-	for len(found) < momentsMost {
-		from, to, _, score := s.best(all)
+	for len(found) < momentsMost && len(parts) > 0 {
 		q := rarity(score, maxima, scoreSpread)
-		if score <= 0 || q > surprise {
+		if q > surprise {
 			break
 		}
 		p = max(p, q)
-		begin, _ := slices.BinarySearchFunc(all, from, func(h happening, at int64) int { return cmp.Compare(h.at, at) })
-		end, _ := slices.BinarySearchFunc(all, to+1, func(h happening, at int64) int { return cmp.Compare(h.at, at) })
-		found = append(found, newMoment(all[begin:end]))
-		all = slices.Delete(all, begin, end)
+		for _, x := range parts {
+			if 2*x.score < parts[0].score {
+				break // it may be chance
+			}
+			begin, end := between(all, x.from, x.to)
+			found = append(found, newMoment(all[begin:end]))
+			all = slices.Delete(all, begin, end)
+		}
+		parts, score = s.best(all)
 	}
 	slices.SortFunc(found, func(x, y moment) int { return cmp.Compare(x.from, y.from) })
 	return found, p
@@ -134,10 +139,26 @@ func newScan(flows []Flow, list []group, all []happening, width int64) *scan {
 	return s
 }
 
-// best returns the part of time in which a set has the most surprising number of flows, and how
-// surprising it is: the logarithm of the likelihood ratio of Poisson counts. It is 0 if no part
-// has three flows.
-func (s *scan) best(all []happening) (from, to int64, in int, score float64) {
+// between returns the part of a sorted list from one time to another, both included.
+func between(list []happening, from, to int64) (begin, end int) {
+	begin, _ = slices.BinarySearchFunc(list, from, func(h happening, at int64) int { return cmp.Compare(h.at, at) })
+	end, _ = slices.BinarySearchFunc(list, to+1, func(h happening, at int64) int { return cmp.Compare(h.at, at) })
+	return begin, end
+}
+
+// part is a part of time in which several flows had an event.
+type part struct {
+	from, to int64
+	score    float64 // logarithm of the likelihood ratio of Poisson counts
+}
+
+// partsMost is how many moments of one set count together. A flow keeps as many pauses.
+const partsMost = 4
+
+// best returns the most surprising parts of time of one set, the best first, and how
+// surprising they are together. A cause that comes again is a greater surprise than one moment.
+// The result is empty if no part has three flows.
+func (s *scan) best(all []happening) (best []part, score float64) {
 	for i := range s.sets {
 		s.sets[i].events = s.sets[i].events[:0]
 	}
@@ -146,21 +167,25 @@ func (s *scan) best(all []happening) (from, to int64, in int, score float64) {
 			s.sets[g].events = append(s.sets[g].events, h)
 		}
 	}
+	var parts [partsMost]part
 	for i := range s.sets {
-		x := &s.sets[i]
-		if len(x.events) < groupLeast {
-			continue
+		x, n, sum := &s.sets[i], 0, 0.0
+		for n < partsMost && len(x.events) >= groupLeast {
+			begin, end, count := s.window.fullest(x.events, s.width)
+			c := float64(count)
+			if count < groupLeast || c <= x.expected {
+				break
+			}
+			parts[n] = part{x.events[begin].at, x.events[end-1].at, c*math.Log(c/x.expected) - c + x.expected}
+			sum += parts[n].score
+			n++
+			x.events = slices.Delete(x.events, begin, end)
 		}
-		begin, end, count := s.window.fullest(x.events, s.width)
-		n := float64(count)
-		if count < groupLeast || n <= x.expected {
-			continue
-		}
-		if surprise := n*math.Log(n/x.expected) - n + x.expected; surprise > score {
-			from, to, in, score = x.events[begin].at, x.events[end-1].at, count, surprise
+		if sum > score {
+			best, score = append(best[:0], parts[:n]...), sum
 		}
 	}
-	return from, to, in, score
+	return best, score
 }
 
 // shifted returns the most surprising score of each round of chance.
@@ -184,7 +209,7 @@ func (s *scan) shifted(all []happening) []float64 {
 			moved[i] = happening{at: int64(first + place*span), flow: h.flow}
 		}
 		sortHappenings(moved)
-		_, _, _, maxima[r] = s.best(moved)
+		_, maxima[r] = s.best(moved)
 	}
 	return maxima
 }

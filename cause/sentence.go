@@ -12,13 +12,32 @@ import (
 // Sentence names the cause that concerns most flows: "37 flows lose 5.1 to 9.0 %, 35 of them
 // in 203.0.113.0/24: their path (likely)." It is empty if too few flows were compared.
 func (r *Report) Sentence() string {
+	if list := r.Sentences(); len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+// sentencesMost is how many causes are told.
+const sentencesMost = 3
+
+// Sentences names the causes, at most three, the one that concerns most flows first. Without a
+// cause it says so. It is empty if too few flows were compared.
+func (r *Report) Sentences() (list []string) {
 	if !r.Enough() {
-		return ""
+		return nil
 	}
-	if len(r.Verdicts) == 0 {
-		return "No common cause: the troubles of " + show.Plural(r.Flows, "flow") + " have no more in common than chance explains."
+	for i := range r.Verdicts[:min(len(r.Verdicts), sentencesMost)] {
+		list = append(list, "Common cause: "+r.Verdicts[i].Sentence())
 	}
-	return r.Verdicts[0].Sentence()
+	if len(list) == 0 {
+		list = append(list, "No common cause: the troubles of "+show.Plural(r.Flows, "flow")+
+			" have no more in common than chance explains.")
+	}
+	if r.More > 0 {
+		list = append(list, show.Plural(r.More, "further flow")+" were not compared.")
+	}
+	return list
 }
 
 // Sentence says what happened to which flows, and where the cause lies.

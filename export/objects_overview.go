@@ -69,8 +69,41 @@ func overviewObject() *Schema {
 			field("notes", Uint, "Its findings of severity note."),
 			field("end", Text, "How its connection ended, where that is known.", optional),
 		)),
+		field("common_cause", JSON, "What the troubles of the flows have in common; left out below six flows.", optional,
+			of(
+				field("sentence", Text, "The cause that concerns most flows."),
+				field("flows", Uint, "Flows that were compared."),
+				field("left_out", Uint, "Flows that were not, beyond 100,000."),
+				field("causes", JSON, "Each cause; none: no common cause.", listOf(commonCause()...)))),
 		field("next", JSON, "Commands that show more.", listOf(
 			field("why", Text, "What it shows."),
 			field("command", Text, "The command line, quoted for a shell."))),
 	)
+}
+
+func commonCause() []Column {
+	return []Column{
+		field("trouble", Text, "What the flows have in common.", words("stall", "loss", "rtt-rise")),
+		field("kind", Text, "What the affected flows share.",
+			words("none", "server", "prefix", "version", "interface", "player", "all")),
+		field("group", Text, "Which server, network, version or interface; null for a player and for all.", nullable),
+		field("also", Text, "Another group of the very same flows.", optional),
+		field("flow", Uint, "Number of the player's flow.", optional),
+		certainty("certainty", "How surely; never certain."),
+		field("p", Float, "How often chance explains it."),
+		field("from_server", Bool, "True where packets from the server show it."),
+		field("to_server", Bool, "True where packets to the server show it."),
+		field("affected", Uint, "Flows that show it."),
+		field("in_group", Uint, "Of them, those of the group."),
+		field("of_group", Uint, "Flows of the group that could have shown it."),
+		field("loss_least", Float, "Least loss of an affected flow of the group, 0 to 1.", optional),
+		field("loss_most", Float, "The most.", optional),
+		field("loss_others", Float, "Median loss of the other flows.", optional),
+		field("moments", Uint, "How many stalls or rises.", optional),
+		field("within_ms", Float, "From the first to the last flow of one, at most.", unit("ms"), optional),
+		field("longest_ms", Float, "The longest stall, or the greatest rise.", unit("ms"), optional),
+		field("first", Time, "When the first ended.", optional),
+		field("frame", Uint, "The packet that ended the first.", optional),
+		field("text", Text, "The same in words."),
+	}
 }

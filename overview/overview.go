@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cause"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
@@ -39,6 +40,7 @@ type Capture struct {
 	More     int             // flows of known protocols that are not in Flows
 	Troubled int             // flows of known protocols with a warning or an error, shown or not
 	Others   []*analyze.Flow // of no known protocol, by number
+	Cause    *cause.Report   // what the troubles of the flows have in common
 
 	health show.Health
 }
@@ -80,7 +82,7 @@ type Cause struct {
 // New makes the diagnosis of a capture. It shows the worst flows, at most so many; 0 means
 // all. The order is by the gravest trouble, then by the loss, then by packets.
 func New(in *Input, most int) *Capture {
-	c := &Capture{Name: in.Name, Session: in.Session, Problem: in.Problem}
+	c := &Capture{Name: in.Name, Session: in.Session, Problem: in.Problem, Cause: cause.New(in.Session)}
 	results := newResults(in.Replay)
 	var known []ranked
 	for _, f := range in.Session.Flows() {

@@ -71,6 +71,11 @@ func (t *text) verdict(c *Capture) {
 	for line := range strings.SplitSeq(show.Wrap(string(show.AppendClean(nil, c.Sentence())), "", t.Width), "\n") {
 		t.out = append(t.Paint.Text(t.out, style, line), '\n')
 	}
+	if c.Cause.Enough() {
+		for _, sentence := range c.Cause.Sentences() {
+			t.lines(sentence, "")
+		}
+	}
 	if c.Problem != nil {
 		t.lines("Reading ended early: "+c.Problem.Error(), "")
 	}

@@ -73,6 +73,9 @@ func (r *Report) silent() (n int) {
 func (r *Report) Verdict() string {
 	diagnosis := overview.New(&overview.Input{Session: r.Session, Replay: r.Replay, Ends: r.Ends}, 1)
 	text := diagnosis.Sentence()
+	if len(diagnosis.Cause.Verdicts) > 0 {
+		text += " " + diagnosis.Cause.Sentence()
+	}
 	var parts []string
 	for _, s := range []machine.Severity{machine.Error, machine.Warn} {
 		if n := r.LetGo.Findings[s]; n > 0 {

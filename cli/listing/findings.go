@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cause"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/export"
@@ -202,6 +203,9 @@ func (p *FindingPrinter) verdict(s *analyze.Session) {
 	fmt.Fprintln(p.App.Writer(), t.text(p.paint))
 	p.total.add(s.Flows())
 	p.recordings++
+	for _, sentence := range cause.New(s).Sentences() {
+		fmt.Fprintln(p.App.Writer(), show.Wrap(sentence, "", p.width))
+	}
 }
 
 // sum prints the totals of several recordings. unread says how many could not

@@ -3,6 +3,7 @@ package listing
 import (
 	"strings"
 
+	"github.com/ackscope/ackscope/cause"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/machine"
@@ -39,6 +40,9 @@ func writeOverview(a *app.App, from *reader.Recording, c *overview.Capture, file
 	o.Uint("icmp_errors", c.Session.Quotes().Errors)
 	o.Uint("icmp_unknown", c.Session.Quotes().Unknown)
 	o.List("worst", len(c.Flows), func(i int) { overviewFlow(&o, c.Flows[i]) })
+	if c.Cause.Enough() {
+		commonCause(&o, c.Cause)
+	}
 	next := c.Next(files, flags)
 	o.List("next", len(next), func(i int) {
 		o.Inner(func() {
@@ -131,4 +135,51 @@ func overviewSide(o *app.Object, f *overview.Flow, s *overview.Side) {
 			o.Null("verdict")
 		}
 	})
+}
+
+// commonCause writes what the troubles of the flows have in common.
+func commonCause(o *app.Object, r *cause.Report) {
+	o.Key("common_cause")
+	o.Inner(func() {
+		o.Str("sentence", r.Sentence())
+		o.Uint("flows", uint64(r.Flows))
+		o.Uint("left_out", uint64(r.More))
+		o.List("causes", len(r.Verdicts), func(i int) {
+			v := &r.Verdicts[i]
+			o.Inner(func() { causeVerdict(o, v) })
+		})
+	})
+}
+
+func causeVerdict(o *app.Object, v *cause.Verdict) {
+	o.Str("trouble", v.Trouble.String())
+	o.Str("kind", v.Kind.String())
+	o.Word("group", v.Group)
+	if v.Also != "" {
+		o.Str("also", v.Also)
+	}
+	if v.Flow > 0 {
+		o.Uint("flow", uint64(v.Flow))
+	}
+	o.Str("certainty", v.Certainty.String())
+	o.Float("p", v.P, 9)
+	o.Bool("from_server", v.Down)
+	o.Bool("to_server", v.Up)
+	o.Uint("affected", uint64(v.Flows))
+	o.Uint("in_group", uint64(v.In))
+	o.Uint("of_group", uint64(v.Of))
+	if v.Trouble == cause.Loss {
+		o.Float("loss_least", v.Least, 6)
+		o.Float("loss_most", v.Most, 6)
+		o.Float("loss_others", v.Usual, 6)
+	} else {
+		o.Uint("moments", uint64(v.Moments))
+		o.Millis("within_ms", v.Within)
+		o.Millis("longest_ms", v.Longest)
+		o.Time("first", v.First)
+		if v.Frame != 0 {
+			o.Uint("frame", v.Frame.Frame())
+		}
+	}
+	o.Str("text", v.Sentence())
 }
