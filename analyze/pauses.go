@@ -68,7 +68,7 @@ type Step struct {
 }
 
 // When round trips have risen: the new ones are half as long again as the old, and 20 ms
-// longer, and stay so in two samples. Less is jitter of a wireless link.
+// longer. They stay so in two samples. Less is jitter of a wireless link.
 const (
 	stepEach  = 500 * time.Millisecond // between samples: a step is placed as exactly as this
 	stepLeast = 20 * time.Millisecond

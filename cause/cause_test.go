@@ -180,8 +180,9 @@ func TestPlanted(t *testing.T) {
 				t.Logf("%s, run %d, %s in %q, flow %d: %s: %s", kind, run, p.what, p.group, p.flow, word, r.Sentence())
 			}
 		}
-		t.Logf("%-8s right %5.1f %%  wrong %4.1f %%  no common cause %4.1f %%", kind, 100*float64(counts["right"])/float64(runs),
-			100*float64(counts["wrong"])/float64(runs), 100*float64(counts["unsaid"])/float64(runs))
+		share := func(word string) float64 { return 100 * float64(counts[word]) / float64(runs) }
+		t.Logf("%-8s right %5.1f %%  wrong %4.1f %%  no common cause %4.1f %%", kind, share("right"), share("wrong"),
+			share("unsaid"))
 		if 100*counts["right"] < 95*runs || 100*counts["wrong"] >= max(runs, 100) {
 			t.Errorf("%s: of %d captures, %v; expected at least 95 %% right and fewer than 1 %% wrong", kind, runs, counts)
 		}
@@ -194,7 +195,8 @@ func TestMany(t *testing.T) {
 	flows := make([]Flow, 20_000)
 	for i := range flows {
 		f := &flows[i]
-		*f = Flow{ID: i + 1, Server: netip.MustParseAddrPort("192.0.2.1:7777"), Last: machine.Instant(time.Minute), AtServer: true}
+		*f = Flow{ID: i + 1, Last: machine.Instant(time.Minute), AtServer: true}
+		f.Server = netip.MustParseAddrPort("192.0.2.1:7777")
 		f.Client = netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 		f.Pauses[Down] = []Event{{machine.Instant(30*time.Second + time.Duration(i%8)*time.Millisecond), 191e6, 1}}
 	}

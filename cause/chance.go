@@ -28,9 +28,9 @@ const surprise = 1e-4
 // newChance returns the source of chance.
 func newChance() *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
-// rarity returns how often chance makes a figure at least as large as found: the upper tail of
-// Gumbel's distribution, which the maxima of the rounds have. The spread of the maxima counts
-// as least at the least: whole numbers often do not differ at all.
+// rarity returns how often chance makes a figure at least as large as found. The maxima of the
+// rounds have Gumbel's distribution, and the result is its upper tail. The spread of the maxima
+// counts as least at the least, since whole numbers often do not differ at all.
 func rarity(found float64, maxima []float64, least float64) float64 {
 	mean, square, top := 0.0, 0.0, math.Inf(-1)
 	for _, x := range maxima {

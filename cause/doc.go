@@ -14,7 +14,8 @@
 // statistic", Communications in Statistics 26, 1997; A. M. Abrams et al., "Gumbel based
 // p-value approximations for spatial scan statistics", Int. J. of Health Geographics 9, 2010.
 //
-// The groups are the server's address, the network of the players (/24, or /48 for IPv6), the
-// version of the library, the capture's interface, and the single player. A cause is never
-// certain: a capture shows what came together, and not why.
+// Flows are grouped by the server's address and by the network of the players, a /24 or an
+// IPv6 /48. They are also grouped by the library's version and the capture's interface. Each
+// player is a group too. A cause is never certain: a capture shows what came together, and
+// not why.
 package cause

@@ -160,7 +160,7 @@ type group struct {
 
 // Networks of players. A /24 is the smallest network that providers announce to each other, and
 // a /48 is the usual one of a site.
-// Source: definition, common cause: RFC 7454 section 6.1.3, and RFC 6177
+// Source: definition, common cause: RFC 7454 and RFC 6177
 const (
 	prefix4 = 24
 	prefix6 = 48

@@ -64,8 +64,8 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// spread returns the middle of the arcs, and how far a flow usually lies from it: by the
-// median deviation, and at least by the noise of its packets.
+// spread returns the middle of the arcs, and how far a flow usually lies from it. That is the
+// median deviation, and at least the noise of its packets.
 func (r *rates) spread() (middle, width float64) {
 	middle = median(slices.Clone(r.arc))
 	off := make([]float64, len(r.arc))

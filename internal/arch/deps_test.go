@@ -165,8 +165,8 @@ func roomOf(beside ...string) []string {
 // it.
 func cliBase(beside ...string) []string {
 	ours := []string{
-		"analyze", "capture", "capture/...", "cause", "compare", "dissect", "dissect/stack", "export", "export/...", "figures",
-		"filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
+		"analyze", "capture", "capture/...", "cause", "compare", "dissect", "dissect/stack", "export", "export/...",
+		"figures", "filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
 		"outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema",
 		"schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
