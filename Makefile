@@ -106,6 +106,10 @@ arrivals: ## when messages arrived, as captures of each library show it, against
 compare: ## 201 pairs of simulated runs of each kind, over three protocols: compare reports no difference where there is none, and finds the others
 	ACKSCOPE_COMPARE=67 go test -count 1 -timeout 180m -v -run 'TestComparePairs$$' ./cli
 
+.PHONY: cause
+cause: ## 4,000 captures of 200 flows with a planted common cause, or none: how often the headline names it; the table of docs/common-cause.md
+	ACKSCOPE_CAUSE=1000 go test -count 1 -timeout 30m -v -run 'TestPlanted$$' ./cause
+
 .PHONY: honest
 honest: ## 1,000 restarts, and 5,000 captures of real builds cut at random frames: no honest side is accused
 	ACKSCOPE_RESTARTS=1000 ACKSCOPE_CUTS=500 go test -count 1 -timeout 20m -v -run 'TestRestarts$$|TestCutCaptures$$' ./replay
