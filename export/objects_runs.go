@@ -171,7 +171,8 @@ func simulateObject() *Schema {
 }
 
 func captureObject() *Schema {
-	return several("capture", "What each interface came to, at the end; with -D, what there is.",
+	return several("capture", "What each interface came to, at the end; with --on, a recording; with -D, what there is.",
+		recordingObject(),
 		object("totals", "An interface at the end of a capture.",
 			field("interface", Text, "Its name."), field("captured", Uint, "Packets that were captured."),
 			field("accepted", Uint, "Packets that passed the capture filter."),
