@@ -271,21 +271,14 @@ func (r *Recorder) end(i int) {
 	if r.options.Begin != nil {
 		r.options.Begin()
 	}
-	first := r.ring.next // number of the first frame of the recording
-	r.ring.each(func(s *slot, position int) {
-		if s.seen < x.From || s.seen > x.To {
-			return
-		}
-		first = min(first, s.number)
-		if !x.All && s.flow != Shared && !x.listed[s.flow] {
-			return
-		}
-		if r.options.Size > 0 && x.Bytes+s.size+s.options > r.options.Size {
-			x.Limited++
-			return
-		}
-		x.Frames = append(x.Frames, r.ring.copy(s, position))
-		x.Bytes += s.size + s.options
+	count, first := 0, r.ring.next // first is the number of the recording's first frame
+	x.Bytes, x.Limited = r.selected(x, func(s *slot, _, _ int) {
+		count, first = count+1, min(first, s.number)
+	})
+	x.Frames = make([]Frame, 0, count)
+	data := make([]byte, x.Bytes) // one for all, so that the copy takes little more than the ring
+	r.selected(x, func(s *slot, position, at int) {
+		x.Frames = append(x.Frames, r.ring.copy(s, position, data[at:at+s.size+s.options]))
 	})
 	for _, flow := range x.Flows {
 		for _, f := range r.heads.of(flow, first) {
@@ -300,6 +293,22 @@ func (r *Recorder) end(i int) {
 		r.busy = max(r.busy, r.now).Add(time.Duration(float64(x.Bytes) / float64(rate) * perSecond))
 	}
 	r.options.Done(&x.Recording)
+}
+
+// selected calls take for each frame of a recording, with its position in the ring and the bytes of those before it.
+// It returns the bytes of all, and how many frames Options.Size refused.
+func (r *Recorder) selected(x *opened, take func(s *slot, position, at int)) (bytes, limited int) {
+	r.ring.each(func(s *slot, position int) {
+		switch size := s.size + s.options; {
+		case s.seen < x.From || s.seen > x.To || !x.All && s.flow != Shared && !x.listed[s.flow]:
+		case r.options.Size > 0 && bytes+size > r.options.Size:
+			limited++
+		default:
+			take(s, position, bytes)
+			bytes += size
+		}
+	})
+	return bytes, limited
 }
 
 // Counts returns what was recorded and refused so far.

@@ -80,13 +80,12 @@ func (r *ring) each(take func(s *slot, position int)) {
 	}
 }
 
-// copy returns a copy of a frame.
-func (r *ring) copy(s *slot, position int) Frame {
-	b := make([]byte, s.size+s.options)
+// copy returns a copy of a frame, whose bytes it puts in b.
+func (r *ring) copy(s *slot, position int, b []byte) Frame {
 	n := copy(b, r.data[position:])
 	copy(b[n:], r.data)
 	return Frame{
 		At: s.at, Flow: s.flow, Interface: int(s.device), Link: s.link, Length: int(s.length),
-		Data: b[:s.size:s.size], Options: b[s.size:], BigEndian: s.bigEndian,
+		Data: b[:s.size:s.size], Options: b[s.size:len(b):len(b)], BigEndian: s.bigEndian,
 	}
 }

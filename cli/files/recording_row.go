@@ -210,7 +210,7 @@ func (j *recordingJob) writeFrames(to *outfile.File) error {
 	}
 	ids := map[int]int{}
 	for i := range j.source.frames {
-		f := j.source.frames[i]
+		f := j.source.frame(i)
 		id, ok := ids[f.Interface]
 		if !ok {
 			if id, err = w.AddInterface(j.interfaces[f.Interface]); err != nil {

@@ -83,14 +83,7 @@ func (j *recordingJob) same(f *analyze.Flow) bool {
 
 // try analyses some frames, and looks for the finding in them.
 func (j *recordingJob) try(frames []recorder.Frame, heads int) error {
-	j.source = frameSource{frames: make([]capture.Frame, len(frames)), dropped: j.dropped, counted: j.live}
-	for i := range frames {
-		f := &frames[i]
-		j.source.frames[i] = capture.Frame{
-			Ref: machine.MakeRef(0, uint64(i+1)), At: f.At, Offset: -1, Interface: f.Interface, LinkType: f.Link,
-			Length: f.Length, Data: f.Data, Options: f.Options, BigEndian: f.BigEndian,
-		}
-	}
+	j.source = frameSource{frames: frames, dropped: j.dropped, counted: j.live}
 	o := j.options
 	learned, err := analyze.Learn(&j.source, o)
 	if err != nil {
@@ -209,7 +202,7 @@ func (j *recordingJob) pages() []string {
 
 // frameSource is a capture in memory.
 type frameSource struct {
-	frames  []capture.Frame
+	frames  []recorder.Frame
 	next    int
 	dropped uint64
 	counted bool
@@ -220,9 +213,18 @@ func (s *frameSource) Next(f *capture.Frame) error {
 	if s.next == len(s.frames) {
 		return io.EOF
 	}
-	*f = s.frames[s.next]
+	*f = s.frame(s.next)
 	s.next++
 	return nil
+}
+
+// frame returns the i-th frame.
+func (s *frameSource) frame(i int) capture.Frame {
+	f := &s.frames[i]
+	return capture.Frame{
+		Ref: machine.MakeRef(0, uint64(i+1)), At: f.At, Offset: -1, Interface: f.Interface, LinkType: f.Link,
+		Length: f.Length, Data: f.Data, Options: f.Options, BigEndian: f.BigEndian,
+	}
 }
 
 // Close implements capture.Source.
