@@ -17,7 +17,10 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	s.begun++
 	f := &Flow{
 		ID: s.begun, Session: 1, Stream: s.conversation(p.Transport), Transport: p.Transport, A: p.Src, B: p.Dst,
-		First: p.At, FirstRef: p.Ref, Interface: s.frame.Interface, origin: origin, answer: answer,
+		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer,
+	}
+	if s.frame != nil {
+		f.Interface = s.frame.Interface
 	}
 	s.flows = append(s.flows, f)
 	s.table.put(f)

@@ -35,7 +35,7 @@ func (r *Report) Sentences() (list []string) {
 			" have no more in common than chance explains.")
 	}
 	if r.More > 0 {
-		list = append(list, show.Plural(r.More, "further flow")+" were not compared.")
+		list = append(list, "Not compared: "+show.Plural(r.More, "further flow")+".")
 	}
 	return list
 }
