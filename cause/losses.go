@@ -18,6 +18,12 @@ const lossTimes = 1.5
 // Source: definition, common cause: chance puts no flow of a billion beyond six spreads
 const clipSpreads = 6
 
+// dealtSurprise is how rare the losses of a group must be when chance deals them. It is larger
+// than surprise: four flows of 40 come together in one group once in 9,000 deals, so no loss of
+// theirs is much rarer.
+// Source: definition, common cause: a group stands out where chance explains it once in 1,000
+const dealtSurprise = 1e-3
+
 // losing is a group of flows that lose more than the others.
 type losing struct {
 	group *group  // nil for one flow
@@ -105,7 +111,7 @@ func (r *rates) compare(all []group, total int) *losing {
 		score[i] = (a - middle) / width
 	}
 	if i, z := highest(score, list); i >= 0 {
-		if p := rarity(z, dealt(score, list), 0.1); p <= surprise {
+		if p := rarity(z, dealt(score, list), 0.1); p <= dealtSurprise {
 			if x := r.stands(list[i].flows, p); x != nil {
 				x.group = from[i]
 				return x

@@ -136,11 +136,7 @@ func (r *Report) moment(flows []Flow, list []group, m *moment, v *Verdict) {
 	switch {
 	case g != nil:
 		v.Kind, v.Group, v.In, v.Of = g.kind, g.name, in, of
-		for i := range list {
-			if x := &list[i]; x != g && slices.Equal(x.flows, g.flows) {
-				v.Also = cmp.Or(v.Also, x.name)
-			}
-		}
+		v.Also = other(list, g, len(flows))
 	case 2*len(m.flows) >= len(flows):
 		v.Kind, v.In, v.Of = All, len(m.flows), len(flows)
 	default:
@@ -162,6 +158,18 @@ func (r *Report) moment(flows []Flow, list []group, m *moment, v *Verdict) {
 		}
 	}
 	r.Verdicts = append(r.Verdicts, *v)
+}
+
+// other returns the name of another group of the very same flows: the capture cannot tell the
+// two apart. A version that all flows have is none. Nothing shows what another version does.
+func other(list []group, g *group, flows int) string {
+	for i := range list {
+		x := &list[i]
+		if x != g && slices.Equal(x.flows, g.flows) && (x.kind != Version || len(x.flows) < flows) {
+			return x.name
+		}
+	}
+	return ""
 }
 
 // same reports whether two verdicts blame the same.
@@ -195,10 +203,8 @@ func (r *Report) loss(flows []Flow, list []group, way Way) {
 		v.Flow = flows[x.flow].ID
 	} else {
 		v.Kind, v.Group, v.Of = x.group.kind, x.group.name, len(x.group.flows)
-		for i := range list {
-			if g := &list[i]; g != x.group && slices.Equal(g.flows, x.group.flows) {
-				v.Also, v.Certainty = g.name, machine.Possible
-			}
+		if v.Also = other(list, x.group, len(flows)); v.Also != "" {
+			v.Certainty = machine.Possible
 		}
 	}
 	for i := range r.Verdicts {
