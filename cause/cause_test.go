@@ -234,7 +234,7 @@ func TestAllSilent(t *testing.T) {
 
 // BenchmarkCompare measures the comparison of many flows, each with the most pauses.
 func BenchmarkCompare(b *testing.B) {
-	for _, count := range []int{200, 10_000} {
+	for _, count := range []int{200, 10_000, flowsMost} {
 		flows, _ := generate(rand.New(rand.NewPCG(1, 2)), Prefix, count)
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			for b.Loop() {

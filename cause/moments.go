@@ -86,6 +86,9 @@ func moments(flows []Flow, list []group, of func(*Flow) []Event, width int64) (f
 				break // it may be chance
 			}
 			begin, end := between(all, x.from, x.to)
+			if end-begin < groupLeast {
+				continue // another part took its events
+			}
 			found = append(found, newMoment(all[begin:end]))
 			all = slices.Delete(all, begin, end)
 		}
