@@ -19,7 +19,7 @@ const lossTimes = 1.5
 const clipSpreads = 6
 
 // dealtSurprise is how rare the losses of a group must be when chance deals them. It is larger
-// than surprise: four flows of 40 come together in one group once in 9,000 deals, so no loss of
+// than surprise. Four flows of 40 come together in one group once in 9,000 deals, so no loss of
 // theirs is much rarer.
 // Source: definition, common cause: a group stands out where chance explains it once in 1,000
 const dealtSurprise = 1e-3
