@@ -112,6 +112,9 @@ func quoteDifference(q *capture.Quote, s *Stack) string {
 				return fmt.Sprintf("gopacket reads %d bytes of UDP, capture.Decoder %+v", t.Length, q)
 			}
 		case *layers.TCP:
+			if len(t.Contents) < 20 {
+				break // gopacket refuses the header: most errors quote eight bytes of it
+			}
 			src, dst, known = uint16(t.SrcPort), uint16(t.DstPort), true
 		}
 	}
