@@ -189,10 +189,10 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestMany holds that the largest number of flows is compared without trouble, and that one
+// TestMany holds that thousands of flows are compared without trouble, and that one
 // common moment of all shows.
 func TestMany(t *testing.T) {
-	flows := make([]Flow, 20_000)
+	flows := make([]Flow, 5000)
 	for i := range flows {
 		f := &flows[i]
 		*f = Flow{ID: i + 1, Last: machine.Instant(time.Minute), AtServer: true}
@@ -204,7 +204,7 @@ func TestMany(t *testing.T) {
 	if len(r.Verdicts) != 1 || r.Verdicts[0].Kind != Server || r.Verdicts[0].Flows != len(flows) {
 		t.Fatalf("verdicts %+v, expected the server", r.Verdicts)
 	}
-	const want = "Common cause: 1 stall of 191 ms, in 20,000 of 20,000 flows of 192.0.2.1:7777 within 7 ms: " +
+	const want = "Common cause: 1 stall of 191 ms, in 5,000 of 5,000 flows of 192.0.2.1:7777 within 7 ms: " +
 		"the server process, since packets to it went on (likely)."
 	if s := r.Sentence(); s != want {
 		t.Errorf("sentence\n%s\nexpected\n%s", s, want)
