@@ -42,49 +42,9 @@ type Event struct {
 	Frame machine.Ref
 }
 
-// flowsMost bounds the flows that are compared. Further ones are counted and left out.
-// Source: bound, memory and time of a verdict on many flows
-const flowsMost = 100_000
-
 // lossLeast is how many packets a direction needs before its loss says something about the
 // flow.
 const lossLeast = 64
-
-// Flows collects the flows of known protocols. It returns how many it left out.
-func Flows(session *analyze.Session) (list []Flow, more int) {
-	servers := endpoints(session)
-	interfaces := map[string]bool{}
-	for _, f := range session.Flows() {
-		if f.Protocol == nil {
-			continue
-		}
-		if len(list) == flowsMost {
-			more++
-			continue
-		}
-		x := newFlow(f, servers)
-		interfaces[x.Interface] = true
-		list = append(list, x)
-	}
-	if len(interfaces) < 2 {
-		for i := range list {
-			list[i].Interface = ""
-		}
-	}
-	return list, more
-}
-
-// endpoints counts the flows of known protocols at each address and port.
-func endpoints(session *analyze.Session) map[netip.AddrPort]int {
-	counts := map[netip.AddrPort]int{}
-	for _, f := range session.Flows() {
-		if f.Protocol != nil {
-			counts[f.A]++
-			counts[f.B]++
-		}
-	}
-	return counts
-}
 
 func newFlow(f *analyze.Flow, servers map[netip.AddrPort]int) Flow {
 	facts := f.Facts()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -57,14 +56,6 @@ type Report struct {
 
 // Enough reports whether there were enough flows to compare.
 func (r *Report) Enough() bool { return r.Flows >= 2*groupLeast }
-
-// New compares the flows of a finished session.
-func New(session *analyze.Session) *Report {
-	flows, more := Flows(session)
-	r := Compare(flows, session.Dropped() > 0)
-	r.More = more
-	return r
-}
 
 // Compare compares flows. If packets are known to be missing from the capture, stalls are
 // possible causes only.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cause"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -113,6 +114,7 @@ type Capture struct {
 	Unsaved    uint64
 	Fragments  capture.FragmentStats
 	Process    Process
+	Cause      *cause.Report // of the last comparison of the flows; nil before the first
 }
 
 // Interface is the state of one interface, or of a file.
@@ -138,6 +140,7 @@ func (c *Collector) Append(to []byte, s *analyze.Session, limits analyze.Limits,
 	t.sample(1, c.version, c.goVersion)
 	c.capture(t, s, state)
 	c.traffic(t, s)
+	commonCause(t, state.Cause)
 	c.flows(t, s, limits)
 	for _, x := range []struct {
 		family *Family
@@ -304,6 +307,27 @@ func (c *Collector) found(t *text) {
 	for _, k := range keys {
 		t.sample(float64(c.rules[k]), c.name(k.protocol), sides[k.side], k.rule.ID, k.rule.Severity.String())
 	}
+}
+
+// commonCause writes how many flows have their trouble from a common cause. The causes of one
+// kind share a series, which has the flows of the largest.
+func commonCause(t *text, r *cause.Report) {
+	t.begin(&causeFlows)
+	if r == nil {
+		r = &cause.Report{}
+	}
+	type key struct{ trouble, kind, certainty string }
+	seen := map[key]bool{}
+	for i := range r.Verdicts { // the one that concerns most flows comes first
+		v := &r.Verdicts[i]
+		k := key{v.Trouble.String(), v.Kind.String(), v.Certainty.String()}
+		if !seen[k] {
+			seen[k] = true
+			t.sample(float64(v.Flows), k.trouble, k.kind, k.certainty)
+		}
+	}
+	t.begin(&causeCompared)
+	t.sample(float64(r.Flows))
 }
 
 // flows writes the numbers of remembered flows.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cause"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
@@ -167,6 +168,39 @@ var all = Capture{
 var names = []string{
 	"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz", "tpy_clean.client.pcap.gz",
 	"linktype-qinq.pcap.gz",
+}
+
+// TestCommonCause holds that the causes of one kind share a series, and that no series holds an
+// address.
+func TestCommonCause(t *testing.T) {
+	c, s, _ := collect(t, 0, names[0])
+	state := all
+	before := parse(t, string(c.Append(nil, s, analyze.LiveLimits, &state)))
+	if n := before["ackscope_common_cause_compared_flows"]; n != 0 {
+		t.Errorf("%v flows before the first comparison, expected 0", n)
+	}
+	state.Cause = &cause.Report{Flows: 40, Verdicts: []cause.Verdict{
+		{Trouble: cause.Stall, Kind: cause.Server, Group: "192.0.2.1:7777", Certainty: machine.Likely, Flows: 30},
+		{Trouble: cause.Stall, Kind: cause.Server, Group: "192.0.2.2:7777", Certainty: machine.Likely, Flows: 4},
+		{Trouble: cause.Loss, Kind: cause.Prefix, Group: "203.0.113.0/24", Certainty: machine.Possible, Flows: 9},
+	}}
+	text := string(c.Append(nil, s, analyze.LiveLimits, &state))
+	got := parse(t, text)
+	for series, want := range map[string]float64{
+		`ackscope_common_cause_flows{trouble="stall",kind="server",certainty="likely"}`:  30,
+		`ackscope_common_cause_flows{trouble="loss",kind="prefix",certainty="possible"}`: 9,
+		`ackscope_common_cause_compared_flows`:                                           40,
+	} {
+		if v, ok := got[series]; !ok || v != want {
+			t.Errorf("%s is %v (%v), expected %v", series, v, ok, want)
+		}
+	}
+	if len(got) != len(before)+2 {
+		t.Errorf("%d series more than without a cause, expected 2", len(got)-len(before))
+	}
+	if strings.Contains(text, "192.0.2") || strings.Contains(text, "203.0.113") {
+		t.Error("a label holds an address")
+	}
 }
 
 func TestFigures(t *testing.T) {

@@ -9,8 +9,8 @@ type Family struct {
 }
 
 // The program knows all values of most labels. These are protocol (those of the
-// registry, and "none"), side (a, b), rule, severity, cause, event, reason and
-// fate. Only the values of interface come from the command line.
+// registry, and "none"), side (a, b), rule, severity, cause, event, reason,
+// fate, trouble, kind and certainty. Only the values of interface come from the command line.
 var (
 	buildInfo = Family{"ackscope_build_info", "gauge", []string{"version", "goversion"}, "1, with the build as labels"}
 
@@ -97,6 +97,15 @@ var (
 		[]string{"protocol", "side", "rule", "severity"},
 		"Occurrences of each rule of `ackscope findings`",
 	}
+	causeFlows = Family{
+		"ackscope_common_cause_flows", "gauge",
+		[]string{"trouble", "kind", "certainty"},
+		"Flows that a common cause concerns, by their trouble and what they share; no series without a common cause",
+	}
+	causeCompared = Family{
+		"ackscope_common_cause_compared_flows", "gauge", nil,
+		"Flows that were compared for a common cause, at most each 10 s; 0 before the first comparison",
+	}
 	flowsActive  = Family{"ackscope_flows", "gauge", []string{"protocol"}, "Flows remembered now"}
 	flowsPending = Family{"ackscope_flows_pending", "gauge", nil, "Of them, flows whose protocol is being worked out"}
 	flowsBegun   = Family{"ackscope_flows_begun_total", "counter", nil, "Flows that there were"}
@@ -119,6 +128,7 @@ func Families() []Family {
 		buildInfo,
 		framesRead, accepted, dropped, ringFreezes, unsaved, twice, fragments, reassembled, lastPacket,
 		packets, payload, acked, lost, events, roundTrips, lossEstimate, resends, findings,
+		causeFlows, causeCompared,
 		flowsActive, flowsPending, flowsBegun, flowsLetGo, stateBytes, stateLimit,
 		resident, cpuSeconds, startTime,
 	}

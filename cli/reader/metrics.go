@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/metrics"
@@ -57,7 +58,7 @@ func (r *Running) serve() error {
 
 // scrape answers with all metrics, as they are between two frames.
 func (r *Running) scrape(w http.ResponseWriter, _ *http.Request) {
-	state := metrics.Capture{Process: process()}
+	state := metrics.Capture{Process: process(), Cause: r.common.report(r, time.Now())}
 	r.mu.Lock()
 	state.Unsaved, state.Fragments = r.unsaved, r.decoder.FragmentStats()
 	r.interfaces(&state)

@@ -43,6 +43,7 @@ type Running struct {
 	rows      *export.Rows[export.FindingRow] // alerts as JSON
 	access    *metricsAccess                  // access to the server; nil without --metrics
 	server    *http.Server
+	common    commonCause
 	Screen    *app.Screen // nil if nothing is drawn
 	Tick      func()      // called at every interval of --every; may be nil
 	Err       error       // the error of printing

@@ -101,7 +101,7 @@ var law = []rule{
 	{"compare", []string{"analyze", "dissect", "figures", "machine", "show"}, nil},
 	{"graph", []string{"analyze", "machine", "printable", "scale"}, nil},
 	{"ledger", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
-	{"metrics", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
+	{"metrics", []string{"analyze", "capture", "cause", "dissect", "machine", "printable"}, nil},
 	{"rewrite/anonymise", []string{"analyze", "capture", "dissect", "machine"}, []string{"golang.org/x/crypto"}},
 	{"rewrite/merge", []string{"analyze", "capture", "machine", "scale"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
@@ -119,7 +119,7 @@ var law = []rule{
 	{"tui/store", []string{"analyze", "capture", "dissect", "filter", "machine", "replay", "scale", "show"}, nil},
 	{"tui/browser", []string{"tui/draw", "tui/store", "analyze", "filter", "machine", "show"}, nil},
 	{"tui/screens", []string{
-		"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "dissect", "filter", "graph",
+		"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "cause", "dissect", "filter", "graph",
 		"machine", "replay", "scale", "show", "show/table",
 	}, nil},
 	{
