@@ -33,6 +33,7 @@ type FlowTable struct {
 	made    time.Time     // when Order was made
 	cost    time.Duration // how long that took
 	later   *flowOrder    // being made in the background; nil for none
+	cause   commonCause   // what the troubles of all flows have in common
 }
 
 // orderShare limits sorting while a capture is read to one part in ten of the

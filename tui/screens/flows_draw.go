@@ -13,10 +13,10 @@ const (
 	flowGap    = 2 // blanks between two columns
 )
 
-// Draw draws the table of flows. Below it stands the error that ended reading,
-// if there is one.
+// Draw draws the table of flows. Below it stands what their troubles have in common, and the
+// error that ended reading, if there is one.
 func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
-	c = drawEnd(br, c)
+	c = t.drawCause(br, drawEnd(br, c))
 	t.settle(br)
 	rows := c.H - 2
 	t.list.Fit(len(t.Order), rows)
