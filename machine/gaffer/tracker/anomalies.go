@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // Bounds of what is worth a word. They decide what is reported, never a fact.
@@ -52,12 +53,14 @@ func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *mach
 	if e := t.Sides[p.from.Other()].Sent(q); e != nil {
 		about = e.Ref
 	}
-	sure := machine.Certain
-	if t.rules.AckBelow && q == t.Sides[p.from].headers.last.Newest {
+	sure, behind := machine.Certain, t.rules.Distance(c.Newest, q)
+	switch {
+	case t.rules.AckBelow && q == t.Sides[p.from].headers.last.Newest:
 		sure = t.restOnBase(sure) // with the other meaning, no bit was taken back: ack was never named by one
+	case t.canonical && c.Named&wire.RelyZeroedBits == 0 && wire.RelyZeroedBits>>uint(behind)&1 != 0:
+		sure = t.restOnBase(sure) // rely writes these bits as 0 unless all are set
 	}
-	out.At(p.at, p.ref).Report(gaffer.AckBitWithdrawn, p.from, sure, about,
-		float64(t.rules.Distance(c.Newest, q)))
+	out.At(p.at, p.ref).Report(gaffer.AckBitWithdrawn, p.from, sure, about, float64(behind))
 }
 
 // claimUnseen handles a claim (bit n of c) that the packets seen at the tap do not
