@@ -63,6 +63,7 @@ type Plot struct {
 	Column time.Duration // time that one column covers
 	Low    float64
 	High   float64
+	Step   float64 // between ticks; 0 if there is nothing to draw
 	Traces []Trace
 	Whole  bool // values are whole numbers
 	Joined bool // columns hold more than one value, and show the smallest and the greatest
@@ -154,8 +155,12 @@ func (p *Plot) done(zero bool) *Plot {
 	if p.High <= p.Low {
 		p.High = p.Low + 1
 	}
+	p.Low, p.High, p.Step = Axis(p.Low, p.High, axisTicks, p.Whole)
 	return p
 }
+
+// axisTicks is about how many values the axis of a plot has.
+const axisTicks = 5
 
 func sideWord(side machine.Side) string {
 	if side == machine.A {

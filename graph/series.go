@@ -9,6 +9,7 @@
 package graph
 
 import (
+	"math"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -126,6 +127,38 @@ func NewFlow(first, last machine.Instant) *Flow {
 // CellAt returns the index of the cell of an instant.
 func (f *Flow) CellAt(at machine.Instant) int {
 	return scale.Position(at, f.First, f.Last, Cells)
+}
+
+// Extend makes room for an instant after Last. The span doubles until it contains the instant,
+// and two cells become one each time. So a live flow keeps all that was taken. A span of more
+// than 146 years stays as it is.
+func (f *Flow) Extend(at machine.Instant) {
+	for f.Last < at && f.Last.Sub(f.First) < math.MaxInt64/2 {
+		f.Last = f.Last.Add(f.Last.Sub(f.First) + 1) // CellAt has both ends inside
+		for kind := range f.Series {
+			for side := range f.Series[kind] {
+				f.Series[kind][side].halve()
+			}
+		}
+		for side := range f.More {
+			for _, row := range f.More[side] {
+				for kind := range row.Series {
+					row.Series[kind].halve()
+				}
+			}
+		}
+	}
+}
+
+// halve joins the cells in pairs, into the first half of the series.
+func (s *Series) halve() {
+	for i := range s.Cells {
+		if i < len(s.Cells)/2 {
+			s.Cells[i] = s.Join(2*i, 2*i+2)
+		} else {
+			s.Cells[i] = Cell{}
+		}
+	}
 }
 
 // TimeOf returns the instant at which a cell begins.

@@ -48,6 +48,39 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestExtend compares a series that grew with one that knew its end from the start.
+func TestExtend(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 50 {
+		first := machine.Instant(random.Int64N(1e18))
+		grown := NewFlow(first, first+machine.Instant(random.Int64N(1e6)))
+		var list []machine.Instant
+		at := first
+		for range 400 {
+			at = at.Add(time.Duration(random.Int64N(1 << (10 + random.IntN(25)))))
+			list = append(list, at)
+			grown.Extend(at)
+			grown.Series[RTT][0].add(grown.CellAt(at), float64(at-first), 0)
+		}
+		if grown.Last < at {
+			t.Fatalf("the series ends at %d, before %d", grown.Last, at)
+		}
+		whole := NewFlow(first, grown.Last)
+		for _, at := range list {
+			whole.Series[RTT][0].add(whole.CellAt(at), float64(at-first), 0)
+		}
+		for i := range Cells {
+			if got, want := grown.Series[RTT][0].Cells[i], whole.Series[RTT][0].Cells[i]; got != want {
+				t.Fatalf("cell %d: %+v, expected %+v", i, got, want)
+			}
+		}
+	}
+	f := NewFlow(math.MinInt64, 0)
+	if f.Extend(math.MaxInt64); f.Last != 0 {
+		t.Errorf("a span of 292 years grew to %d", f.Last)
+	}
+}
+
 // TestCellAt: every instant is in one cell, the cells are in order, and no cell
 // begins after its instant.
 func TestCellAt(t *testing.T) {
@@ -230,13 +263,13 @@ func TestText(t *testing.T) {
 	got := Text(sample().Plots(TimeSequence, machine.A, TextColumns(50)), 50, 8, nil)
 	want := `Time–sequence, A sends
   ⠇ sent  ⠤ acked up to  R sent again  × lost
-        │                                   ⢀⠠⠠⠐⠈
-        │                              ⢀⠠⠠⠐⠈⢀⡠⠤⠔⠊
-        │                         R⠠⠠⠐⠈⢀⡠⠤⠔⠊⠁
-     20 ┤                    ⡀⠠⠠⠐⠈ ⠠⠤⠔⠊⠁
-        │               ⡀⠄⠂⠂⠁×⠠⠔⠒⠊⠉⠁
-        │          ⡀⠄⠂⠂⠁⣀⠤⠒⠒⠉⠉⠁
-        │     ⡀⠄⠂⠂⠁⣀⠤⠒⠒⠉
+     40 ┤                                    ⢀⠠⠠⠐
+        │                               ⢀⠠⠐⠐⠈⢀⡠⠔⠒
+        │                          ⢀⠠⠐⠐⠈⢀⡠⠔⠒⠊⠁
+        │                     ⢀⠠⠐⠈R⢀⡠⠔⠊⠉⠁
+     20 ┤               ⡀⡀⠄⠂⠁×⢀⡠⠔⠊⠉⠁
+        │          ⡀⠄⠄⠂⠁⣀⠤⠤⠒⠉⠉⠁
+        │     ⡀⠄⠄⠂⠁⣀⠤⠤⠒⠉
       0 ┤⡀⠄⠂⠂⠁⣀⠤⠒⠒⠉
         └┬───────────────────┬───────────────────┬
         0 s                 2 s                4 s
@@ -316,6 +349,28 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// TestAxisEnclosesData holds that the ends of an axis are ticks at or beyond the data, and that
+// those of counts are whole.
+func TestAxisEnclosesData(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 9))
+	for range 5000 {
+		low := math.Trunc(random.Float64() * 1000)
+		high := low + math.Pow(10, 12*random.Float64()-4)
+		whole := random.IntN(2) == 0
+		p := Plot{Whole: whole}
+		p.Low, p.High, p.Step = Axis(low, high, axisTicks, whole)
+		list := p.ticks(2 + random.IntN(axisTicks))
+		if len(list) < 2 || list[0] > low+1e-9*high || list[len(list)-1] < high*(1-1e-9) {
+			t.Fatalf("%v to %v has the ticks %v", low, high, list)
+		}
+		for _, v := range list {
+			if whole && v != math.Trunc(v) {
+				t.Fatalf("%v to %v counts and has the tick %v", low, high, v)
+			}
+		}
+	}
+}
+
 // TestJoinedColumns: a column that joins packets keeps the smallest and the
 // greatest value, so no peak is lost.
 func TestJoinedColumns(t *testing.T) {
@@ -330,8 +385,12 @@ func TestJoinedColumns(t *testing.T) {
 		})
 	}
 	p := f.Plots(RoundTrip, machine.A, 200)[0]
-	if !p.Joined || p.High != 900 || len(p.Traces[0].Points) != 200 {
-		t.Errorf("joined %v, up to %v ms in %d columns", p.Joined, p.High, len(p.Traces[0].Points))
+	most := 0.0
+	for _, x := range p.Traces[0].Points {
+		most = max(most, x.High)
+	}
+	if !p.Joined || most != 900 || p.High < most || len(p.Traces[0].Points) != 200 {
+		t.Errorf("joined %v, up to %v of %v ms in %d columns", p.Joined, most, p.High, len(p.Traces[0].Points))
 	}
 }
 

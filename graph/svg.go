@@ -174,7 +174,7 @@ func (p *Plot) legend(b *strings.Builder) {
 }
 
 func (p *Plot) axes(b *strings.Builder) {
-	for i, v := range p.ticks(5) {
+	for i, v := range p.ticks(axisTicks + 2) {
 		y := p.y(v)
 		minor := ""
 		if i%2 == 1 {

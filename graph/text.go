@@ -84,7 +84,7 @@ func (p *Plot) text(b *strings.Builder, width, height int, paint func(class, tex
 		p.dots(d, &p.Traces[i])
 	}
 	labels := map[int]string{}
-	for _, v := range p.ticks(max(height/3, 2)) {
+	for _, v := range append([]float64{p.High}, p.ticks(max(height/3, 2))...) { // the ends come first
 		row := p.row(v, d) / 4
 		if _, taken := labels[row]; !taken {
 			labels[row] = p.value(v)
