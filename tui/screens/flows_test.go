@@ -38,28 +38,8 @@ func await(t *testing.T, s *store.Store, holds func() bool) {
 // that changes the order takes effect at once, and at the end the order is
 // correct.
 func TestOrderWhileReading(t *testing.T) {
-	file, err := os.Open(testenv.Capture(t, "reliable-two-clients.server.pcap.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipe := &gate{data: data, more: make(chan int, 3)}
+	s, pipe, data := growing(t, "reliable-two-clients.server.pcap.gz")
 	pipe.more <- len(data) / 2
-	in, err := capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: pipe})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := store.New(in, analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}, true)
-	s.Start()
-	t.Cleanup(func() { _ = s.Stop() })
 	await(t, s, func() bool { return len(s.Flows()) > 1 })
 	br := browser.New(s, fields.NewTable(fields.Options{}), &browser.Layout{})
 	table := NewSet(br, nil).Flows
@@ -109,6 +89,37 @@ func TestOrderWhileReading(t *testing.T) {
 		}
 	}
 }
+
+// growing returns the store of a capture that grows as its gate lets it, and all that the gate
+// provides.
+func growing(t *testing.T, name string) (*store.Store, *gate, []byte) {
+	t.Helper()
+	file, err := os.Open(testenv.Capture(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := &gate{data: data, more: make(chan int, 100)}
+	pipe.more <- pcapHead // Open reads it
+	in, err := capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: pipe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(in, analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}, true)
+	s.Start()
+	t.Cleanup(func() { _ = s.Stop() })
+	return s, pipe, data
+}
+
+const pcapHead = 24 // bytes of a pcap file before its first frame
 
 // gate is a pipe that provides n more bytes of its data for each number n that
 // it is sent. It provides all of them once the channel is closed.

@@ -31,7 +31,7 @@ func number(v float64) string {
 		return fmt.Sprintf("%.1fM", v/1e6)
 	case v >= 1e4:
 		return fmt.Sprintf("%.0fk", v/1e3)
-	case v == math.Trunc(v):
+	case v >= 100 || v == math.Trunc(v):
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.1f", v)
