@@ -61,6 +61,7 @@ type Flow struct {
 	Ended   bool // a disconnect was seen
 	endedAt machine.Instant
 	denied  bool
+	token   token
 }
 
 // step is one step of the handshake: consecutive datagrams of one type.
@@ -161,6 +162,7 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 			n.client, n.known = d.From.Other(), true
 		}
 	}
+	n.token.noteAnswer(d, pk.NetcodeType)
 	kind := netcodeEvents[pk.NetcodeType]
 	own := pk.NetcodeSequence < netcodeGlobal
 	fate := netcodeOther
@@ -216,9 +218,12 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 			n.Sides[i].counters.restart()
 		}
 		n.Ended, n.denied = false, false
+		n.settleToken(out)
+		n.token = token{used: true}
 	}
 	if err == nil {
 		n.nonce, n.request = nonce, true
+		n.token.ask(d, q.Expire)
 	}
 	n.client, n.known = d.From, true
 	s := n.enter(d, nil)
@@ -392,11 +397,10 @@ func (n *Flow) Finish(out *machine.Effects) {
 	if !n.known {
 		return
 	}
-	c, s := &n.Sides[n.client], &n.Sides[n.client.Other()]
-	if requests := c.Types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.counters.met &&
-		c.counters.passed == 0 {
-		out.At(c.last, c.LastRef).Report(netcodeNoAnswer, n.client, machine.Certain, c.request.ref, float64(requests),
-			c.last.Sub(c.request.at).Seconds())
+	if expired := n.settleToken(out); n.silent() && !expired {
+		c := &n.Sides[n.client]
+		out.At(c.last, c.LastRef).Report(netcodeNoAnswer, n.client, machine.Certain, c.request.ref,
+			float64(c.Types[wire.NetcodeRequestType]), c.last.Sub(c.request.at).Seconds(), n.token.left())
 	}
 	for i := range n.Sides {
 		gone, other := &n.Sides[i], &n.Sides[i^1]
@@ -424,5 +428,5 @@ func (n *Flow) Clone() Flow {
 
 // Size returns the approximate memory, in bytes.
 func (n *Flow) Size() int {
-	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.steps)*40
+	return 1900 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.steps)*40
 }

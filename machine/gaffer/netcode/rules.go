@@ -10,7 +10,7 @@ import (
 // to gaffer.FindingRules.
 var Rules = []*machine.Rule{
 	netcodeDenied, netcodeNoAnswer, netcodeTimeout, netcodeLoss, netcodeDuplicate, netcodeReplayed, netcodeTooOld,
-	netcodeNonceReuse, netcodeTokenReuse,
+	netcodeNonceReuse, netcodeTokenReuse, netcodeTokenExpired, netcodeClockBehind,
 }
 
 var netcodeDenied = &machine.Rule{
@@ -37,9 +37,15 @@ var netcodeNoAnswer = &machine.Rule{
 
 ackscope reports two or more requests without any datagram of the server. That the capture has no answer is certain.
 
-Give ackscope the server's private key (--keys). It then shows whether the token opens, which servers it names, and when it expires.`,
+The time at which the token expires travels unencrypted. Where it had passed by the capture's clock, "netcode-token-expired" is reported instead. Where less than an hour was left, this finding says how much: a server whose clock is that far ahead takes the token for expired.
+
+Give ackscope the server's private key (--keys). It then shows whether the token opens, and which servers it names.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.0f connection requests over %.1f s, and no answer", worst[0], worst[1])
+		text := fmt.Sprintf("%.0f connection requests over %.1f s, and no answer", worst[0], worst[1])
+		if left := worst[2]; left > 0 {
+			text += fmt.Sprintf("; the token was valid for another %s, by the capture's clock", span(left))
+		}
+		return text
 	},
 }
 
@@ -141,5 +147,34 @@ Have the matchmaker make a new token for each attempt to connect.`,
 			machine.Count(n, "request", "requests"),
 			worst[0]/1000,
 		)
+	},
+}
+
+var netcodeTokenExpired = &machine.Rule{
+	ID: "netcode-token-expired", Severity: machine.Warn, Absence: true, Origin: machine.OriginLibrary,
+	Summary: "the client asked with a connect token that had expired, and no answer came",
+	Explain: `The client asked for a connection with a connect token that had expired before its first request. No challenge came back. A netcode server ignores an expired token without a word. The client sees only a timeout.
+
+The request holds the time at which its token expires, unencrypted and to the second. ackscope compares it with the time of capture. So the expiry is exact, and the clock is that of the capturing host. If that clock is fast by the same time or more, the token was valid and the silence has another cause: see "netcode-no-answer". The finding is likely if the token had expired a second or more before, and the client repeated the request. Otherwise it is possible. If the same server took another token that had expired as long before, the clock is the reason: see "netcode-clock-behind".
+
+Compare the clocks of the capturing host, the server and the matchmaker. Where they agree, the client waited too long with its token, or the matchmaker makes tokens that are valid for too short a time. netcode's client stops by itself after that time, counted from when it began to connect. It does not know how old the token was by then.`,
+	Say: func(_ uint64, worst [3]float64) string {
+		return fmt.Sprintf("the token expired %s before the first of %s over %.1f s, by the capture's clock; "+
+			"a clock that is %s fast would explain it", span(worst[0]),
+			machine.Count(uint64(worst[1]), "request", "requests"), worst[2], span(worst[0]))
+	},
+}
+
+var netcodeClockBehind = &machine.Rule{
+	ID: "netcode-clock-behind", Severity: machine.Note,
+	Summary: "the server took a connect token that had expired by the capture's clock",
+	Explain: `The client asked with a connect token that had expired by the time of capture, and the server answered it. A netcode server compares the token with its own clock first. So its clock is behind that of the capturing host by this time at least.
+
+The time at which the token expires travels unencrypted, so it is exact. Which of the two clocks is wrong does not show. The finding is likely: a server may also leave the check out.
+
+Compare both clocks. A server whose clock is behind takes old tokens. One whose clock is ahead refuses valid tokens with silence: see "netcode-no-answer".`,
+	Say: func(n uint64, worst [3]float64) string {
+		return fmt.Sprintf("%s, which had expired up to %s before; the server's clock is behind by that or more",
+			machine.Count(n, "token", "tokens"), span(worst[0]))
 	},
 }

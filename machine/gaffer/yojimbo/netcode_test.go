@@ -20,6 +20,7 @@ type netcodeScript struct {
 	at      machine.Instant
 	frame   uint64
 	flow    []machine.Datagram
+	expire  uint64 // of the tokens, in seconds
 }
 
 func newNetcodeScript(t testing.TB) *netcodeScript {
@@ -28,7 +29,7 @@ func newNetcodeScript(t testing.TB) *netcodeScript {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &netcodeScript{t: t, profile: p, at: machine.Instant(time.Hour)}
+	return &netcodeScript{t: t, profile: p, at: machine.Instant(time.Hour), expire: 1 << 40}
 }
 
 func (s *netcodeScript) wait(d time.Duration) { s.at = s.at.Add(d) }
@@ -41,7 +42,7 @@ func (s *netcodeScript) add(from machine.Side, b []byte) {
 
 func (s *netcodeScript) request(token byte) {
 	q := wire.NetcodeRequest{
-		ProtocolID: 7, Nonce: bytes.Repeat([]byte{token}, wire.TokenNonceLen),
+		ProtocolID: 7, Expire: s.expire, Nonce: bytes.Repeat([]byte{token}, wire.TokenNonceLen),
 		Token: make([]byte, wire.TokenLen),
 	}
 	s.add(machine.A, q.Append(nil))
