@@ -23,6 +23,8 @@ type flowErrors struct {
 	died    [2]machine.Ref // the first error of a router: a captured datagram never reached the side
 	refused [2]refusal     // what the side's own host refused
 	sizes   *sizes         // nil unless an error named an MTU
+
+	undelivered [2]Undelivered // by the side that sent the datagrams
 }
 
 // watched returns the counts of fates by size, or nil.
@@ -65,6 +67,7 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 	if f.errors == nil {
 		f.errors = &flowErrors{}
 	}
+	f.errors.undelivered[side].note(x, q.Reason)
 	a := machine.Anomaly{Side: side, Certainty: x.Certainty, At: p.At, Ref: p.Ref, About: x.Ref}
 	switch {
 	case q.Reason == capture.ReasonSize:
@@ -150,6 +153,31 @@ func (s *Session) noteRefused(f *Flow) {
 		x := r.first
 		x.Rule, x.Figures = icmpRefused, [3]float64{took.Seconds(), float64(r.errors), r.first.Figures[0]}
 		s.note(f, &x)
+	}
+}
+
+// Undelivered is what ICMP errors say of a side's datagrams that were not delivered.
+type Undelivered struct {
+	Errors    uint64
+	Reason    capture.Reason    // of the surest error
+	Refused   bool              // the peer's own host said so, and no router on the way
+	Certainty machine.Certainty // that it concerns the flow
+}
+
+// Undelivered returns what ICMP errors say of the datagrams of a side. It returns false if there
+// was no such error.
+func (f *Flow) Undelivered(side machine.Side) (Undelivered, bool) {
+	if f.errors == nil {
+		return Undelivered{}, false
+	}
+	u := f.errors.undelivered[side]
+	return u, u.Errors > 0
+}
+
+// note counts an error.
+func (u *Undelivered) note(x *Quoted, reason capture.Reason) {
+	if u.Errors++; x.Certainty > u.Certainty {
+		u.Reason, u.Refused, u.Certainty = reason, x.Peer, x.Certainty
 	}
 }
 

@@ -164,6 +164,7 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 		listing.FindingsCommand(a),
 		listing.LedgerCommand(a),
 		listing.GraphCommand(a),
+		listing.AutopsyCommand(a),
 		files.ReportCommand(a),
 		comparing.CompareCommand(a),
 		state.StateCommand(a),

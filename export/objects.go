@@ -142,7 +142,7 @@ func autopsyObject() *Schema {
 	columns := []Column{
 		severalFile, flowField, protocolField, dialectField,
 		field("a", Text, "Address and port of side a."), field("b", Text, "Address and port of side b."),
-		field("ended", Text, "How it ended.", words("goodbye", "rejected", "unanswered", "silence")),
+		field("ended", Text, "How it ended.", words("goodbye", "rejected", "denied", "unanswered", "silence")),
 		field("story", Text, "That, in sentences."),
 	}
 	for _, s := range sides {
@@ -155,7 +155,7 @@ func autopsyObject() *Schema {
 			field("reason_certainty_"+s, Text, "How surely.", optional, words(certainties...)),
 			field("last_acked_frame_"+s, Uint, "Frame by which it last learned that something of it arrived.", optional),
 			field("last_acked_sequence_"+s, Uint, "What had arrived.", optional),
-			field("unacked_"+s, Uint, "Messages of it that were never acked."))
+			field("unacked_"+s, Uint, "Messages of it that were never acked.", optional))
 	}
 	return object("autopsy", "How a connection ended: a line a connection that did.", columns...)
 }

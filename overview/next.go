@@ -72,6 +72,9 @@ func (n *next) trouble(t *Trouble, f *Flow) {
 	frame := strconv.FormatUint(t.Frame.Frame(), 10)
 	explain := func() { n.bare("read what "+t.Rule.ID+" means, and what to do:", "explain", t.Rule.ID) }
 	switch {
+	case t.Failed:
+		n.add("see what was asked, and which causes are left:", "autopsy")
+		n.add("see the packets of the flow:", "packets", "-Y", "flow == "+flow)
 	case t.Rule == nil:
 		n.add("see who gave up first, and what each side knew then:", "autopsy")
 		n.add("see what both sides knew at the end:", "state", "--flow", flow)

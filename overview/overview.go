@@ -24,6 +24,7 @@ type Input struct {
 // End is how the connection of a flow ended.
 type End struct {
 	Silent bool     // no packet announced the end
+	Failed bool     // no connection came about
 	Story  []string // the sentences that describe it
 }
 
@@ -120,7 +121,7 @@ type ranked struct {
 
 func rank(f *analyze.Flow, results results, end End) ranked {
 	r := ranked{flow: f, gravity: -1, loss: -1, packets: f.Packets[0] + f.Packets[1]}
-	if end.Silent {
+	if end.Silent || end.Failed {
 		r.gravity = int(machine.Warn)
 	}
 	for _, x := range f.Findings() {

@@ -60,6 +60,9 @@ func (f *Flow) headline(t *Trouble) string {
 			return "The trouble is in the network: " + loss + "."
 		}
 	}
+	if t.Failed {
+		return "No connection came about: " + t.Text
+	}
 	if t.Rule == nil {
 		return "The connection broke off: " + t.Text
 	}

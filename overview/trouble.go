@@ -21,6 +21,7 @@ type Trouble struct {
 	Frame     machine.Ref // the first frame that shows it
 	Text      string      // what happened there, with figures
 
+	Failed     bool           // no connection came about
 	Divergence *replay.Result // nil for a finding
 }
 
@@ -53,9 +54,10 @@ func (f *Flow) find() {
 		}
 		f.Troubles = append(f.Troubles, t)
 	}
-	if f.End.Silent && len(f.End.Story) > 0 {
+	if (f.End.Silent || f.End.Failed) && len(f.End.Story) > 0 {
 		f.Troubles = append(f.Troubles, Trouble{
 			Severity: machine.Warn, Certainty: machine.Certain, Count: 1, Frame: f.LastRef, Text: f.End.Story[0],
+			Failed: f.End.Failed,
 		})
 	}
 	slices.SortStableFunc(f.Troubles, func(x, y Trouble) int {
@@ -70,10 +72,11 @@ func (f *Flow) find() {
 }
 
 // order ranks troubles of one severity. Replay and errors point at code. Warnings of the
-// network come first, with a connection that ended, since they cause most others.
+// network come first, with a connection that ended, since they cause most others. A connection that
+// never came about precedes them: its text says why.
 func (t *Trouble) order() int {
 	switch {
-	case t.Severity == machine.Error && t.Divergence != nil:
+	case t.Severity == machine.Error && t.Divergence != nil, t.Failed:
 		return 0
 	case t.Rule == nil || t.Origin == machine.OriginNetwork:
 		return 1

@@ -103,7 +103,7 @@ func (j *recordingJob) try(frames []recorder.Frame, heads int) error {
 	}
 	_, last := in.Session.Span()
 	for _, e := range endings.Ended(last) {
-		in.Ends[e.Flow.ID] = overview.End{Silent: e.Silent, Story: e.Story}
+		in.Ends[e.Flow.ID] = overview.End{Silent: e.Silent, Failed: e.Failed, Story: e.Story}
 	}
 	o.Sink = nil
 	if err := j.source.Rewind(); err != nil {

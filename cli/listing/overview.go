@@ -157,7 +157,7 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 	in.Session, in.Problem = session, ended
 	_, last := session.Span()
 	for _, e := range endings.Ended(last) {
-		in.Ends[e.Flow.ID] = overview.End{Silent: e.Silent, Story: e.Story}
+		in.Ends[e.Flow.ID] = overview.End{Silent: e.Silent, Failed: e.Failed, Story: e.Story}
 	}
 	// Replay reads no further than this run did. So it adds no error of a damaged capture.
 	if in.Replay, err = judged(); err != nil && ended == nil {

@@ -6,4 +6,6 @@ import (
 )
 
 // Protocol is the Gaffer family on the command line.
-var Protocol = protocol.Protocol{Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets}
+var Protocol = protocol.Protocol{
+	Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets, Endings: newEndings,
+}

@@ -2,88 +2,15 @@ package riptide
 
 import (
 	"fmt"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
 
-func autopsyCommand(a *app.App) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "autopsy [FILE...]",
-		Short: "How each connection ended: what was exchanged last, what was unacked, who gave up",
-		Long: `autopsy gives a page to each Riptide connection that ended: the last exchange that went well
-each way, what waited for an ack and how often it had been sent, which limits were reached,
-who fell silent or said goodbye first, and what the other side can have known of it.`,
-		Example: `  ackscope autopsy match.pcapng
-  ackscope autopsy --json match.pcapng | jq 'select(.ended == "silence")'`,
-		RunE: func(_ *cobra.Command, args []string) error { return autopsy(a, args) },
-	}
-	reader.JoinFlag(a, c)
-	return c
-}
-
 // autopsyRows bounds the unacked messages that a page lists.
 const autopsyRows = 12
-
-func autopsy(a *app.App, args []string) error {
-	paint, err := a.Painter()
-	if err != nil {
-		return err
-	}
-	return reader.Each(a, args, func(r *reader.Recording) error { return autopsyOf(a, r, paint) })
-}
-
-// autopsyOf writes how the connections of a recording ended.
-func autopsyOf(a *app.App, from *reader.Recording, paint show.Painter) error {
-	var m flowEnds
-	a.Memory.Gone = m.Forget
-	s, in, err := reader.Study(a, from, m.Take)
-	if in != nil {
-		defer in.Close()
-	}
-	if s == nil {
-		return err
-	}
-	if !a.Flags.JSON {
-		if err := reader.Heading(a, from); err != nil {
-			return err
-		}
-	}
-	_, end := s.Span()
-	told := 0
-	for x, how := range m.ended(end) {
-		told++
-		if a.Flags.JSON {
-			if err := x.object(a, from, how); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := x.page(a, paint, how, told > 1); err != nil {
-			return err
-		}
-	}
-	if told == 0 && !a.Flags.JSON {
-		fmt.Fprintln(a.Writer(), "no connection ended in this capture")
-	}
-	return a.Ended(err)
-}
-
-func (x *flowEnd) page(a *app.App, paint show.Painter, how string, further bool) error {
-	if further {
-		if _, err := a.Writer().WriteString("\n"); err != nil {
-			return err
-		}
-	}
-	_, err := a.Writer().Write(x.text(paint, how))
-	return err
-}
 
 // text returns the page.
 func (x *flowEnd) text(paint show.Painter, how string) (b []byte) {
@@ -124,31 +51,12 @@ func (x *flowEnd) text(paint show.Painter, how string) (b []byte) {
 				show.Plural(m.Attempts, "send"), m.At.Time().Format("15:04:05.000"), m.Delivered, named)
 		}
 	}
-	if found := f.Findings(); len(found) > 0 {
-		b = fmt.Appendf(b, "\n  findings:\n")
-		for i, one := range found {
-			if i > 0 && one.Rule == found[i-1].Rule && one.Side == found[i-1].Side {
-				continue // the same, and less sure
-			}
-			b = fmt.Appendf(b, "    %-5s %v  %s (%v)\n", strings.ToUpper(one.Rule.Severity.String()), one.Side, one.Rule.Summary,
-				one.Certainty)
-		}
-	}
-	return b
+	return app.AppendFindings(b, f)
 }
 
-func (x *flowEnd) object(a *app.App, from *reader.Recording, how string) error {
+// object adds what an autopsy says of Riptide.
+func (x *flowEnd) object(o *app.Object) {
 	f := x.flow
-	var o app.Object
-	o.Begin()
-	o.File(from.File(f.FirstRef))
-	o.Uint("flow", uint64(f.ID))
-	o.Str("protocol", f.Protocol.Name)
-	o.Str("dialect", f.Config().Dialect)
-	o.Addr("a", f.A)
-	o.Addr("b", f.B)
-	o.Str("ended", how)
-	o.Str("story", strings.Join(x.story(how), " "))
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		suffix := "_" + side.String()
 		if last := x.last[side]; last.at != 0 {
@@ -175,5 +83,4 @@ func (x *flowEnd) object(a *app.App, from *reader.Recording, how string) error {
 		}
 		o.Int("unacked"+suffix, int64(unacked))
 	}
-	return o.End(a.Writer())
 }

@@ -1,3 +1,3 @@
-// Package riptide is Riptide on the command line. It serves simulate and lab. It also has two
-// commands of its own: autopsy (how a connection ended) and guess (what messages hold).
+// Package riptide is Riptide on the command line. It serves simulate and lab. It also tells how
+// connections ended, and has a command of its own: guess (what messages hold).
 package riptide

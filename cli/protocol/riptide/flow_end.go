@@ -78,8 +78,8 @@ func (m *flowEnds) ended(end machine.Instant) iter.Seq2[*flowEnd, string] {
 func (m *flowEnds) Ended(end machine.Instant) (list []app.Ending) {
 	for x, how := range m.ended(end) {
 		list = append(list, app.Ending{
-			Flow: x.flow, Silent: how == "silence", Story: x.story(how),
-			Page: func(paint show.Painter) []byte { return x.text(paint, how) },
+			Flow: x.flow, How: how, Silent: how == "silence", Failed: how == "unanswered", Story: x.story(how),
+			Page: func(paint show.Painter) []byte { return x.text(paint, how) }, Object: x.object,
 		})
 	}
 	return list

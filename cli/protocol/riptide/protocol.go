@@ -11,5 +11,5 @@ import (
 // Protocol is Riptide on the command line.
 var Protocol = protocol.Protocol{
 	Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets,
-	Commands: []func(*app.App) *cobra.Command{autopsyCommand, guessCommand}, Endings: newEndings,
+	Commands: []func(*app.App) *cobra.Command{guessCommand}, Endings: newEndings,
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/machine"
 	state "github.com/ackscope/ackscope/machine/riptide"
@@ -37,7 +38,11 @@ func (x *flowEnd) story(how string) []string {
 		return []string{fmt.Sprintf("%s refused the client in frame %d: %s.", name(e.Side), e.Ref.Frame(),
 			riptide.EndReason(f.Config(), e))}
 	case "unanswered":
-		return []string{fmt.Sprintf("%s asked and never had an answer.", name(machine.A))}
+		text := fmt.Sprintf("%s asked and never had an answer", name(machine.A))
+		if why := app.Undelivered(f, machine.A); why != "" {
+			text += ": " + why
+		}
+		return []string{text + "."}
 	}
 	var out []string
 	gaveUp := false

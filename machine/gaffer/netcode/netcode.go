@@ -399,7 +399,7 @@ func (n *Flow) Finish(out *machine.Effects) {
 	}
 	if expired := n.settleToken(out); n.silent() && !expired {
 		c := &n.Sides[n.client]
-		out.At(c.last, c.LastRef).Report(netcodeNoAnswer, n.client, machine.Certain, c.request.ref,
+		out.At(c.last, c.LastRef).Report(NoAnswer, n.client, machine.Certain, c.request.ref,
 			float64(c.Types[wire.NetcodeRequestType]), c.last.Sub(c.request.at).Seconds(), n.token.left())
 	}
 	for i := range n.Sides {

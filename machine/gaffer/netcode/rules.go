@@ -9,8 +9,8 @@ import (
 // Rules lists every rule that the netcode and yojimbo trackers may report, in addition
 // to gaffer.FindingRules.
 var Rules = []*machine.Rule{
-	netcodeDenied, netcodeNoAnswer, netcodeTimeout, netcodeLoss, netcodeDuplicate, netcodeReplayed, netcodeTooOld,
-	netcodeNonceReuse, netcodeTokenReuse, netcodeTokenExpired, netcodeClockBehind,
+	netcodeDenied, NoAnswer, netcodeTimeout, netcodeLoss, netcodeDuplicate, netcodeReplayed, netcodeTooOld,
+	netcodeNonceReuse, netcodeTokenReuse, TokenExpired, ClockBehind,
 }
 
 var netcodeDenied = &machine.Rule{
@@ -30,7 +30,9 @@ Give the server more slots, or send the client to another server.`,
 	},
 }
 
-var netcodeNoAnswer = &machine.Rule{
+// NoAnswer is found where no request of a client is answered. Its third figure is for how many
+// seconds the token was valid, or 0 if that explains nothing.
+var NoAnswer = &machine.Rule{
 	ID: "netcode-no-answer", Severity: machine.Warn, Absence: true,
 	Summary: "the server met every connection request with silence",
 	Explain: `The client repeated its connection request, and nothing came back. A netcode server stays silent when it cannot use the token. Such a token was made with another private key or for another protocol id, has expired, or was used from elsewhere. Or it does not contain the address by which this server knows itself. A server that is down looks the same, and so does a path that drops requests of 1,078 bytes.
@@ -150,7 +152,8 @@ Have the matchmaker make a new token for each attempt to connect.`,
 	},
 }
 
-var netcodeTokenExpired = &machine.Rule{
+// TokenExpired is found where a client asks with a token that has expired, and is not answered.
+var TokenExpired = &machine.Rule{
 	ID: "netcode-token-expired", Severity: machine.Warn, Absence: true, Origin: machine.OriginLibrary,
 	Summary: "the client asked with a connect token that had expired, and no answer came",
 	Explain: `The client asked for a connection with a connect token that had expired before its first request. No challenge came back. A netcode server ignores an expired token without a word. The client sees only a timeout.
@@ -165,7 +168,9 @@ Compare the clocks of the capturing host, the server and the matchmaker. Where t
 	},
 }
 
-var netcodeClockBehind = &machine.Rule{
+// ClockBehind is found where a server takes a token that has expired. Its first figure is for how
+// many seconds.
+var ClockBehind = &machine.Rule{
 	ID: "netcode-clock-behind", Severity: machine.Note,
 	Summary: "the server took a connect token that had expired by the capture's clock",
 	Explain: `The client asked with a connect token that had expired by the time of capture, and the server answered it. A netcode server compares the token with its own clock first. So its clock is behind that of the capturing host by this time at least.

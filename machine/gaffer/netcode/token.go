@@ -78,14 +78,14 @@ func (n *Flow) settleToken(out *machine.Effects) bool {
 		return false
 	}
 	if t.answered {
-		out.At(t.answer.at, t.answer.ref).Report(netcodeClockBehind, n.client.Other(), machine.Likely, t.first.ref, late)
+		out.At(t.answer.at, t.answer.ref).Report(ClockBehind, n.client.Other(), machine.Likely, t.first.ref, late)
 		return false
 	}
 	sure := machine.Likely
 	if t.requests < 2 || late < netcodeClockSlack || t.used {
 		sure = machine.Possible
 	}
-	out.At(t.last.at, t.last.ref).Report(netcodeTokenExpired, n.client, sure, t.first.ref, late, float64(t.requests),
+	out.At(t.last.at, t.last.ref).Report(TokenExpired, n.client, sure, t.first.ref, late, float64(t.requests),
 		t.last.at.Sub(t.first.at).Seconds())
 	return sure == machine.Likely
 }
