@@ -33,6 +33,7 @@ type Flow struct {
 	sent      uint64      // place of the newest datagram in Session.sent, from 1; 0 for none
 	batches   *batches    // nil unless it had long datagrams
 	errors    *flowErrors // what ICMP errors said; nil if there was none
+	idle      *idle       // nil unless both sides were silent for long
 
 	ID      int // from 1, by first appearance
 	Session int // nth session on this pair of addresses, from 1

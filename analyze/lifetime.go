@@ -24,6 +24,7 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	}
 	s.flows = append(s.flows, f)
 	s.table.put(f)
+	s.callers.begun(f)
 	if p.Transport == capture.TCP && len(s.formats) > 0 {
 		f.conn = stream.New(s.formats, stream.Limits{})
 	}
@@ -183,6 +184,7 @@ func (s *Session) end(f *Flow) {
 	s.noteLoss(f)
 	s.noteSizes(f)
 	s.noteRefused(f)
+	s.noteIdle(f)
 	s.noteSteady(f)
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},

@@ -19,6 +19,7 @@ var Rules = []*machine.Rule{
 	captureDuplicate, ipFragmented, oversize, framingLost, captureDropped,
 	steadyLoss, steadyRTT, steadyJitter, stalled, silenceAtTap, resendShare, bandwidth,
 	offload, icmpClosed, icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
+	natIdle,
 }
 
 var captureDuplicate = &machine.Rule{

@@ -143,6 +143,7 @@ type Session struct {
 	dissected   uint64 // how often, in search of batches
 
 	relays   relays
+	callers  callers
 	sent     sentLog
 	quotes   Quotes
 	quoted   Quoted
@@ -343,6 +344,7 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		f.tracker.Observe(d, &s.out)
 	}
 	s.countSizes(f)
+	s.watchIdle(f, d)
 	f.pace[d.From].note(d, s.thresholds.Stall)
 	if t := &f.pace[d.From].trend; d.At >= t.next {
 		t.note(d.At, machine.RTT(f.tracker, d.From))

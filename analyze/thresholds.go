@@ -16,6 +16,7 @@ type Thresholds struct {
 	RTT       time.Duration // the mean round trip, and the median one
 	Jitter    time.Duration // mean difference of successive round trips
 	Stall     time.Duration // the longest silence of a side that usually sends
+	Idle      time.Duration // the silence of both sides from which on a NAT may have forgotten them
 	Resends   float64       // share of messages that were sent again, 0..1
 	Bandwidth float64       // payload bytes of one side in its busiest second
 }
@@ -42,6 +43,10 @@ func DefaultThresholds() Thresholds {
 		// Source: our choice, twice the time for which a client of Valve's Source engine guesses
 		// movements without packets: cl_extrapolate_amount is 0.25 s.
 		Stall: 500 * time.Millisecond,
+		// Source: the shortest time after which home gateways forget a UDP port, by S. Hätönen et
+		// al., "An experimental study of home gateway characteristics", 2010. RFC 4787 (2007),
+		// REQ-5, asks for 2 minutes or more.
+		Idle: 30 * time.Second,
 		// Source: measured. On a network without loss, Riptide sent up to 49 % of its messages
 		// again, since its timer is as short as the round trip. From 50 % on, the median
 		// message costs two packets or more.
@@ -79,6 +84,7 @@ var ThresholdList = []Threshold{
 	{"rtt", steadyRTT.ID, "Mean round trip; half of the round trips must reach it too.", kindTime},
 	{"jitter", steadyJitter.ID, "Mean difference of successive round trips.", kindTime},
 	{"stall", stalled.ID + ", " + silenceAtTap.ID, "Longest silence of a side that usually sends.", kindTime},
+	{"idle", natIdle.ID, "Silence of both sides after which one sends in vain.", kindTime},
 	{"resends", resendShare.ID, "Share of a side's reliable messages that were sent more than once.", kindShare},
 	{"bandwidth", bandwidth.ID, "Payload of a side in its busiest second.", kindRate},
 }
@@ -97,6 +103,8 @@ func (t *Thresholds) field(name string) (*float64, *time.Duration) {
 		return nil, &t.Jitter
 	case "stall":
 		return nil, &t.Stall
+	case "idle":
+		return nil, &t.Idle
 	case "resends":
 		return &t.Resends, nil
 	case "bandwidth":

@@ -10,8 +10,14 @@ import (
 func TestThresholdsReadBack(t *testing.T) {
 	for _, text := range []map[string]string{
 		{},
-		{"loss": "7%", "rtt": "1.5s", "jitter": "0s", "stall": "off", "resends": "off", "bandwidth": "0.5kB/s"},
-		{"loss": "off", "rtt": "off", "jitter": "off", "stall": "2m0s", "resends": "12.5%", "bandwidth": "off"},
+		{
+			"loss": "7%", "rtt": "1.5s", "jitter": "0s", "stall": "off", "idle": "2m0s",
+			"resends": "off", "bandwidth": "0.5kB/s",
+		},
+		{
+			"loss": "off", "rtt": "off", "jitter": "off", "stall": "2m0s", "idle": "off",
+			"resends": "12.5%", "bandwidth": "off",
+		},
 	} {
 		want := DefaultThresholds()
 		for name, value := range text {

@@ -76,7 +76,7 @@ func (e *edited) findings() (list []string) {
 	for _, f := range s.Flows() {
 		for _, x := range f.Findings() {
 			if slices.Contains([]string{
-				"netcode-token-expired", "netcode-clock-behind", "netcode-no-answer", "netcode-denied",
+				"netcode-token-expired", "netcode-clock-behind", "netcode-no-answer", "netcode-denied", "nat-idle",
 			}, x.Rule.ID) {
 				list = append(list, fmt.Sprintf("%d %s %v %v: %s", f.ID, x.Rule.ID, x.Side, x.Certainty, x.Message()))
 			}

@@ -1,0 +1,65 @@
+package analyze
+
+import (
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// callersMost bounds the pairs of a client's address and a server's endpoint that are remembered.
+// Those that were busy last stay.
+const callersMost = 1 << 16
+
+// callerKey is a client's address, whatever its port, and the endpoint that it talks to.
+type callerKey struct {
+	hi, lo uint64
+	server endpointKey
+}
+
+// caller is what is remembered of such a pair.
+type caller struct {
+	newest machine.Instant // when its newest flow began
+	ref    machine.Ref     // the first frame of that flow
+	port   uint16          // its port at the client
+}
+
+// callers remembers pairs in two halves. When the newer half is full, it becomes the older one,
+// which is forgotten.
+type callers struct {
+	newer, older map[callerKey]*caller
+}
+
+func callerOf(client, server endpointKey) callerKey { return callerKey{client.hi, client.lo, server} }
+
+// find returns what is remembered of a pair, or nil.
+func (c *callers) find(k callerKey) *caller {
+	if x := c.newer[k]; x != nil {
+		return x
+	}
+	return c.older[k]
+}
+
+// begun notes a new flow, whose first packet came from the client.
+func (c *callers) begun(f *Flow) {
+	if f.Transport != capture.UDP {
+		return
+	}
+	k := callerOf(f.origin, f.answer)
+	x := c.newer[k]
+	if x == nil {
+		if x = c.older[k]; x == nil {
+			x = &caller{}
+		}
+		c.put(k, x)
+	}
+	x.newest, x.ref, x.port = f.First, f.FirstRef, f.origin.port
+}
+
+func (c *callers) put(k callerKey, x *caller) {
+	if len(c.newer) >= callersMost/2 {
+		c.older, c.newer = c.newer, nil
+	}
+	if c.newer == nil {
+		c.newer = make(map[callerKey]*caller)
+	}
+	c.newer[k] = x
+}
