@@ -41,6 +41,11 @@ func (g *findingList) add(a *machine.Anomaly) *Finding {
 	return f
 }
 
+// remove drops the findings of a rule.
+func (g *findingList) remove(r *machine.Rule) {
+	g.list = slices.DeleteFunc(g.list, func(x *Finding) bool { return x.Rule == r })
+}
+
 // found adds an occurrence of a rule to the findings of f.
 func (s *Session) found(f *Flow, a *machine.Anomaly) {
 	if s.dropped > 0 && a.Rule.Absence && a.Certainty > machine.Possible {

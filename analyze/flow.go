@@ -34,6 +34,7 @@ type Flow struct {
 	batches   *batches    // nil unless it had long datagrams
 	errors    *flowErrors // what ICMP errors said; nil if there was none
 	idle      *idle       // nil unless both sides were silent for long
+	moving    *moving     // nil once it is decided whether the flow continues another one
 
 	ID      int // from 1, by first appearance
 	Session int // nth session on this pair of addresses, from 1
@@ -45,6 +46,9 @@ type Flow struct {
 	FirstRef   machine.Ref
 	Interface  int    // index of its first frame's interface within the file
 	Duplicates uint64 // datagrams captured twice: counted, but ignored by the state
+
+	Was  *Was  // the flow whose connection it continues from another address; nil if none is known
+	next *Flow // the flow that continues this one; nil if none is known
 
 	// Protocol is nil if no protocol explains the flow. Verdict.Reason says why.
 	Protocol *dissect.Protocol

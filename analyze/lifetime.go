@@ -166,6 +166,7 @@ func (s *Session) track(f *Flow) {
 	f.pace = &[2]pace{}
 	s.trackers++
 	s.enterScopes(f)
+	s.watchMove(f)
 	if s.options.Limits.any() && !f.gone {
 		s.relist(f)
 	}
@@ -173,6 +174,7 @@ func (s *Session) track(f *Flow) {
 
 // end finishes f's tracker and keeps its results.
 func (s *Session) end(f *Flow) {
+	s.settleMove(f)
 	s.out.Reset()
 	s.wantEvents(f)
 	f.tracker.Finish(&s.out)
@@ -186,6 +188,7 @@ func (s *Session) end(f *Flow) {
 	s.noteRefused(f)
 	s.noteIdle(f)
 	s.noteSteady(f)
+	s.noteGhost(f)
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
 		facts:   f.tracker.Learned(),

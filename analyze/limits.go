@@ -255,6 +255,8 @@ func (s *Session) letGo(f *Flow, why Reason) {
 		f.place.class = unlisted
 	}
 	s.table.remove(f)
+	s.leaveHubs(f)
+	f.forgetMove()
 	s.gone.add(f)
 	s.reasons[why]++
 	s.forgotten++

@@ -20,6 +20,7 @@ var Rules = []*machine.Rule{
 	steadyLoss, steadyRTT, steadyJitter, stalled, silenceAtTap, resendShare, bandwidth,
 	offload, icmpClosed, icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
 	natIdle,
+	rebound, ghost,
 }
 
 var captureDuplicate = &machine.Rule{

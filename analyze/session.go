@@ -148,9 +148,13 @@ type Session struct {
 	quotes   Quotes
 	quoted   Quoted
 	poison   poison
-	lastFlow *Flow            // the flow of the last frame's datagram
-	frame    *capture.Frame   // the current frame
-	datagram machine.Datagram // its datagram
+	hubs     map[endpointKey]*hub // flows that may be continued from another address
+	compared uint64               // flows of hubs that were looked at
+	late     bool                 // the protocol of a flow was found at the end, when others had ended
+	identity machine.Identity     // of the flow that is compared
+	lastFlow *Flow                // the flow of the last frame's datagram
+	frame    *capture.Frame       // the current frame
+	datagram machine.Datagram     // its datagram
 	out      machine.Effects
 	noted    []machine.Anomaly // findings of the session itself about the current frame
 	record   Record
@@ -316,10 +320,17 @@ func (s *Session) Finish() {
 			f := w.oldest.flow
 			w.oldest.round = holdRounds
 			s.decide(f, true)
+			s.late = s.late || f.tracker != nil
 			if f.tracker != nil && f.scopes == [2]*scope{} {
 				s.end(f) // a capture may have very many pending short flows: keep one tracker at a time
 			}
 		}
+	}
+	for _, f := range s.flows {
+		s.settleMove(f)
+	}
+	for _, f := range s.flows {
+		s.part(f)
 	}
 	for _, f := range s.flows {
 		if f.tracker != nil {
@@ -346,6 +357,9 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	s.countSizes(f)
 	s.watchIdle(f, d)
 	f.pace[d.From].note(d, s.thresholds.Stall)
+	if f.moving != nil {
+		s.follow(f, d)
+	}
 	if t := &f.pace[d.From].trend; d.At >= t.next {
 		t.note(d.At, machine.RTT(f.tracker, d.From))
 	}

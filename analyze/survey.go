@@ -34,6 +34,8 @@ type surveyed struct {
 	facts     machine.Facts
 	session   int  // nth on its addresses
 	continued bool // by another session
+	was       *Was // the flow that it continues from another address
+	moveKnown bool // was is decided
 }
 
 // Survey returns what this run learned. Call it after Finish.
@@ -47,13 +49,18 @@ func (s *Session) Survey() *Survey {
 		if v.begun != nil {
 			v.begun[f.FirstRef] = i
 		}
-		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.Session, false}
+		v.flows[i] = surveyed{
+			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.Session, false, f.Was.copied(), f.Was != nil || !s.late,
+		}
 		if k := &v.flows[i]; s.misread {
 			if better, _ := s.reviewed(f, &k.facts); better != nil {
 				k.verdict.Config, k.facts = better, machine.Facts{}
 				k.facts.End = s.last
 				continue
 			}
+		}
+		if s.misread {
+			v.flows[i].was, v.flows[i].moveKnown = nil, false
 		}
 		if m, ok := f.marked(); ok && s.options.Vantage == nil && f.Protocol != nil && f.A.Addr() != f.B.Addr() {
 			m.weigh(&v.flows[i].facts)

@@ -131,6 +131,7 @@ func flowColumns() []flowColumn {
 				}
 			}})
 	}
+	list = append(list, wasColumns()...)
 	list = append(list,
 		flowColumn{
 			Column{

@@ -38,8 +38,8 @@ func FindingRecord(x *analyze.Finding, file string) *Record {
 func flowOnly(f *analyze.Flow, file string) *Record {
 	r := &Record{
 		Start: f.First, Previous: f.First, File: file, Src: f.A, Dst: f.B, Transport: f.Transport,
-		Datagram: machine.Datagram{At: f.First, Ref: f.FirstRef}, Flow: f.ID, Session: f.Session, Stream: f.Stream,
-		Knowledge: f,
+		Datagram: machine.Datagram{At: f.First, Ref: f.FirstRef}, Flow: f.ID, Session: f.Session, Was: f.Before(),
+		Stream: f.Stream, Knowledge: f,
 	}
 	if f.Protocol != nil {
 		r.Protocol, r.Dialect = f.Protocol, f.Config().Dialect

@@ -47,7 +47,7 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 	if x.Hindsight = nil; l.Hindsight != nil {
 		l.Hindsight.fill(x)
 	}
-	x.Flow, x.Session, x.Protocol, x.Dialect, x.Knowledge, x.Decode = 0, 0, nil, "", nil, nil
+	x.Flow, x.Session, x.Was, x.Protocol, x.Dialect, x.Knowledge, x.Decode = 0, 0, 0, nil, "", nil, nil
 	if l.FileName != nil {
 		x.File = l.FileName(r.Datagram.Ref.File())
 	}
@@ -63,7 +63,7 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 		x.Previous = r.Datagram.At
 		x.Src, x.Dst, x.Transport = f.Addr(r.Datagram.From), f.Addr(r.Datagram.From.Other()), f.Transport
 	}
-	x.Flow, x.Session, x.Stream, x.Knowledge = f.ID, f.Session, f.Stream, f
+	x.Flow, x.Session, x.Was, x.Stream, x.Knowledge = f.ID, f.Session, f.Before(), f.Stream, f
 	if f.Protocol != nil {
 		x.Protocol, x.Dialect = f.Protocol, f.Config().Dialect
 	}

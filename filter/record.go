@@ -28,6 +28,7 @@ type Record struct {
 
 	Flow      int // number of the flow, from 1; 0 if there is none
 	Session   int // of the flow's pair of addresses, from 1
+	Was       int // the flow that it continues from another address; 0 if none
 	Stream    int // analyze.Flow.Stream
 	Protocol  *dissect.Protocol
 	Dialect   string

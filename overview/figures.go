@@ -120,7 +120,7 @@ func TapText(flows []*analyze.Flow) string {
 func Heading(name, tap string, s *analyze.Session) string {
 	first, last := s.Span()
 	parts := []string{
-		name, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(s.Begun(), "flow"),
+		name, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)), flowsText(s),
 	}
 	if n := s.Duplicates(); n > 0 {
 		parts = append(parts, show.Grouped(n)+" captured twice")
@@ -144,4 +144,18 @@ func Heading(name, tap string, s *analyze.Session) string {
 		parts = append(parts, show.Plural(errors, "error"))
 	}
 	return string(show.AppendClean(nil, strings.Join(parts, " · ")))
+}
+
+// flowsText counts the flows. If players changed their addresses, it counts the connections too.
+func flowsText(s *analyze.Session) string {
+	text, moved := show.Plural(s.Begun(), "flow"), uint64(0)
+	for _, f := range s.Flows() {
+		if f.Was != nil {
+			moved++
+		}
+	}
+	if moved > 0 {
+		text += " of " + show.Plural(s.Begun()-moved, "connection")
+	}
+	return text
 }

@@ -133,7 +133,7 @@ func (t *text) flow(f *Flow) {
 
 // title names the flow, its protocol and, if both sides agree, the version of the library.
 func (f *Flow) title() string {
-	s := fmt.Sprintf("flow %d  %s", f.ID, show.FlowName(f.Flow))
+	s := fmt.Sprintf("flow %s  %s", show.FlowNumber(f.Flow), show.FlowName(f.Flow))
 	if f.Version != "" {
 		s += "  " + f.Version
 	}
@@ -353,7 +353,8 @@ func OthersText(others int, besides bool) string {
 }
 
 func otherText(f *analyze.Flow, why bool) string {
-	s := fmt.Sprintf("flow %d  %s ⇄ %s  %s", f.ID, f.A, f.B, show.Plural(f.Packets[0]+f.Packets[1], "packet"))
+	s := fmt.Sprintf("flow %s  %s ⇄ %s  %s", show.FlowNumber(f), f.A, f.B,
+		show.Plural(f.Packets[0]+f.Packets[1], "packet"))
 	if why && f.Verdict.Reason != "" {
 		s += ": " + f.Verdict.Reason
 	}

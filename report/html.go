@@ -389,7 +389,7 @@ func restOf(f *analyze.Flow) Row {
 		note = fmt.Sprintf("%d errors, %d warnings, %d notes", n[machine.Error], n[machine.Warn], n[machine.Note])
 	}
 	return Row{
-		Name: strconv.Itoa(f.ID),
+		Name: show.FlowNumber(f),
 		Cells: []string{show.FlowName(f), f.A.String(), f.B.String(), show.Grouped(f.Packets[0]) + " / " +
 			show.Grouped(f.Packets[1]), note},
 	}

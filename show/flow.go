@@ -13,6 +13,14 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
+// FlowNumber returns the number of a flow, and of the one whose connection it continues: "7 (was 3)".
+func FlowNumber(f *analyze.Flow) string {
+	if f.Was == nil {
+		return strconv.Itoa(f.ID)
+	}
+	return fmt.Sprintf("%d (was %d)", f.ID, f.Was.ID)
+}
+
 // FlowName returns the protocol and dialect of a flow, or "–" if no protocol
 // explains it.
 func FlowName(f *analyze.Flow) string {

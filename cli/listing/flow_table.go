@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -71,7 +70,8 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 	return nil
 }
 
-// reasons prints which versions each side of a flow can be, or why the flow has no protocol.
+// reasons prints which flow a flow continues, which versions each side can be, or why it has no
+// protocol.
 func reasons(w io.Writer, flows []*analyze.Flow, width int) {
 	first := true
 	for _, f := range flows {
@@ -87,6 +87,10 @@ func reasons(w io.Writer, flows []*analyze.Flow, width int) {
 
 // reasonsOf returns what -V says of a flow, a sentence each.
 func reasonsOf(f *analyze.Flow) (list []string) {
+	if w := f.Was; w != nil {
+		list = append(list, fmt.Sprintf("%s was %s in flow %d, %s: %s", strings.ToUpper(w.Side.String()), w.Addr, w.ID,
+			w.Certainty, w.Reason))
+	}
 	if f.Protocol == nil {
 		if f.Verdict.Reason != "" {
 			list = append(list, f.Verdict.Reason)
@@ -130,7 +134,7 @@ func goneText(s *analyze.Session) string {
 }
 
 func flowRow(c *app.Columns, f *analyze.Flow) {
-	c.Add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
+	c.Str("", show.FlowNumber(f))
 	if f.Protocol == nil {
 		c.Str(show.Dim, "–")
 	} else {
@@ -162,7 +166,7 @@ func flowRow(c *app.Columns, f *analyze.Flow) {
 // sideRow adds a row of one side of a flow, for narrow terminals.
 func sideRow(c *app.Columns, f *analyze.Flow, side machine.Side) {
 	if side == machine.A {
-		c.Add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
+		c.Str("", show.FlowNumber(f))
 		c.Str("", show.FlowName(f))
 	} else {
 		c.Str("", "")

@@ -195,7 +195,7 @@ func (k *RowFilter) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, 
 	x.Frame, x.Packet, x.Decode = nil, nil, nil
 	x.Datagram = machine.Datagram{At: at, Ref: ref, From: from}
 	x.Src, x.Dst, x.Transport = f.Addr(from), f.Addr(from.Other()), f.Transport
-	x.Flow, x.Session, x.Stream, x.Knowledge = f.ID, f.Session, f.Stream, f
+	x.Flow, x.Session, x.Was, x.Stream, x.Knowledge = f.ID, f.Session, f.Before(), f.Stream, f
 	x.Protocol, x.Dialect = f.Protocol, ""
 	if f.Protocol != nil {
 		x.Dialect = f.Config().Dialect

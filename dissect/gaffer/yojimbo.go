@@ -166,7 +166,9 @@ func (c *keyedClassifier) Verdict() dissect.Verdict {
 		return v
 	}
 	v := dissect.Verdict{Config: c.set.secured, Bits: openedBits, Confidence: 1, Settled: true}
-	if s := c.decryptor.Session(); s != nil && s.Token != nil {
+	if s := c.decryptor.Session(); c.decryptor.Moved() {
+		v.Reason = "its datagrams open with the session keys of another flow, from whose address its client has moved"
+	} else if s != nil && s.Token != nil {
 		v.Reason = fmt.Sprintf("its connect token opens with the private key given for protocol id %#x", s.ProtocolID)
 	} else {
 		v.Reason = "its datagrams open with the session keys given"

@@ -38,6 +38,8 @@ func flowFields(protocols []*dissect.Protocol) []*filter.Field {
 			func(r *filter.Record) (uint64, bool) { return uint64(r.Flow), r.Flow != 0 })),
 		flow(number("flow.session", "", "Which session it is on its pair of addresses, from 1.",
 			func(r *filter.Record) (uint64, bool) { return uint64(r.Session), r.Flow != 0 })),
+		flow(number("flow.was", "", "Number of the flow whose connection it continues: the player's address changed.",
+			func(r *filter.Record) (uint64, bool) { return uint64(r.Was), r.Was != 0 })),
 		flowText("flow.side", "Which side sent the packet: a spoke first.",
 			sideWords, func(r *filter.Record) (string, bool) { return r.Datagram.From.String(), r.Flow != 0 }),
 		flowText("flow.protocol", "Protocol that the flow is read as.", names, func(r *filter.Record) (string, bool) {

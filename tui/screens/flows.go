@@ -84,7 +84,7 @@ func sideText(f *analyze.Flow, text func(*machine.Summary) string) string {
 
 var flowColumns = []flowColumn{
 	{
-		name: "#", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string { return strconv.Itoa(f.ID) },
+		name: "#", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string { return show.FlowNumber(f) },
 		key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.ID)} },
 	},
 	{name: "protocol", text: func(_ *browser.Browser, f *analyze.Flow) string {

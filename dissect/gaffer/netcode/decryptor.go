@@ -13,7 +13,8 @@ import (
 
 // Decryptor opens the datagrams of one netcode flow. It takes the session keys from the
 // token of the flow's connection request. If the request was not captured, it uses the
-// session keys of the key file. Once the session is known, it allocates nothing per
+// session keys of the key file. Or it uses those of another flow, since a client may change
+// its address. Once the session is known, it allocates nothing per
 // datagram.
 type Decryptor struct {
 	keys    *Keys
@@ -22,7 +23,9 @@ type Decryptor struct {
 	sure    bool         // client is known
 	failed  error        // why the token of the last request stayed closed
 	all     bool         // sessions that other flows opened may be this one's
+	asked   bool         // the flow's own connection request was opened
 	tries   int          // sessions tried without success on datagrams of this flow
+	others  int          // of them, those of other flows
 
 	nonce [chacha20poly1305.NonceSize]byte
 	data  []byte
@@ -46,6 +49,10 @@ var (
 	ErrSnapped = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
 )
 
+// othersMost bounds the sessions of other flows that are tried on a flow without a request:
+// each of 4,096 on two datagrams.
+const othersMost = 1 << 13
+
 // maxTries bounds the sessions that are tried on a flow without a request.
 const maxTries = 1 << 16
 
@@ -58,6 +65,17 @@ func (d *Decryptor) Clone() yojimbo.Opener {
 
 // Session returns the session of the flow. It is nil until it is known.
 func (d *Decryptor) Session() *Session { return d.session }
+
+// Connection returns the session of the flow as an identity. It is nil until it is known.
+func (d *Decryptor) Connection() any {
+	if d.session == nil {
+		return nil
+	}
+	return d.session
+}
+
+// Moved reports whether the keys are those of another flow: the client changed its address.
+func (d *Decryptor) Moved() bool { return d.session != nil && d.session.Token != nil && !d.asked }
 
 // Client returns the side that is the client. It returns false until that is known.
 func (d *Decryptor) Client() (machine.Side, bool) { return d.client, d.sure }
@@ -79,7 +97,7 @@ func (d *Decryptor) Request(dg *machine.Datagram) error {
 	if err != nil {
 		return err
 	}
-	d.session, d.client, d.sure = s, dg.From, true
+	d.session, d.client, d.sure, d.asked = s, dg.From, true, true
 	return nil
 }
 
@@ -101,11 +119,17 @@ func (d *Decryptor) Open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) 
 	}
 	var plain []byte
 	found := false
-	d.keys.each(d.all, func(s *Session) bool {
+	// A client whose address changed sends no request from its new address.
+	others := d.session == nil && d.others < othersMost && d.keys.mayTry()
+	d.keys.each(d.all || others, func(s *Session) bool {
 		if s == d.session || d.tries >= maxTries {
 			return d.tries >= maxTries
 		}
 		d.tries++
+		if s.Token != nil && !d.all {
+			d.others++
+			d.keys.tried.Add(1)
+		}
 		if plain, found = d.try(s, dg, pk); found {
 			d.session = s
 		}

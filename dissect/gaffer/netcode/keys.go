@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/crypto/chacha20poly1305"
 
@@ -91,6 +92,7 @@ const maxSessions = 4096
 type Keys struct {
 	servers []server
 
+	tried    atomic.Int64 // sessions of other flows that were tried on flows without a request
 	mu       sync.Mutex
 	sessions []*Session // the key file's come first
 	given    int
@@ -235,6 +237,13 @@ func (k *Keys) keep(nonce [wire.TokenNonceLen]byte, s *Session) {
 		k.byNonce[nonce] = s
 	}
 }
+
+// triesMost bounds how often the sessions of other flows are tried in all. A million tries take
+// about a second. Anybody can forge datagrams that no session opens.
+const triesMost = 1 << 20
+
+// mayTry reports whether the sessions of other flows may be tried.
+func (k *Keys) mayTry() bool { return k.tried.Load() < triesMost }
 
 // each calls do with the sessions of the key file, or with all sessions. It goes newest
 // first, until do returns true.

@@ -85,6 +85,31 @@ func (n *Flow) Roles(f *machine.Facts) {
 	}
 }
 
+// Identity fills in what the clear part shows of the connection.
+func (n *Netcode) Identity(x *machine.Identity) {
+	n.flow.Identity(x)
+	if n.flow.request {
+		x.Key, x.KeyName = n.flow.nonce, "connect token"
+	}
+}
+
+// lateMost is how far behind the newest datagram of its sender a datagram still passes.
+// Source: definition, rebound: packets overtake each other by a few
+const lateMost = 16
+
+// Identity fills in what the clear part shows of the connection, except for its token.
+func (n *Flow) Identity(x *machine.Identity) {
+	x.Client, x.ClientKnown = n.client, n.known
+	x.Counters[0] = machine.Counter{Name: "netcode datagram", Bits: 64, Slack: lateMost}
+	for i := range n.Sides {
+		s := &n.Sides[i]
+		x.Began = x.Began || s.Types[wire.NetcodeRequestType]+s.Types[wire.NetcodeChallenge]+s.Types[wire.NetcodeDenied] > 0
+		if c := &s.counters; c.met {
+			x.Counters[0].Sides[i] = machine.Numbers{Met: true, First: c.first, Last: c.top, Span: c.top - c.first}
+		}
+	}
+}
+
 // Clone returns an independent copy.
 func (n *Netcode) Clone() machine.Tracker {
 	c := *n

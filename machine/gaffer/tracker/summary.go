@@ -168,7 +168,7 @@ func (t *Tracker) Clone() machine.Tracker {
 const (
 	// trackerBytes is the approximate size of a Tracker, in bytes.
 	// Source: bound, the size of a tracker
-	trackerBytes = 288
+	trackerBytes = 392
 	// sideBytes is the approximate size of a side, in bytes.
 	// Source: bound, the size of a side
 	sideBytes = 820

@@ -34,6 +34,8 @@ type Tracker struct {
 	doubtful  bool       // bit 0 may mean something else, so acks prove less
 	last      machine.Instant
 	receipts  receipts
+	numbers   [2]machine.Numbers // for Identity
+	began     bool               // a side's first header said that it had received nothing
 }
 
 // New returns the tracker of a flow that uses a profile. Facts are what an earlier run
@@ -78,13 +80,16 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 
 func (t *Tracker) take(p *sighting, out *machine.Effects) {
 	if t.Sides != nil {
-		t.step(p, out)
+		if t.step(p, out); !out.NewSession {
+			t.identify(p)
+		}
 		return
 	}
 	if t.heldOpensSession(p) {
 		out.NewSession = true
 		return
 	}
+	t.identify(p)
 	if t.Held == nil {
 		t.Held = make([]sighting, 0, 10) // most short flows end before that
 	}

@@ -219,6 +219,7 @@ type plaintextOpener struct{}
 
 func (plaintextOpener) Request(*machine.Datagram) error { return nil }
 func (plaintextOpener) Clone() Opener                   { return plaintextOpener{} }
+func (plaintextOpener) Connection() any                 { return nil }
 func (plaintextOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 	if len(d.Bytes) < pk.PayloadOffset+16 {
 		return nil, ErrForged

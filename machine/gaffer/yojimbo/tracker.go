@@ -22,6 +22,9 @@ type Opener interface {
 	// Open returns the plaintext of any other datagram, valid until the next call. The
 	// error is ErrForged if the flow's key is known and does not open the datagram.
 	Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error)
+	// Connection identifies the connection whose keys open the flow. It is nil until that is
+	// known.
+	Connection() any
 	Clone() Opener
 }
 
@@ -63,6 +66,7 @@ type Yojimbo struct {
 	plain    machine.Datagram
 	out      machine.Effects // of the packet tracker; the messages follow its events
 	forged   uint64
+	opened   bool       // a datagram was authenticated
 	inferred *Inference // by an earlier run; nil if the configuration is given
 	closed   error      // why the flow's datagrams stay closed
 }
@@ -115,6 +119,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 		out.At(d.At, d.Ref).Report(netcodeForged, d.From, machine.Certain, 0, float64(pk.NetcodeSequence))
 		return
 	}
+	y.opened = y.opened || err == nil
 	ended := y.flow.Ended
 	fate := y.flow.Observe(d, pk, netcode.MACOf(d), out)
 	if !ended && y.flow.Ended && y.flow.Server(d.From) {
@@ -358,6 +363,17 @@ func (y *Yojimbo) Size() int {
 		n += y.sample.bytes
 	}
 	return n
+}
+
+// Identity fills in what the flow shows of its connection.
+func (y *Yojimbo) Identity(x *machine.Identity) {
+	y.inner.Identity(x)
+	x.Counters[1] = x.Counters[0]
+	x.Began = false // by netcode's handshake alone: reliable may begin later
+	y.flow.Identity(x)
+	if session := y.opener.Connection(); session != nil {
+		x.Key, x.KeyName, x.Opened = session, "session keys", y.opened
+	}
 }
 
 // Closed says why the flow's datagrams could not be decrypted. It is nil if they were.

@@ -33,6 +33,7 @@ type follower struct {
 	// settled is the time until which no life can end.
 	settled machine.Instant
 	conn    connection
+	seen    counted
 	m       wire.Message
 
 	releasing bool // held messages are being processed
@@ -126,6 +127,7 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 		out.NewSession = true
 		return
 	}
+	t.seen.take(p.from, m)
 	s.figures.packet(p.length)
 	s.activity.spoke(p.at, p.ref)
 	peer.activity.addressed = p.at

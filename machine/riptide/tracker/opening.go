@@ -21,6 +21,7 @@ type opening struct {
 	place   *vantage.Evidence // nil until messages were weighed
 	weighed int               // number of held messages that place has weighed
 	ended   bool              // a Disconnect is held
+	seen    counted           // of the held messages
 }
 
 // heldMessage is a message that waits for the vantage.
@@ -63,7 +64,10 @@ func (o *opening) reopens(p *sighting) bool {
 // hold keeps a message. enough reports whether it is time to place the tap.
 func (o *opening) hold(p *sighting) (enough bool) {
 	var m wire.Message
-	o.ended = o.ended || o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) && m.Type == wire.Disconnect
+	if o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) {
+		o.ended = o.ended || m.Type == wire.Disconnect
+		o.seen.take(p.from, &m)
+	}
 	o.bytes = append(o.bytes, p.bytes...)
 	h := heldMessage{p.at, p.ref, uint32(p.length) | uint32(p.from)*heldFromB, uint32(len(o.bytes))}
 	if p.behind {
