@@ -14,7 +14,7 @@ type counted struct {
 
 const (
 	// idBits is the width of the ids of reliable and notify messages, and pingBits that of pings.
-	// Source: layout, of message ids and of Heartbeat
+	// Source: law, the fields of the wire format: 16-bit ids, and an 8-bit ping
 	idBits, pingBits = 16, 8
 	// resentMost is how far behind the newest reliable message one is sent again.
 	// Source: library, Riptide 2.1.0: a receiver keeps the last 80 ids
