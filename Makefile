@@ -110,6 +110,10 @@ compare: ## 201 pairs of simulated runs of each kind, over three protocols: comp
 cause: ## 4,000 captures of 200 flows with a planted common cause, or none: how often the headline names it; the table of docs/common-cause.md
 	ACKSCOPE_CAUSE=1000 go test -count 1 -timeout 30m -v -run 'TestPlanted$$' ./cause
 
+.PHONY: host
+host: ## (root) ten causes of loss planted 30 times each in real sockets and interfaces: how often the verdict is right; the table of docs/host.md
+	ACKSCOPE_HOSTCAUSES=30 go test -count 1 -timeout 60m -parallel 4 -v -run 'TestPlanted$$' ./internal/hostcauses | grep -A 12 'planted '
+
 .PHONY: honest
 honest: ## 1,000 restarts, and 5,000 captures of real builds cut at random frames: no honest side is accused
 	ACKSCOPE_RESTARTS=1000 ACKSCOPE_CUTS=500 go test -count 1 -timeout 20m -v -run 'TestRestarts$$|TestCutCaptures$$' ./replay

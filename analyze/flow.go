@@ -35,6 +35,7 @@ type Flow struct {
 	errors    *flowErrors // what ICMP errors said; nil if there was none
 	idle      *idle       // nil unless both sides were silent for long
 	moving    *moving     // nil once it is decided whether the flow continues another one
+	host      *hosted     // nil if the source has no samples of the host
 
 	ID      int // from 1, by first appearance
 	Session int // nth session on this pair of addresses, from 1

@@ -17,7 +17,7 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	s.begun++
 	f := &Flow{
 		ID: s.begun, Session: 1, Stream: s.conversation(p.Transport), Transport: p.Transport, A: p.Src, B: p.Dst,
-		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer,
+		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer, host: s.host,
 	}
 	if s.frame != nil {
 		f.Interface = s.frame.Interface
@@ -96,6 +96,7 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	next := &Flow{
 		ID: s.begun, Session: f.Session + 1, Stream: f.Stream, Transport: f.Transport, A: f.A, B: f.B,
 		First: d.At, FirstRef: d.Ref, Interface: f.Interface, origin: f.origin, answer: f.answer,
+		host: f.host,
 	}
 	s.flows = append(s.flows, next)
 	s.table.put(next)
@@ -189,6 +190,7 @@ func (s *Session) end(f *Flow) {
 	s.noteIdle(f)
 	s.noteSteady(f)
 	s.noteGhost(f)
+	s.noteHost(f)
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
 		facts:   f.tracker.Learned(),

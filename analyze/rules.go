@@ -21,6 +21,7 @@ var Rules = []*machine.Rule{
 	offload, icmpClosed, icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
 	natIdle,
 	rebound, ghost,
+	socketDropped, readLate,
 }
 
 var captureDuplicate = &machine.Rule{

@@ -52,7 +52,7 @@ func sayLoss(_ uint64, worst [3]float64) string {
 }
 
 var steadyLoss = &machine.Rule{
-	ID: "steady-loss", Severity: machine.Warn, Absence: true,
+	ID: "steady-loss", Severity: machine.Warn, Absence: true, Toward: machine.TowardPeer,
 	Summary: "the path loses many of the side's packets, all the time",
 	Explain: `Of the side's packets whose fate is known, 3 % or more did not reach the peer (--set loss=5% sets another limit). The loss is spread over the flow: at least half of all stretches of 64 packets lost some. This finding leaves out loss that comes in a few outages only: see "loss-burst".
 

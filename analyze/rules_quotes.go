@@ -8,7 +8,7 @@ import (
 )
 
 var icmpClosed = &machine.Rule{
-	ID: "icmp-closed", Severity: machine.Note, Origin: machine.OriginLibrary,
+	ID: "icmp-closed", Severity: machine.Note, Origin: machine.OriginLibrary, Toward: machine.TowardSide,
 	Summary: "datagrams came to the side when its socket was closed",
 	Explain: `An ICMP error came back for a datagram to this side, from the address that the datagram was sent to. It quotes the beginning of the datagram.
 
@@ -21,7 +21,7 @@ Hosts and routers limit how many ICMP errors they send. Linux sends one a second
 }
 
 var icmpRefused = &machine.Rule{
-	ID: "icmp-refused", Severity: machine.Warn, Origin: machine.OriginLibrary,
+	ID: "icmp-refused", Severity: machine.Warn, Origin: machine.OriginLibrary, Toward: machine.TowardSide,
 	Summary: "the side's own host refused datagrams, and the peer went on to send",
 	Explain: `ICMP errors said that no socket of this side is open for the peer's datagrams, as "icmp-closed" describes. The peer went on to send for a second or more after the first one. So the game of this side had ended, crashed or not yet started, and its peer did not know that.
 
@@ -85,7 +85,7 @@ For circles, ask the provider. For fragments, see "ip-fragmented": send smaller 
 }
 
 var largeLost = &machine.Rule{
-	ID: "large-lost", Severity: machine.Warn, Absence: true,
+	ID: "large-lost", Severity: machine.Warn, Absence: true, Toward: machine.TowardPeer,
 	Summary: "large packets of the side are lost, and small ones arrive",
 	Explain: `An ICMP error named the MTU of a link on the way, and since then the side's datagrams above that size were lost far more often than those below. The path drops large packets, and the side goes on to send them. A message that fits only into a large packet never arrives.
 

@@ -44,7 +44,7 @@ Look for wireless links and for queues that other traffic fills. If only one pla
 }
 
 var stalled = &machine.Rule{
-	ID: "stalled", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode,
+	ID: "stalled", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode, Toward: machine.TowardSide,
 	Summary: "a side that usually sends sent nothing for a while",
 	Explain: `The side sent at its usual pace, then nothing for 500 ms or more, and then went on. For its peer, everything that the side moves stands still in that time.
 

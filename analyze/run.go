@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/host"
 )
 
 // Run reads a source to its end through a new session. The error is that of the
@@ -19,6 +20,7 @@ func Run(src capture.Source, o Options) (*Session, error) {
 
 // Drive feeds the session all frames of a source. The error is that of Run.
 func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
+	s.attend(src)
 	var f capture.Frame
 	var p capture.Packet
 	for {
@@ -77,6 +79,18 @@ func (u *until) Dropped() uint64 {
 		return 0
 	}
 	return d.Dropped()
+}
+
+// Host and InterfaceName make it Hosted if the source is.
+func (u *until) Host() *host.Timeline {
+	if h, ok := u.Rewinder.(Hosted); ok {
+		return h.Host()
+	}
+	return nil
+}
+
+func (u *until) InterfaceName(file, index int) string {
+	return u.Rewinder.(Hosted).InterfaceName(file, index) // asked only where Host returned samples
 }
 
 func (u *until) Counted() bool {

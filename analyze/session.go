@@ -142,6 +142,7 @@ type Session struct {
 	dissection  dissect.Dissection
 	dissected   uint64 // how often, in search of batches
 
+	host     *hosted // nil if the source has no samples of the host
 	relays   relays
 	callers  callers
 	sent     sentLog

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -42,6 +43,8 @@ type file struct {
 	names      []byte
 	namesSeen  int
 	described  int // bytes of descriptions in this pass
+
+	host *host.Timeline // of the input; set after the file was opened
 }
 
 // Begins reports whether an uncompressed capture begins with head.

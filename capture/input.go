@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ackscope/ackscope/agenda"
+	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -54,6 +55,7 @@ type Input struct {
 	files  []*file
 	paths  []string
 	single *file // the only file, or nil
+	host   host.Timeline
 	// heads holds the files that have a next frame, by its time.
 	heads agenda.Agenda[machine.Instant, *file]
 	// returned is set once the first head was returned. That file's next frame is
@@ -89,6 +91,7 @@ func Open(paths []string, o Options) (*Input, error) {
 			_ = in.Close()
 			return nil, err
 		}
+		f.host = &in.host
 		in.files = append(in.files, f)
 	}
 	if len(in.files) == 1 {

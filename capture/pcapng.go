@@ -340,7 +340,9 @@ func (r *ngReader) readMetadata(f *file, kind, total uint32) error {
 		}
 		f.addInterface(in)
 		r.interfaces++
-	} else if id := r.section.u32(b[8:]); int64(id) < int64(r.interfaces) {
+	} else if id := r.section.u32(b[8:]); f.readHost(&r.section, b[20:len(b)-4]) {
+		return nil
+	} else if int64(id) < int64(r.interfaces) {
 		f.setStatistics(r.section.first+int(id), parseStatistics(&r.section, b[20:len(b)-4]))
 	}
 	return nil

@@ -88,6 +88,33 @@ var Findings = newTable("findings", "What is wrong, how surely, and in which fra
 	},
 	findingColumn{
 		Column{
+			Name: "host", Type: Text, Words: analyze.HostCauses(), Absent: Omitted,
+			Doc: "Where in the capturing host datagrams died or waited; omitted without samples of it: see host.md.",
+		},
+		func(r *FindingRow, c *Cell) {
+			if v, ok := r.Host(); ok {
+				c.own(v.Cause.String())
+			}
+		},
+	},
+	findingColumn{
+		Column{Name: "host_certainty", Type: Text, Words: certainties, Absent: Omitted, Doc: "How surely that is so."},
+		func(r *FindingRow, c *Cell) {
+			if v, ok := r.Host(); ok {
+				c.own(v.Certainty.String())
+			}
+		},
+	},
+	findingColumn{
+		Column{Name: "host_reason", Type: Text, Absent: Omitted, Doc: "The same in words; or why it is unknown."},
+		func(r *FindingRow, c *Cell) {
+			if v, ok := r.Host(); ok {
+				c.text(v.Text)
+			}
+		},
+	},
+	findingColumn{
+		Column{
 			Name: "provisional", Type: Bool, Absent: Omitted,
 			Doc: "True where the flow goes on: what a live capture prints on the way.",
 		},

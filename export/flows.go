@@ -119,6 +119,9 @@ func flowColumns() []flowColumn {
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		list = append(list, sideColumns(side)...)
 	}
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		list = append(list, hostColumns(side)...)
+	}
 	for _, s := range []struct {
 		name     string
 		severity machine.Severity

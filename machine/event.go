@@ -87,7 +87,21 @@ type Rule struct {
 	// Origin is where the cause of what the rule finds most likely lies. Rules set it only
 	// where the method Cause would not conclude it from the other fields.
 	Origin Origin
+	// Toward is set by rules about datagrams that died or waited on their way. It names the way, so
+	// that counters of the host at its end can tell where.
+	Toward Toward
 }
+
+// Toward is the way of the datagrams that a rule is about, as seen from the side of the finding.
+type Toward uint8
+
+const (
+	TowardNone     Toward = iota
+	TowardSide            // to the side
+	TowardPeer            // from the side to its peer
+	TowardSideSeen        // to the side, at whose host they were captured
+	TowardTap             // from the side, lost before they were captured
+)
 
 // String returns the rule's ID.
 func (r *Rule) String() string { return r.ID }

@@ -300,6 +300,9 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 			show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
 			return err
 		}
+		if v, ok := x.Host(); ok {
+			fmt.Fprintln(w, show.Wrap(show.HostLine(&v), "   ", p.width))
+		}
 	}
 	return nil
 }

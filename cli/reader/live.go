@@ -38,6 +38,7 @@ type LiveFlags struct {
 	snap      int
 	buffer    int
 	noPromisc bool
+	noHost    bool
 	privilege.Options
 }
 
@@ -62,6 +63,7 @@ func (l *LiveFlags) Register(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("write-format", app.CompleteWords(saveFormats...))
 	f.IntVarP(&l.snap, "snapshot-length", "s", 0, "keep at most `N` bytes of each packet captured live")
 	f.BoolVarP(&l.noPromisc, "no-promiscuous-mode", "p", false, "do not ask the interface for packets of others")
+	f.BoolVar(&l.noHost, "no-host", false, "do not sample what the host counts at its sockets and interfaces")
 	_ = c.RegisterFlagCompletionFunc("interface",
 		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			devices, err := afpacket.Devices()
@@ -106,6 +108,7 @@ type Session struct {
 	Idle   func()       // called before a wait; may be set until the first Next
 	notice func(string) // called with problems that do not end the capture; may be set until the first Next
 	done   chan struct{}
+	probe  *Probe // nil if nothing is sampled
 }
 
 // Device names the interfaces. It returns "" for files.
@@ -168,8 +171,14 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 			}
 		}
 	}
+	if !l.noHost {
+		s.probe = NewProbe() // before the privileges are given up
+	}
 	if s.Group, err = privilege.OpenCapture(list, &l.Options); err != nil {
 		return nil, 0, lacking(err)
+	}
+	if s.probe != nil {
+		s.probe.opened()
 	}
 	WarnRoot(a)
 	interrupt := make(chan os.Signal, 1)
@@ -260,7 +269,7 @@ func (l *LiveFlags) Open(a *app.App) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{app: a, Live: s, Most: packets, source: s.Group}, nil
+	return &Reader{app: a, Live: s, Most: packets, source: s.Group, Probe: s.probe}, nil
 }
 
 // start opens the interfaces for a live analysis. It saves the packets if -w is
@@ -315,6 +324,7 @@ func (l *LiveFlags) Check() error {
 		{"-Z", l.User != ""},
 		{"--keep-root", l.KeepRoot},
 		{"-a", len(l.autostop) > 0},
+		{"--no-host", l.noHost},
 	} {
 		if f.set {
 			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)

@@ -17,9 +17,10 @@ import (
 //   - shows progress while files take long,
 //   - knows the times of the frames around the last one.
 type Reader struct {
-	In   *capture.Input // the open files; nil for interfaces
-	Live *Session       // the open interfaces; nil for files
-	Most uint64         // frames to return; 0 for all
+	In    *capture.Input // the open files; nil for interfaces
+	Live  *Session       // the open interfaces; nil for files
+	Probe *Probe         // samples the capturing host; nil for files, and if nothing is sampled
+	Most  uint64         // frames to return; 0 for all
 
 	Frames   uint64          // returned since the start or the last Rewind
 	Start    machine.Instant // time of the first frame
@@ -91,9 +92,10 @@ func (r *Reader) Study(o analyze.Options) (*analyze.Session, error) {
 // Next returns the next frame. It returns io.EOF after Stop or Most.
 func (r *Reader) Next(f *capture.Frame) error {
 	if r.stopped || r.Most > 0 && r.Frames == r.Most {
-		return io.EOF
+		return r.lastSample(io.EOF)
 	}
 	if err := r.source.Next(f); err != nil {
+		err = r.lastSample(err)
 		if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 			return err
 		}
@@ -108,6 +110,11 @@ func (r *Reader) Next(f *capture.Frame) error {
 	if r.Save != nil && r.SaveErr == nil {
 		if err := r.Save.Write(f); err != nil {
 			return r.fail(err)
+		}
+	}
+	if r.Probe != nil {
+		if err := r.sample(f); err != nil {
+			return err
 		}
 	}
 	if r.progress != nil && r.Frames&(1<<12-1) == 0 {

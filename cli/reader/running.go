@@ -15,6 +15,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/metrics"
 	"github.com/ackscope/ackscope/show"
 )
@@ -154,6 +155,12 @@ func (r *Running) Dropped() (n uint64) {
 	return n
 }
 
+// Host implements analyze.Hosted.
+func (r *Running) Host() *host.Timeline { return r.Reader.Host() }
+
+// InterfaceName implements analyze.Hosted.
+func (r *Running) InterfaceName(file, index int) string { return r.Reader.InterfaceName(file, index) }
+
 // Close implements capture.Source.
 func (r *Running) Close() error { return r.Reader.Close() }
 
@@ -177,6 +184,9 @@ func (r *Running) prepare(o analyze.Options) error {
 		}
 		if before, ok := r.Alerts.wants(x, r.Reader.latest); ok {
 			r.alert(x, before)
+		}
+		if r.Reader.Probe != nil {
+			r.Reader.Probe.Ask()
 		}
 		if r.OnFound != nil {
 			r.OnFound(x)

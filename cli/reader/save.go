@@ -11,6 +11,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/show"
@@ -251,6 +252,18 @@ func (s *Save) Write(f *capture.Frame, comments ...string) error {
 	s.Frames++
 	if s.rotation != nil {
 		s.rotation.note(f.At)
+	}
+	return nil
+}
+
+// WriteHost writes a sample of the capturing host. A classic file has no place for it.
+func (s *Save) WriteHost(x *host.Sample) error {
+	if s.ng == nil {
+		return nil
+	}
+	if err := s.ng.WriteHost(x); err != nil {
+		s.failed = true
+		return s.saving(err)
 	}
 	return nil
 }

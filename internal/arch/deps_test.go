@@ -69,7 +69,8 @@ var law = []rule{
 		"wire", "wire/@", "wire/bits",
 	}, nil},
 	{"outfile", nil, []string{"golang.org/x/sys"}},
-	{"capture", []string{"machine", "agenda", "capture/...", "printable"}, captureOutside},
+	{"host", []string{"machine"}, nil},
+	{"capture", []string{"machine", "agenda", "capture/...", "host", "printable"}, captureOutside},
 	{"capture/pcapfilter", nil, []string{"golang.org/x/net/bpf"}},
 	{"capture/afpacket", []string{"machine", "capture", "capture/pcapfilter"}, captureOutside},
 	{"capture/libpcap", []string{"machine", "capture", "capture/afpacket"}, captureOutside},
@@ -83,7 +84,7 @@ var law = []rule{
 		"dissect", "dissect/@/netcode", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits",
 		"machine/@", "machine/@/...",
 	}, nil},
-	{"analyze", []string{"capture", "capture/stream", "dissect", "machine", "printable", "scale"}, nil},
+	{"analyze", []string{"capture", "capture/stream", "dissect", "host", "machine", "printable", "scale"}, nil},
 	{"filter", []string{"analyze", "dissect", "machine", "capture", "printable"}, nil},
 	{"figures", []string{"analyze", "filter", "machine", "printable"}, nil},
 	{"filter/fields", []string{"filter", "dissect", "machine", "capture"}, nil},
@@ -94,7 +95,7 @@ var law = []rule{
 	},
 	{"show/table", nil, nil},
 	{"export", []string{
-		"analyze", "dissect", "dissect/stack", "machine", "capture", "filter", "show", "printable",
+		"analyze", "dissect", "dissect/stack", "host", "machine", "capture", "filter", "show", "printable",
 		"scale",
 	}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
@@ -166,7 +167,7 @@ func roomOf(beside ...string) []string {
 func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "cause", "compare", "dissect", "dissect/stack", "export", "export/...",
-		"figures", "filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics", "overview",
+		"figures", "filter", "filter/...", "graph", "host", "lab", "ledger", "machine", "metrics", "overview",
 		"outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema",
 		"schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",

@@ -236,7 +236,7 @@ const (
 
 // AckFrozen is the rule "ack-frozen".
 var AckFrozen = &machine.Rule{
-	ID: "ack-frozen", Severity: machine.Warn, Origin: machine.OriginCode,
+	ID: "ack-frozen", Severity: machine.Warn, Origin: machine.OriginCode, Toward: machine.TowardSide,
 	Summary: "a side goes on sending and acks nothing new, though packets of its peer are in the capture",
 	Explain: `The headers of a side repeat one ack while its peer goes on sending. For example, ack is 65534 in 500 headers, and packets 0 to 499 of the peer are captured in that time. The connection is dead in this direction: the peer resends all of its reliable messages and takes every packet for lost.
 
@@ -295,6 +295,7 @@ Look at the side's sequence numbers across the silence. If they went on, the net
 // Stall is the rule "stall".
 var Stall = &machine.Rule{
 	ID: "stall", Severity: machine.Warn, Absence: true, Origin: machine.OriginCode, ToldPause: true,
+	Toward:  machine.TowardSide,
 	Summary: "a side stopped sending for a while: its process, not the network",
 	Explain: `The side stopped sending for a while, because its process was held up. Causes are a long frame, garbage collection, loading, or a busy machine. For example, a side that sends every 16 ms sends nothing for 400 ms.
 
@@ -332,7 +333,7 @@ The library smooths with a factor of 0.0025, so its RTT hardly moves. A resend t
 
 // LossBurst is the rule "loss-burst".
 var LossBurst = &machine.Rule{
-	ID: "loss-burst", Severity: machine.Warn, Absence: true, ToldPause: true,
+	ID: "loss-burst", Severity: machine.Warn, Absence: true, ToldPause: true, Toward: machine.TowardTap,
 	Summary: "many packets in a row were lost before they were captured",
 	Explain: `Eight or more consecutive sequence numbers of the side are not in the capture. The packets were lost before the place where it was taken. That they are not in the capture is certain.
 
@@ -351,7 +352,7 @@ Look for an outage or a full queue on the path.`,
 
 // RefusedPacket is the rule "refused".
 var RefusedPacket = &machine.Rule{
-	ID: "refused", Severity: machine.Note, Absence: true,
+	ID: "refused", Severity: machine.Note, Absence: true, Toward: machine.TowardSideSeen,
 	Summary: "packets reached the side and were neither received nor acked",
 	Explain: `The packet reached the side, and the side neither received nor acked it. For example, its headers ack packets 41 and 43 and never 42, although 42 was captured.
 

@@ -60,7 +60,7 @@ Only heartbeats keep the connection alive, data does not. After 5 s without one,
 
 // HeartbeatUnanswered is the rule "riptide-heartbeat-unanswered".
 var HeartbeatUnanswered = &machine.Rule{
-	ID: "riptide-heartbeat-unanswered", Severity: machine.Note, Absence: true,
+	ID: "riptide-heartbeat-unanswered", Severity: machine.Note, Absence: true, Toward: machine.TowardPeer,
 	Summary: "heartbeats of the client had no answer",
 	Explain: `A heartbeat of the client had no answer. The server answers each heartbeat at once. The client measures its RTT by the answer and stays connected by it. Without an answer, the RTT and the resend timer stay as they were. After 5 s the client gives up.
 
@@ -88,7 +88,7 @@ The capture was taken at the silent side. The finding is likely.
 
 // NoAnswer is the rule "riptide-connect-unanswered".
 var NoAnswer = &machine.Rule{
-	ID: "riptide-connect-unanswered", Severity: machine.Warn, Absence: true,
+	ID: "riptide-connect-unanswered", Severity: machine.Warn, Absence: true, Toward: machine.TowardPeer,
 	Summary: "a client asked for a connection and had no answer",
 	Explain: `A client asked for a connection and had no answer. A client sends Connect up to five times, a second apart, and then fails with NoConnection.
 

@@ -15,6 +15,7 @@ func sayResent(n uint64, worst [3]float64) string {
 // ResentMessageLost is the rule "riptide-resent-message-lost".
 var ResentMessageLost = &machine.Rule{
 	ID: "riptide-resent-message-lost", Severity: machine.Note, Resend: "message-lost", Absence: true, CopyLost: true,
+	Toward:  machine.TowardPeer,
 	Summary: "messages were sent again because a copy of them was lost",
 	Explain: `A copy of a reliable message was lost, so its sender sent the message again. That is what reliable messages are for.
 
@@ -41,6 +42,7 @@ It costs bandwidth and attempts: the connection ends at 15.`,
 // ResentLoss is the rule "riptide-resent-loss".
 var ResentLoss = &machine.Rule{
 	ID: "riptide-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
+	Toward:  machine.TowardPeer,
 	Summary: "messages were sent again because a copy of them or its Ack was lost",
 	Explain: `A copy of the message was lost, or its Ack, so the sender sent the message again. Fewer Acks came than copies were sent. The capture does not show which of the two was lost, since no Ack of another message was under way meanwhile.
 
