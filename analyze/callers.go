@@ -20,6 +20,7 @@ type caller struct {
 	newest machine.Instant // when its newest flow began
 	ref    machine.Ref     // the first frame of that flow
 	port   uint16          // its port at the client
+	loop   *loop           // nil unless a connection ended
 }
 
 // callers remembers pairs in two halves. When the newer half is full, it becomes the older one,
@@ -43,18 +44,19 @@ func (c *callers) begun(f *Flow) {
 	if f.Transport != capture.UDP {
 		return
 	}
-	k := callerOf(f.origin, f.answer)
-	x := c.newer[k]
-	if x == nil {
-		if x = c.older[k]; x == nil {
-			x = &caller{}
-		}
-		c.put(k, x)
-	}
+	x := c.of(callerOf(f.origin, f.answer))
 	x.newest, x.ref, x.port = f.First, f.FirstRef, f.origin.port
 }
 
-func (c *callers) put(k callerKey, x *caller) {
+// of returns what is remembered of a pair, and remembers it from now on.
+func (c *callers) of(k callerKey) *caller {
+	x := c.newer[k]
+	if x != nil {
+		return x
+	}
+	if x = c.older[k]; x == nil {
+		x = &caller{}
+	}
 	if len(c.newer) >= callersMost/2 {
 		c.older, c.newer = c.newer, nil
 	}
@@ -62,4 +64,5 @@ func (c *callers) put(k callerKey, x *caller) {
 		c.newer = make(map[callerKey]*caller)
 	}
 	c.newer[k] = x
+	return x
 }

@@ -196,6 +196,7 @@ func (s *Session) end(f *Flow) {
 		facts:   f.tracker.Learned(),
 	}
 	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
+	s.noteReconnect(f)
 	s.review(f)
 	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
 		s.record = Record{

@@ -22,6 +22,7 @@ var Rules = []*machine.Rule{
 	natIdle,
 	rebound, ghost,
 	socketDropped, readLate,
+	natIdle, reconnectLoop,
 }
 
 var captureDuplicate = &machine.Rule{

@@ -94,6 +94,8 @@ type Facts struct {
 	Newest        [2]Number        // the newest packet of the side that passed the tap
 	Earlier       [2]Earlier       // the same of earlier sessions on the same addresses
 	End           Instant          // when the capture ended; 0 if unknown
+	Opened        bool             // a client's request for the connection was captured
+	Ending        Ending           // how the connection ended
 	Doubtful      bool             // another way to read the flow fits as well, or better
 	Readings      Readings         // the evidence for how to read it, from the whole run
 	// Settings is what the tracker found out about what the profile leaves

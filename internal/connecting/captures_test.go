@@ -65,18 +65,21 @@ func (e *edited) Rewind() error {
 
 // findings returns what is found in a capture, without notes that this package is not about:
 // flow, rule, side and certainty, with the text.
-func (e *edited) findings() (list []string) {
-	e.t.Helper()
+func (e *edited) findings() (list []string) { return findings(e.t, e) }
+
+func findings(t *testing.T, e analyze.Rewinder) (list []string) {
+	t.Helper()
 	s, err := analyze.RunTwice(e, analyze.Options{
 		Registry: dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol),
 	})
 	if err != nil && !errors.Is(err, io.EOF) {
-		e.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, f := range s.Flows() {
 		for _, x := range f.Findings() {
 			if slices.Contains([]string{
 				"netcode-token-expired", "netcode-clock-behind", "netcode-no-answer", "netcode-denied", "nat-idle",
+				"reconnect-loop",
 			}, x.Rule.ID) {
 				list = append(list, fmt.Sprintf("%d %s %v %v: %s", f.ID, x.Rule.ID, x.Side, x.Certainty, x.Message()))
 			}

@@ -25,6 +25,8 @@ func TestExamples(t *testing.T) {
 		func(_ *capture.Frame, p *capture.Packet) bool { return p.Src.Port() == 30000 }, // the client that was ignored
 	)))
 	write(t, filepath.Join(dir, "nat-idle.pcapng.gz"), edit(t, reliableGame, silent(45*time.Second, ofClient, 55555)))
+	write(t, filepath.Join(dir, "reconnect-loop.pcapng.gz"),
+		again(t, "yojimbo-denied-full.client.pcap.gz", 30001, 5, 10*time.Second))
 }
 
 // both applies two edits.
@@ -32,8 +34,8 @@ func both(one, two change) change {
 	return func(f *capture.Frame, p *capture.Packet) bool { return one(f, p) && two(f, p) }
 }
 
-// write writes what is read of an edited capture.
-func write(t *testing.T, path string, e *edited) {
+// write writes what is read of a changed capture.
+func write(t *testing.T, path string, e capture.Source) {
 	t.Helper()
 	out, err := os.Create(path)
 	if err != nil {

@@ -367,7 +367,32 @@ func (t *ConnectionTracker) Learned() machine.Facts {
 	for i := range t.sides {
 		f.Client[i] = t.sides[i].role == roleClient
 	}
+	if c := t.newest(); c != nil {
+		f.Opened, f.Ending = c.asked, c.ending()
+	}
 	return f
+}
+
+// ending returns how the connection ended.
+func (c *connection) ending() machine.Ending {
+	spoke := 0
+	for i := range c.ends {
+		e := &c.ends[i]
+		switch {
+		case e.denied != 0 || e.over == gaffer.EventRefused:
+			return machine.EndingDenied
+		case e.over == gaffer.EventDisconnected:
+			return machine.EndingDisconnect
+		case e.over == gaffer.EventTimedOut:
+			return machine.EndingTimeout
+		case e.sent:
+			spoke++
+		}
+	}
+	if c.asked && spoke == 1 {
+		return machine.EndingUnanswered
+	}
+	return machine.EndingUnknown
 }
 
 // Clone returns an independent copy.

@@ -392,30 +392,6 @@ func (p *pace) cadence() time.Duration {
 	return time.Duration(v[k/2])
 }
 
-// Finish reports how the flow ended.
-func (n *Flow) Finish(out *machine.Effects) {
-	if !n.known {
-		return
-	}
-	if expired := n.settleToken(out); n.silent() && !expired {
-		c := &n.Sides[n.client]
-		out.At(c.last, c.LastRef).Report(NoAnswer, n.client, machine.Certain, c.request.ref,
-			float64(c.Types[wire.NetcodeRequestType]), c.last.Sub(c.request.at).Seconds(), n.token.left())
-	}
-	for i := range n.Sides {
-		gone, other := &n.Sides[i], &n.Sides[i^1]
-		if !n.Ended && gone.counters.met && other.last.Sub(gone.last) >= netcodeSilence &&
-			other.heardSincePeer >= netcodeHeardLeast {
-			out.At(other.last, other.LastRef).Report(netcodeTimeout, machine.Side(i), machine.Likely, gone.LastRef,
-				other.last.Sub(gone.last).Seconds())
-		}
-		if m := gone.Missing(); m > 0 {
-			out.At(gone.last, gone.LastRef).Report(netcodeLoss, machine.Side(i), machine.Certain, 0, float64(m),
-				100*float64(m)/float64(m+gone.counters.distinct+gone.counters.passed))
-		}
-	}
-}
-
 // Clone returns an independent copy.
 func (n *Flow) Clone() Flow {
 	c := *n

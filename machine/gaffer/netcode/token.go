@@ -60,30 +60,33 @@ func (t *token) late() float64 {
 	return whole + float64(rest)/1e9
 }
 
-// silent reports whether the client repeated its request and had no answer to any.
-func (n *Flow) silent() bool {
-	c, s := &n.Sides[n.client], &n.Sides[n.client.Other()]
-	return c.Types[wire.NetcodeRequestType] > 1 && s.packets == 0 && !c.counters.met && c.counters.passed == 0
+// expired returns since when the token had expired, in seconds, and how surely that explains a
+// silence. The certainty is unknown if it had not.
+func (t *token) expired() (late float64, sure machine.Certainty) {
+	if !t.known {
+		return 0, machine.Unknown
+	}
+	late = t.late()
+	switch {
+	case late < 0:
+		return late, machine.Unknown
+	case t.requests < 2 || late < netcodeClockSlack || t.used:
+		return late, machine.Possible
+	}
+	return late, machine.Likely
 }
 
 // settleToken reports what became of an attempt to connect whose token had expired. It returns
 // false if the attempt needs another explanation.
 func (n *Flow) settleToken(out *machine.Effects) bool {
 	t := &n.token
-	if !t.known {
-		return false
-	}
-	late := t.late()
-	if late < 0 {
+	late, sure := t.expired()
+	if sure == machine.Unknown {
 		return false
 	}
 	if t.answered {
 		out.At(t.answer.at, t.answer.ref).Report(ClockBehind, n.client.Other(), machine.Likely, t.first.ref, late)
 		return false
-	}
-	sure := machine.Likely
-	if t.requests < 2 || late < netcodeClockSlack || t.used {
-		sure = machine.Possible
 	}
 	out.At(t.last.at, t.last.ref).Report(TokenExpired, n.client, sure, t.first.ref, late, float64(t.requests),
 		t.last.at.Sub(t.first.at).Seconds())

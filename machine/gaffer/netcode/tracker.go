@@ -71,15 +71,16 @@ func (n *Netcode) Summary(x machine.Side) machine.Summary {
 	return n.flow.SummaryAt(x, n.facts.Vantage)
 }
 
-// Learned returns the facts that the tracker was given, and which side is the client.
+// Learned returns the facts that the tracker was given, and what it shows of the connection.
 func (n *Netcode) Learned() machine.Facts {
 	f := n.facts
 	n.flow.Roles(&f)
 	return f
 }
 
-// Roles notes which side is the client, if that is known.
+// Roles notes which side is the client, if that is known, and how the connection began and ended.
 func (n *Flow) Roles(f *machine.Facts) {
+	f.Opened, f.Ending = n.request, n.ending()
 	for _, x := range []machine.Side{machine.A, machine.B} {
 		f.Client[x] = n.Server(x.Other())
 	}

@@ -53,6 +53,21 @@ type goodbye struct {
 	by machine.Side
 }
 
+// ending returns how the connection ended.
+func (c *connection) ending() machine.Ending {
+	switch {
+	case c.goodbye.at != 0:
+		return machine.EndingDisconnect
+	case c.attempt.rejected:
+		return machine.EndingDenied
+	case c.attempt.count > 0 && !c.attempt.answered && c.welcome.at == 0:
+		return machine.EndingUnanswered
+	case c.over[machine.A] || c.over[machine.B]:
+		return machine.EndingTimeout
+	}
+	return machine.EndingUnknown
+}
+
 // session records what a message shows about the connection itself.
 func (t *follower) session(p *step) {
 	m, c := p.m, &t.conn

@@ -212,6 +212,7 @@ func (t *follower) learned() machine.Facts {
 		f.Client[t.client] = true
 		f.Tick[t.client] = t.conn.clock.Tick()
 	}
+	f.Opened, f.Ending = t.conn.attempt.count > 0, t.conn.ending()
 	var p proofs
 	for i := range t.sides {
 		s := &t.sides[i]
