@@ -36,6 +36,7 @@ type Flow struct {
 	idle      *idle       // nil unless both sides were silent for long
 	moving    *moving     // nil once it is decided whether the flow continues another one
 	host      *hosted     // nil if the source has no samples of the host
+	attended  *attended   // nil until it was compared with them
 
 	ID      int // from 1, by first appearance
 	Session int // nth session on this pair of addresses, from 1

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
@@ -108,7 +109,7 @@ func (h *hosted) waited(k endpointKey, told *host.Told) time.Duration {
 // Host returns what the samples of the capturing host tell about a side, from the flow's first packet to its last. It
 // returns false if the capture holds no samples.
 func (f *Flow) Host(s machine.Side) (host.Told, bool) {
-	if f.host == nil || f.host.source.Host().Empty() {
+	if f.host == nil || f.Transport != capture.UDP || f.host.source.Host().Empty() {
 		return host.Told{}, false
 	}
 	return f.host.source.Host().Endpoint(f.Addr(s), f.Addr(s.Other()), f.First, f.Last), true
@@ -139,14 +140,16 @@ func HostCauses() []string { return hostCauseWords[:] }
 type HostVerdict struct {
 	Cause     HostCause
 	Certainty machine.Certainty
-	Text      string // a clause without a full stop
+	Side      machine.Side // that the datagrams were on their way to
+	Text      string       // a clause without a full stop
 }
 
 // Host returns what the samples of the capturing host say of the finding. It returns false if the rule does not
 // concern datagrams on their way, or if the capture holds no samples.
 func (f *Finding) Host() (HostVerdict, bool) {
 	flow := f.Flow
-	if f.Rule.Toward == machine.TowardNone || flow.host == nil || flow.host.source.Host().Empty() {
+	if f.Rule.Toward == machine.TowardNone || flow.host == nil || flow.Transport != capture.UDP ||
+		flow.host.source.Host().Empty() {
 		return HostVerdict{}, false
 	}
 	j := inquest{finding: f, flow: flow, host: flow.host, from: f.First.Add(-hostSlack), to: f.Last.Add(hostSlack)}
@@ -158,7 +161,9 @@ func (f *Finding) Host() (HostVerdict, bool) {
 	if t := f.Rule.Toward; t == machine.TowardPeer || t == machine.TowardTap {
 		j.receiver = f.Side.Other()
 	}
-	return j.verdict(), true
+	v := j.verdict()
+	v.Side = j.receiver
+	return v, true
 }
 
 // inquest looks for the place where datagrams to the receiver died.
@@ -225,25 +230,33 @@ func (j *inquest) inside(told *host.Told, seen bool) HostVerdict {
 		if told.BufferErrors.N >= n {
 			text += ", whose receive buffer was full"
 		}
-		if missing := j.missing(); n < missing {
-			text += fmt.Sprintf("; %d are missing", missing)
-		}
-		return HostVerdict{HostSocket, j.sure(told, n), text}
+		return HostVerdict{Cause: HostSocket, Certainty: j.sure(told, n), Text: text + j.ofMissing(n)}
 	}
 	if wait := j.host.waited(j.key(), told); wait >= lateAfter {
-		return HostVerdict{HostLate, machine.Likely, fmt.Sprintf(
+		return HostVerdict{Cause: HostLate, Certainty: machine.Likely, Text: fmt.Sprintf(
 			"read late: unread datagrams stood at %.0f kB at %s's socket, %d ms of them or more", float64(told.Queue)/1000,
 			upper(who), wait.Milliseconds())}
 	}
-	if told.Closed {
-		return HostVerdict{HostClosed, machine.Certain, fmt.Sprintf("no socket was open on %s's port at %s", upper(who),
-			told.ClosedAt.Time().Format("15:04:05.000"))}
+	if told.Closed && (told.Socket || j.finding.Rule == icmpClosed || j.finding.Rule == icmpRefused) {
+		return HostVerdict{
+			Cause: HostClosed, Certainty: machine.Certain,
+			Text: fmt.Sprintf("no socket was open on %s's port at %s", upper(who),
+				told.ClosedAt.Time().Format("15:04:05.000")),
+		}
 	}
 	if seen && told.Socket && told.Drops.Known && told.Shared == 1 {
-		return HostVerdict{HostApplication, machine.Likely, fmt.Sprintf(
+		return HostVerdict{Cause: HostApplication, Certainty: machine.Likely, Text: fmt.Sprintf(
 			"the kernel dropped nothing at %s's socket: the application refused it, or a firewall of the host", upper(who))}
 	}
 	return HostVerdict{}
+}
+
+// ofMissing says how many datagrams are missing, where fewer of them are explained.
+func (j *inquest) ofMissing(explained uint64) string {
+	if missing := j.missing(); explained < missing {
+		return fmt.Sprintf("; %d are missing", missing)
+	}
+	return ""
 }
 
 // upper returns the name of a side as messages write it.
@@ -277,14 +290,18 @@ func (j *inquest) interfaces(told *host.Told, before bool) HostVerdict {
 	name := j.host.source.InterfaceName(f.FirstRef.File(), f.Interface)
 	in, _ := j.host.source.Host().Device(name, f.Addr(j.receiver), j.from, j.to)
 	if n := in.N + told.Softnet.N; n > 0 {
-		return HostVerdict{HostInterface, machine.Possible, fmt.Sprintf(
-			"%s and the queue behind it dropped %s on their way in; which ones is unknown", name,
-			machine.Count(n, "packet", "packets"))}
+		return HostVerdict{Cause: HostInterface, Certainty: machine.Possible, Text: fmt.Sprintf(
+			"%s and the queue behind it dropped %s on their way in; which ones is unknown%s", name,
+			machine.Count(n, "packet", "packets"), j.ofMissing(n))}
 	}
 	_, out := j.host.source.Host().Device(name, f.Addr(j.receiver.Other()), j.from, j.to)
 	if out.N > 0 && !before {
-		return HostVerdict{HostInterface, machine.Likely, fmt.Sprintf("%s dropped %s on their way out", name,
-			machine.Count(out.N, "packet", "packets"))}
+		sure := machine.Likely
+		if 2*out.N < j.missing() {
+			sure = machine.Possible
+		}
+		return HostVerdict{Cause: HostInterface, Certainty: sure, Text: fmt.Sprintf("%s dropped %s on their way out%s",
+			name, machine.Count(out.N, "packet", "packets"), j.ofMissing(out.N))}
 	}
 	return HostVerdict{}
 }
@@ -293,16 +310,19 @@ func (j *inquest) interfaces(told *host.Told, before bool) HostVerdict {
 func (j *inquest) rest(told *host.Told, before bool) HostVerdict {
 	f, sender := j.flow, j.receiver.Other()
 	if told.Here && (told.Socket && told.Drops.Known && told.Shared == 1 || before && told.Softnet.Known) {
-		return HostVerdict{HostElsewhere, machine.Likely, fmt.Sprintf("the host of %s dropped nothing in that time",
-			upper(j.receiver.String()))}
+		return HostVerdict{
+			Cause: HostElsewhere, Certainty: machine.Likely,
+			Text: fmt.Sprintf("the host of %s dropped nothing in that time",
+				upper(j.receiver.String())),
+		}
 	}
 	if told.Here && told.Why == "" {
 		told.Why = "the samples do not cover the time"
 	}
 	from := j.host.source.Host().Endpoint(f.Addr(sender), f.Addr(j.receiver), j.from, j.to)
 	if from.Here && !told.Here && from.Softnet.Known {
-		return HostVerdict{HostElsewhere, machine.Likely, fmt.Sprintf(
+		return HostVerdict{Cause: HostElsewhere, Certainty: machine.Likely, Text: fmt.Sprintf(
 			"the host of %s dropped nothing on the way out; of the other host there are no samples", upper(sender.String()))}
 	}
-	return HostVerdict{HostUnknown, machine.Unknown, "unknown: " + told.Why}
+	return HostVerdict{Cause: HostUnknown, Certainty: machine.Unknown, Text: "unknown: " + told.Why}
 }

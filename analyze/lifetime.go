@@ -190,7 +190,7 @@ func (s *Session) end(f *Flow) {
 	s.noteIdle(f)
 	s.noteSteady(f)
 	s.noteGhost(f)
-	s.noteHost(f)
+	s.noteHost(f, f.Last, f.LastRef)
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
 		facts:   f.tracker.Learned(),

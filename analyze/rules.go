@@ -19,10 +19,7 @@ var Rules = []*machine.Rule{
 	captureDuplicate, ipFragmented, oversize, framingLost, captureDropped,
 	steadyLoss, steadyRTT, steadyJitter, stalled, silenceAtTap, resendShare, bandwidth,
 	offload, icmpClosed, icmpRefused, icmpUnreachable, icmpMTU, icmpExpired, largeLost, socketPoisoned,
-	natIdle,
-	rebound, ghost,
-	socketDropped, readLate,
-	natIdle, reconnectLoop,
+	natIdle, reconnectLoop, rebound, ghost, socketDropped, readLate,
 }
 
 var captureDuplicate = &machine.Rule{

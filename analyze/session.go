@@ -361,6 +361,9 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	if f.moving != nil {
 		s.follow(f, d)
 	}
+	if f.host != nil && (f.attended == nil || d.At >= f.attended.due) {
+		s.noteHost(f, d.At, d.Ref)
+	}
 	if t := &f.pace[d.From].trend; d.At >= t.next {
 		t.note(d.At, machine.RTT(f.tracker, d.From))
 	}

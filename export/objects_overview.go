@@ -1,5 +1,7 @@
 package export
 
+import "github.com/ackscope/ackscope/analyze"
+
 // origins are the words of machine.Origin that troubles have.
 var origins = []string{"network", "library", "code", "capture", "unsaid"}
 
@@ -45,6 +47,10 @@ func overviewObject() *Schema {
 		field("count", Uint, "How often."),
 		field("frame", Uint, "The first frame that shows it."),
 		field("text", Text, "What happened, with figures."),
+		field("host", Text, "Where in the capturing host datagrams died or waited; left out without samples of it.", optional,
+			words(analyze.HostCauses()...)),
+		field("host_certainty", Text, "How surely that is so.", optional, words(certainties...)),
+		field("host_reason", Text, "The same in words; or why it is unknown.", optional),
 	}
 	return object("overview", "What is wrong with a capture, and where the cause most likely lies: a line a capture.",
 		severalFile,

@@ -16,6 +16,10 @@ type Timeline struct {
 	points  int
 	series  int
 	refused bool // there were more counters than it keeps
+
+	whole  bool      // recent samples are kept whole
+	recent []*Sample // in order of arrival
+	room   int       // that recent takes, as weight counts it
 }
 
 const (
@@ -118,6 +122,9 @@ func (t *Timeline) Add(s *Sample) {
 		return
 	}
 	x.last = s.At
+	if t.whole {
+		t.hold(s)
+	}
 	x.cut = x.cut || s.Cut
 	for _, a := range s.Addresses {
 		if len(x.addresses) < maxSeries {
@@ -185,6 +192,39 @@ func (t *Timeline) addSocket(x *system, at machine.Instant, s *Socket) {
 	t.points += l.add(at, s.Drops, s.Queue)
 }
 
+// maxRecent bounds the weight of the samples that are kept whole: sockets and interfaces, about 200 bytes each.
+const maxRecent = 1 << 15
+
+// weight is how much room a sample takes.
+func (s *Sample) weight() int {
+	return 1 + len(s.Sockets) + len(s.Devices) + (len(s.Addresses)+len(s.Ports))/8
+}
+
+// KeepRecent has the timeline keep recent samples whole, for Recent.
+func (t *Timeline) KeepRecent() { t.whole = true }
+
+func (t *Timeline) hold(s *Sample) {
+	t.recent, t.room = append(t.recent, s), t.room+s.weight()
+	drop := 0
+	for ; t.room > maxRecent; drop++ {
+		t.room -= t.recent[drop].weight()
+	}
+	t.recent = slices.Delete(t.recent, 0, drop)
+}
+
+// Recent returns the samples of a span of time that are still kept whole.
+func (t *Timeline) Recent(from, to machine.Instant) (list []*Sample) {
+	if t == nil {
+		return nil
+	}
+	for _, s := range t.recent {
+		if s.At >= from && s.At <= to {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // another reports whether there is room for one more counter.
 func (t *Timeline) another() bool {
 	if t.series == maxSeries {
@@ -229,13 +269,7 @@ func (l *line) over(from, to machine.Instant) (c Change, level uint64, at machin
 	if len(p) == 0 {
 		return c, 0, 0
 	}
-	order := func(x point, t machine.Instant) int { return cmp.Compare(x.at, t) }
-	begin, exact := slices.BinarySearchFunc(p, from, order)
-	if !exact && begin > 0 {
-		begin--
-	}
-	end, _ := slices.BinarySearchFunc(p, to, order)
-	end = min(end, len(p)-1)
+	begin, end := l.span(from, to)
 	c.Known = p[begin].at <= from.Add(edge) && p[end].at.Add(edge) >= to
 	for i := begin; i <= end; i++ {
 		if p[i].level > level && p[i].at >= from {
@@ -252,6 +286,17 @@ func (l *line) over(from, to machine.Instant) (c Change, level uint64, at machin
 	return c, level, at
 }
 
+// span returns the indexes of the moments around a span of time, as far as there are any.
+func (l *line) span(from, to machine.Instant) (begin, end int) {
+	order := func(x point, t machine.Instant) int { return cmp.Compare(x.at, t) }
+	begin, exact := slices.BinarySearchFunc(l.points, from, order)
+	if !exact && begin > 0 {
+		begin--
+	}
+	end, _ = slices.BinarySearchFunc(l.points, to, order)
+	return begin, min(end, len(l.points)-1)
+}
+
 // Told is what the samples tell about one endpoint in a span of time.
 type Told struct {
 	Here   bool   // the endpoint is on a host whose counters are known
@@ -261,6 +306,7 @@ type Told struct {
 	Socket bool // there was a socket
 	Shared int  // how many sockets could take its datagrams equally well: mostly 1
 	Drops  Change
+	Until  machine.Instant // of the sample up to which Drops counts; meaningful with a socket
 	// Queue is the most that unread datagrams took, in bytes with the kernel's overhead, and when.
 	Queue   uint64
 	QueueAt machine.Instant
@@ -315,6 +361,8 @@ func (t *Timeline) Endpoint(at, peer netip.AddrPort, from, to machine.Instant) (
 			x.Shared++
 		}
 		x.Drops.join(c)
+		_, end := l.span(from, to)
+		x.Until = max(x.Until, l.points[end].at)
 		if level > x.Queue {
 			x.Queue, x.QueueAt = level, when
 		}

@@ -55,6 +55,10 @@ func (c *Capture) notes() (n int) {
 
 // headline describes a trouble, and where its cause most likely lies.
 func (f *Flow) headline(t *Trouble) string {
+	if t.inHost() {
+		return "The trouble is in the host of " + name(t.Host.Side) + ": " + t.Host.Text + " (" +
+			t.Host.Certainty.String() + ")."
+	}
 	if t.Origin == machine.OriginNetwork {
 		if loss := f.losses(); loss != "" {
 			return "The trouble is in the network: " + loss + "."

@@ -186,6 +186,9 @@ func (t *text) part(label string, figures []string, f *Flow, place machine.Origi
 		shown++
 		style := show.SeverityStyle(x.Severity)
 		line(func(s string) string { return t.Paint.String(style, s) }, x.String())
+		if x.Host != nil {
+			line(plain, show.HostLine(x.Host))
+		}
 	}
 	if more > 0 {
 		line(plain, fmt.Sprintf("and %d more (ackscope findings)", more))

@@ -21,8 +21,9 @@ type Trouble struct {
 	Frame     machine.Ref // the first frame that shows it
 	Text      string      // what happened there, with figures
 
-	Failed     bool           // no connection came about
-	Divergence *replay.Result // nil for a finding
+	Failed     bool                 // no connection came about
+	Divergence *replay.Result       // nil for a finding
+	Host       *analyze.HostVerdict // what became of the datagrams in the capturing host; nil if it has no samples
 }
 
 // find collects the troubles of a flow, and why its sides sent something again.
@@ -52,6 +53,12 @@ func (f *Flow) find() {
 		if len(x.Refs) > 0 {
 			t.Frame = x.Refs[0]
 		}
+		if v, ok := x.Host(); ok {
+			t.Host = &v
+			if t.inHost() && t.Origin == machine.OriginNetwork {
+				t.Origin = machine.OriginCode
+			}
+		}
 		f.Troubles = append(f.Troubles, t)
 	}
 	if (f.End.Silent || f.End.Failed) && len(f.End.Story) > 0 {
@@ -69,6 +76,18 @@ func (f *Flow) find() {
 	for i := range f.Sides {
 		slices.SortStableFunc(f.Sides[i].Causes, func(x, y Cause) int { return cmp.Compare(y.Count, x.Count) })
 	}
+}
+
+// inHost reports whether counters of the host show that the trouble arose behind its network.
+func (t *Trouble) inHost() bool {
+	if t.Host == nil || t.Host.Certainty < machine.Likely {
+		return false
+	}
+	switch t.Host.Cause {
+	case analyze.HostSocket, analyze.HostLate, analyze.HostClosed, analyze.HostApplication:
+		return true
+	}
+	return false
 }
 
 // order ranks troubles of one severity. Replay and errors point at code. Warnings of the

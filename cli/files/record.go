@@ -113,6 +113,9 @@ func (x *flight) follow() error {
 		return err
 	}
 	o.Sink = x.triggers.sink()
+	if line := x.run.Host(); line != nil {
+		line.KeepRecent()
+	}
 	gone := o.Gone
 	o.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		x.triggers.forget(f)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -69,12 +70,16 @@ func newRecordingRow(a *app.App, run *reader.Running, folder string, l *recordLi
 	return w, nil
 }
 
+// sampleSlack is how far outside of a recording a sample of the host is recorded with it.
+// Source: choice, two of the seconds between samples
+const sampleSlack = 2 * time.Second
+
 // save begins to write a recording. The one before has been written.
 func (w *recordingRow) save(r *recorder.Recording, why *asked, dropped uint64) {
 	w.number++
 	j := &recordingJob{
 		app: w.app, options: w.options, recording: r, why: why, dropped: dropped, live: w.run.Reader.Live != nil,
-		interfaces: w.interfaces(r),
+		interfaces: w.interfaces(r), samples: w.run.Host().Recent(r.From.Add(-sampleSlack), r.To.Add(sampleSlack)),
 		path: filepath.Join(w.folder, fmt.Sprintf("%s-%05d-%s.pcapng",
 			r.First.At.Time().Format("20060102T150405.000Z"), w.number, slug(why))),
 	}
@@ -204,6 +209,7 @@ func (j *recordingJob) describedBy() string { return strings.TrimSuffix(j.path, 
 // writeFrames writes the capture with its comments.
 func (j *recordingJob) writeFrames(to *outfile.File) error {
 	out := bufio.NewWriterSize(to, 64<<10)
+	samples := j.samples
 	w, err := capture.NewWriter(out, capture.WriterOptions{Application: "ackscope", Comments: j.comments()})
 	if err != nil {
 		return err
@@ -226,7 +232,17 @@ func (j *recordingJob) writeFrames(to *outfile.File) error {
 			}
 		}
 		f.Interface, f.Ref = id, machine.Ref(0)
+		for ; len(samples) > 0 && samples[0].At <= f.At; samples = samples[1:] {
+			if err := w.WriteHost(samples[0]); err != nil {
+				return err
+			}
+		}
 		if err := w.WriteFrame(&f, j.commentsOf(i)...); err != nil {
+			return err
+		}
+	}
+	for _, s := range samples {
+		if err := w.WriteHost(s); err != nil {
 			return err
 		}
 	}

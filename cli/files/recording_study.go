@@ -12,6 +12,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/overview"
 	"github.com/ackscope/ackscope/recorder"
@@ -28,6 +29,7 @@ type recordingJob struct {
 	dropped    uint64 // packets that the capture lacks of its time
 	live       bool
 	interfaces map[int]capture.Interface
+	samples    []*host.Sample // of the capturing host, in order of time
 	path       string
 	size       int64 // of the capture file
 
@@ -83,7 +85,10 @@ func (j *recordingJob) same(f *analyze.Flow) bool {
 
 // try analyses some frames, and looks for the finding in them.
 func (j *recordingJob) try(frames []recorder.Frame, heads int) error {
-	j.source = frameSource{frames: frames, dropped: j.dropped, counted: j.live}
+	j.source = frameSource{frames: frames, dropped: j.dropped, counted: j.live, interfaces: j.interfaces}
+	for _, s := range j.samples {
+		j.source.host.Add(s)
+	}
 	o := j.options
 	learned, err := analyze.Learn(&j.source, o)
 	if err != nil {
@@ -206,7 +211,16 @@ type frameSource struct {
 	next    int
 	dropped uint64
 	counted bool
+
+	host       host.Timeline
+	interfaces map[int]capture.Interface
 }
+
+// Host implements analyze.Hosted.
+func (s *frameSource) Host() *host.Timeline { return &s.host }
+
+// InterfaceName implements analyze.Hosted.
+func (s *frameSource) InterfaceName(_, index int) string { return s.interfaces[index].Name }
 
 // Next implements capture.Source.
 func (s *frameSource) Next(f *capture.Frame) error {

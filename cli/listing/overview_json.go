@@ -76,6 +76,11 @@ func overviewFlow(o *app.Object, f *overview.Flow) {
 				o.Uint("count", t.Count)
 				o.Uint("frame", t.Frame.Frame())
 				o.Str("text", t.Text)
+				if t.Host != nil {
+					o.Str("host", t.Host.Cause.String())
+					o.Str("host_certainty", t.Host.Certainty.String())
+					o.Str("host_reason", t.Host.Text)
+				}
 			})
 		})
 		o.Uint("notes", uint64(f.Notes))
