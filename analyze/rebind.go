@@ -120,11 +120,11 @@ func (s *Session) follow(f *Flow, d *machine.Datagram) {
 	identify(f, &own)
 	if n == rebindLeast {
 		s.enterHub(f, machine.B)
-		if !own.Began {
+		if own.Began == [2]bool{} {
 			s.enterHub(f, machine.A) // its first packet may be the server's
 		}
 	}
-	if own.Began && own.Key == nil || m.told {
+	if own.Began == [2]bool{true, true} && own.Key == nil || m.told {
 		f.moving = nil
 		return
 	}

@@ -30,6 +30,9 @@ const (
 	// unseenAck is how far an ack may be ahead of the newest packet of the peer that passed.
 	// Source: definition, rebound: packets that the capture lacks
 	unseenAck = 8
+	// anewMost is the number below which the peer may begin anew with the new address.
+	// Source: definition, rebound: its first packets may be lost
+	anewMost = 32
 	// ackSlack is how far an ack may go back, because headers overtake each other.
 	// Source: definition, rebound: packets overtake each other by a few
 	ackSlack = 4
@@ -158,7 +161,7 @@ func (x *comparison) result() (was Was, fits fit) {
 		}
 		return was, shownByNumbers
 	}
-	if x.own.Began || x.own.Opened && x.was.Opened {
+	if x.own.Began[x.moved] || x.own.Opened && x.was.Opened {
 		return was, contradicted
 	}
 	numbers := 1.0
@@ -210,6 +213,9 @@ func (x *comparison) side(c, before *machine.Counter, moved bool) (chance float6
 	n, was := &c.Sides[side], &before.Sides[from]
 	peer, peerWas := &c.Sides[side.Other()], &before.Sides[from.Other()]
 	chance = 1
+	if !moved && (x.own.Began[side] || n.Met && was.Met && n.First < anewMost && c.Distance(n.First, was.Last) < 0) {
+		return 1, "", true // it took the new address for another client
+	}
 	if n.Met && was.Met {
 		away := x.new.moving.began[side].Sub(x.old.pace[from].last)
 		if !moved && away < -rebindWait {

@@ -21,6 +21,10 @@ type RelayOptions struct {
 	Listen           netip.AddrPort // where clients send to
 	Target           netip.AddrPort // the server: besides clients, the only address to send to
 	ToServer, ToHere sim.Path       // the paths in the two directions
+	// Rebind is after how long each client gets another port towards the server, and again after
+	// that; 0 for never. A NAT that forgets a mapping does the same. What the server sends to the
+	// old port is lost. It applies to datagrams.
+	Rebind time.Duration
 	// Tap is called with what passes on both sides of the relay; nil for no
 	// tap. It must not keep the bytes.
 	Tap func(Observation)
@@ -41,6 +45,7 @@ const (
 	maxHeld    = 1 << 16 // datagrams held back at a time; more are dropped
 	flowIdle   = time.Minute
 	relayInbox = 1024
+	formerMost = 4 // earlier ports of a client that stay open, as a NAT answers for none
 )
 
 // Relay carries datagrams or streams between clients and a server, as a network
@@ -70,6 +75,7 @@ type relayFlow struct {
 	client netip.AddrPort
 	up     *net.UDPConn
 	own    netip.AddrPort // the relay's address towards the server
+	former []*net.UDPConn // up to formerMost ones before it
 	paths  [2]*sim.Impairment
 	heard  machine.Instant
 }
@@ -79,7 +85,8 @@ type relayFlow struct {
 type relayed struct {
 	flow   *relayFlow
 	client netip.AddrPort
-	back   int // 0 towards the server, 1 towards the client
+	back   int            // 0 towards the server, 1 towards the client
+	to     netip.AddrPort // the relay's address that the server sent it to
 	bytes  []byte
 }
 
@@ -136,6 +143,12 @@ func (r *Relay) Run(ctx context.Context) error {
 	defer timer.Stop()
 	sweep := time.NewTicker(flowIdle / 4)
 	defer sweep.Stop()
+	var moves <-chan time.Time
+	if r.options.Rebind > 0 {
+		moving := time.NewTicker(r.options.Rebind)
+		defer moving.Stop()
+		moves = moving.C
+	}
 	for {
 		r.release()
 		if due, ok := r.held.Next(); ok {
@@ -151,6 +164,10 @@ func (r *Relay) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-sweep.C:
 			r.sweep()
+		case <-moves:
+			for _, f := range r.flows {
+				r.rebind(f)
+			}
 		}
 	}
 }
@@ -169,7 +186,7 @@ func (r *Relay) end() {
 	close(r.gone)
 	_ = r.conn.Close() // no data is buffered in it
 	for _, f := range r.flows {
-		_ = f.up.Close() // as above
+		f.close()
 	}
 	r.readers.Wait()
 	for i, c := range r.counts {
@@ -195,7 +212,12 @@ func (r *Relay) take(d relayed) {
 	if d.back == 0 {
 		r.see(now, f.client, r.Addr(), d.bytes)
 	} else {
-		r.see(now, r.options.Target, f.own, d.bytes)
+		r.see(now, r.options.Target, d.to, d.bytes)
+		if d.to != f.own {
+			c.lost++
+			r.tell(now, "dropped", d)
+			return
+		}
 	}
 	fate := f.paths[d.back].Datagram(now, len(d.bytes))
 	if fate.Lost || fate.Dropped {
@@ -266,20 +288,51 @@ func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 	if len(r.flows) >= maxFlows || !r.options.allows(client.Addr()) {
 		return nil
 	}
-	// The socket is connected: the kernel accepts only what the server sends.
-	up, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(r.source()), net.UDPAddrFromAddrPort(r.options.Target))
-	if err != nil {
+	f := &relayFlow{number: r.count, client: client}
+	if !r.dial(f) {
 		return nil
 	}
-	f := &relayFlow{number: r.count, client: client, up: up, own: plain(up.LocalAddr().(*net.UDPAddr).AddrPort())}
 	f.paths = r.impair(f.number, sim.Impair)
 	r.count++
 	r.flows[client] = f
 	r.tellFlow(now, f.number, client, f.own)
-	r.readers.Go(func() {
-		readUDP(up, func(_ netip.AddrPort, b []byte) bool { return r.post(relayed{flow: f, back: 1, bytes: b}) })
-	})
 	return f
+}
+
+// dial gives a flow a port of its own towards the server. It reports whether the system has one.
+func (r *Relay) dial(f *relayFlow) bool {
+	// The socket is connected: the kernel accepts only what the server sends.
+	up, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(r.source()), net.UDPAddrFromAddrPort(r.options.Target))
+	if err != nil {
+		return false
+	}
+	own := plain(up.LocalAddr().(*net.UDPAddr).AddrPort())
+	f.up, f.own = up, own
+	r.readers.Go(func() {
+		readUDP(up, func(_ netip.AddrPort, b []byte) bool { return r.post(relayed{flow: f, back: 1, to: own, bytes: b}) })
+	})
+	return true
+}
+
+// rebind gives a flow another port towards the server.
+func (r *Relay) rebind(f *relayFlow) {
+	former := f.up
+	if !r.dial(f) {
+		return
+	}
+	if f.former = append(f.former, former); len(f.former) > formerMost {
+		_ = f.former[0].Close() // no data is buffered in it
+		f.former = f.former[1:]
+	}
+	r.tellFlow(r.options.Clock.Now(), f.number, f.client, f.own)
+}
+
+// close closes the sockets of a flow. No data is buffered in them.
+func (f *relayFlow) close() {
+	_ = f.up.Close()
+	for _, up := range f.former {
+		_ = up.Close()
+	}
 }
 
 // source returns the relay's address towards the server, with any port. When
@@ -307,7 +360,7 @@ func (r *Relay) sweep() {
 	now := r.options.Clock.Now()
 	for client, f := range r.flows {
 		if now.Sub(f.heard) > flowIdle {
-			_ = f.up.Close() // no data is buffered in it
+			f.close()
 			delete(r.flows, client)
 		}
 	}

@@ -10,7 +10,9 @@ type Identified interface {
 
 // Identity is what a flow shows of the connection that it carries.
 type Identity struct {
-	Began       bool // the connection began in this flow
+	// Began says for each side that it began the connection in this flow. A server that does not
+	// know a client's new address may take it for another client, and begin anew with it.
+	Began       [2]bool
 	Client      Side // the side that opened the connection, if ClientKnown is set
 	ClientKnown bool
 	// Key is equal in flows of one connection, and in no others. It is nil if the flow has none.

@@ -31,6 +31,7 @@ type Flags struct {
 	Forward   string // of a proxy: LISTEN=TARGET
 	allow     []string
 	clients   int
+	rebind    time.Duration
 	linger    time.Duration
 	device    string
 	recorder  string
@@ -66,6 +67,8 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	p.BoolVar(&f.InOrder, "in-order", false, "keep the order of datagrams whatever the jitter")
 	p.StringVar(&f.Dup, "dup", "0%", "share of datagrams that arrive twice")
 	p.StringVar(&f.Outage, "outage", "", "times in which everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
+	p.DurationVar(&f.rebind, "rebind", 0,
+		"after this long the relay gives each client another port towards the server, as a NAT may, and again after that")
 	p.StringVar(&f.Bandwidth, "bandwidth", "0", "limit of the first link in bits a second, 0 for none")
 
 	p.DurationVar(&f.Duration, "duration", 0,
@@ -116,6 +119,9 @@ func (f *Flags) check() (err error) {
 	}
 	if f.Poll < 0 {
 		return fmt.Errorf("--poll %v: expected a time such as 500ms", f.Poll)
+	}
+	if f.rebind < 0 || f.rebind > 0 && f.carrier == lab.TCP {
+		return fmt.Errorf("--rebind %v: expected a time such as 5s, for datagrams", f.rebind)
 	}
 	if f.Duration < 0 || f.linger < 0 {
 		return errors.New("--duration, --linger: expected a time such as 10s")

@@ -277,7 +277,7 @@ func (r *labRun) relay(listen, target string, toB, toA sim.Path) (string, error)
 	}
 	relay, err := lab.NewRelay(lab.RelayOptions{
 		Settings: r.settings, Transport: r.flags.carrier, Listen: from, Target: to, ToServer: toB, ToHere: toA,
-		Tap: r.record.tap,
+		Rebind: r.flags.rebind, Tap: r.record.tap,
 	})
 	if err != nil {
 		return "", fmt.Errorf("relay: %w", err)

@@ -104,7 +104,9 @@ func (n *Flow) Identity(x *machine.Identity) {
 	x.Counters[0] = machine.Counter{Name: "netcode datagram", Bits: 64, Slack: lateMost}
 	for i := range n.Sides {
 		s := &n.Sides[i]
-		x.Began = x.Began || s.Types[wire.NetcodeRequestType]+s.Types[wire.NetcodeChallenge]+s.Types[wire.NetcodeDenied] > 0
+		if s.Types[wire.NetcodeRequestType]+s.Types[wire.NetcodeChallenge]+s.Types[wire.NetcodeDenied] > 0 {
+			x.Began = [2]bool{true, true}
+		}
 		if c := &s.counters; c.met {
 			x.Counters[0].Sides[i] = machine.Numbers{Met: true, First: c.first, Last: c.top, Span: c.top - c.first}
 		}

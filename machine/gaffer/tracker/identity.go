@@ -18,7 +18,7 @@ func (t *Tracker) identify(p *sighting) {
 	case !c.Nothing(t.rules):
 		n.Names(uint64(c.Newest), width)
 	case !n.Named:
-		t.began = true
+		t.began[p.from&1] = true
 	}
 }
 

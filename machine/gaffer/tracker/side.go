@@ -241,7 +241,9 @@ func (t *Tracker) meet(s *side, p *sighting) {
 	peer := &t.Sides[s.side.Other()]
 	if c := &peer.headers.last; c.Width > 0 && !c.Nothing(t.rules) && p.sequence < RestartMost &&
 		peer.sent.top >= StartWithin && t.rules.Distance(c.Newest, p.sequence) > t.overtakes(s) {
-		s.earlier.Found(c.Newest, p.sequence)
+		// Its first packet may be number 0: the peer moved to another address, where the side took it
+		// for another client. What the side sent to the old address may still be under way.
+		s.earlier.Found(c.Newest, max(1, p.sequence))
 	}
 }
 

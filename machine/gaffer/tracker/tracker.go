@@ -35,7 +35,7 @@ type Tracker struct {
 	last      machine.Instant
 	receipts  receipts
 	numbers   [2]machine.Numbers // for Identity
-	began     bool               // a side's first header said that it had received nothing
+	began     [2]bool            // the side's first header said that it had received nothing
 }
 
 // New returns the tracker of a flow that uses a profile. Facts are what an earlier run

@@ -369,7 +369,7 @@ func (y *Yojimbo) Size() int {
 func (y *Yojimbo) Identity(x *machine.Identity) {
 	y.inner.Identity(x)
 	x.Counters[1] = x.Counters[0]
-	x.Began = false // by netcode's handshake alone: reliable may begin later
+	x.Began = [2]bool{} // by netcode's handshake alone: reliable may begin later
 	y.flow.Identity(x)
 	if session := y.opener.Connection(); session != nil {
 		x.Key, x.KeyName, x.Opened = session, "session keys", y.opened

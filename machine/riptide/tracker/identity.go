@@ -51,7 +51,7 @@ func (t *Tracker) Identity(x *machine.Identity) {
 		seen = &t.f.seen
 		x.Client, x.ClientKnown = t.f.client, t.f.roles
 	}
-	x.Began = seen.began
+	x.Began = [2]bool{seen.began, seen.began}
 	x.Counters[0] = machine.Counter{Name: "reliable message", Bits: idBits, Slack: resentMost, Sides: seen.reliable}
 	x.Counters[1] = machine.Counter{Name: "notify message", Bits: idBits, Slack: lateMost, Sides: seen.notify}
 	x.Counters[2] = machine.Counter{Name: "ping", Bits: pingBits, Slack: lateMost, Sides: seen.pings}
