@@ -122,3 +122,22 @@ func (f *Flow) Step(s machine.Side) (Step, bool) {
 	x := f.pace[s].trend.step
 	return x, x.After > 0
 }
+
+// Pause returns the pause that a finding is about. It returns false if the finding is about
+// none.
+func (f *Finding) Pause() (Pause, bool) {
+	if f.Rule == stalled || f.Rule == silenceAtTap {
+		return Pause{f.Last, time.Duration(f.Figures[0] * 1e6), f.Refs[0]}, true
+	}
+	if !f.Rule.ToldPause || f.Flow == nil {
+		return Pause{}, false
+	}
+	var longest Pause
+	for _, p := range f.Flow.Pauses(f.Side, nil) {
+		// The rules of protocols report a pause at its first packet, its last one, or within it.
+		if p.Until.Add(-p.Took) <= f.Last && p.Until >= f.First && p.Took > longest.Took {
+			longest = p
+		}
+	}
+	return longest, longest.Took > 0
+}

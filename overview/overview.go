@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/cause"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
@@ -19,6 +20,7 @@ type Input struct {
 	Messages *Messages        // nil if messages were not collected
 	Ends     map[int]End      // by flow number: how connections ended, as far as it is known
 	Problem  error            // how reading ended, if not at the end of the capture
+	Logs     *gamelog.Report  // what the game's own logs say; nil without
 }
 
 // End is how the connection of a flow ended.
@@ -42,6 +44,7 @@ type Capture struct {
 	Troubled int             // flows of known protocols with a warning or an error, shown or not
 	Others   []*analyze.Flow // of no known protocol, by number
 	Cause    *cause.Report   // what the troubles of the flows have in common
+	Logs     *gamelog.Report // what the game's own logs say; nil without
 
 	health show.Health
 }
@@ -83,7 +86,7 @@ type Cause struct {
 // New makes the diagnosis of a capture. It shows the worst flows, at most so many; 0 means
 // all. The order is by the gravest trouble, then by the loss, then by packets.
 func New(in *Input, most int) *Capture {
-	c := &Capture{Name: in.Name, Session: in.Session, Problem: in.Problem, Cause: cause.New(in.Session)}
+	c := &Capture{Name: in.Name, Session: in.Session, Problem: in.Problem, Cause: cause.New(in.Session), Logs: in.Logs}
 	results := newResults(in.Replay)
 	var known []ranked
 	for _, f := range in.Session.Flows() {
@@ -186,7 +189,7 @@ func newFlow(f *analyze.Flow, in *Input, of results) *Flow {
 			}
 		}
 	}
-	x.find()
+	x.find(in.Logs)
 	return x
 }
 

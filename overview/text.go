@@ -76,6 +76,9 @@ func (t *text) verdict(c *Capture) {
 			t.lines(sentence, "")
 		}
 	}
+	for _, sentence := range c.Logs.Sentences() {
+		t.lines(sentence, "")
+	}
 	if c.Problem != nil {
 		t.lines("Reading ended early: "+c.Problem.Error(), "")
 	}
@@ -188,6 +191,9 @@ func (t *text) part(label string, figures []string, f *Flow, place machine.Origi
 		line(func(s string) string { return t.Paint.String(style, s) }, x.String())
 		if x.Host != nil {
 			line(plain, show.HostLine(x.Host))
+		}
+		if x.Log != "" {
+			line(plain, "log: "+x.Log)
 		}
 	}
 	if more > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 )
@@ -20,6 +21,7 @@ type Trouble struct {
 	Count     uint64
 	Frame     machine.Ref // the first frame that shows it
 	Text      string      // what happened there, with figures
+	Log       string      // what the game's own log says of it; empty if nothing
 
 	Failed     bool                 // no connection came about
 	Divergence *replay.Result       // nil for a finding
@@ -27,7 +29,7 @@ type Trouble struct {
 }
 
 // find collects the troubles of a flow, and why its sides sent something again.
-func (f *Flow) find() {
+func (f *Flow) find(logs *gamelog.Report) {
 	for i := range f.Sides {
 		if x := f.Sides[i].Result; x != nil && x.Divergence != nil {
 			d := x.Divergence
@@ -58,6 +60,9 @@ func (f *Flow) find() {
 			if t.inHost() && t.Origin == machine.OriginNetwork {
 				t.Origin = machine.OriginCode
 			}
+		}
+		if e, ok := logs.Finding(x); ok {
+			t.Log = e.String()
 		}
 		f.Troubles = append(f.Troubles, t)
 	}

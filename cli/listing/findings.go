@@ -13,6 +13,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
@@ -20,6 +21,7 @@ import (
 // FindingsCommand builds `ackscope findings`.
 func FindingsCommand(a *app.App) *cobra.Command {
 	live, watch, failOn, failIf, text := &reader.LiveFlags{}, &reader.WatchFlags{}, "", "", ""
+	var logs *reader.Logs
 	c := &cobra.Command{
 		Use:   "findings [FILE...]",
 		Short: "What is wrong, how surely, and in which frames",
@@ -36,6 +38,7 @@ a file is read twice, which settles what stays open in the first.`,
   ackscope findings --fail-on error regressions            # exit 1 when a capture below it has one
   ackscope findings 'captures/**/*.pcap*'                  # the pattern in quotes: any shell
   ackscope findings --fail-if 'loss > 5% or stall > 500ms' match.pcapng
+  ackscope findings --log client=game.jsonl match.pcapng   # the frames of the game beside stalls
   ackscope findings --join eth0.pcapng eth1.pcapng         # two interfaces of one host
   ackscope findings -i eth0 -f 'udp port 7777' --alert warn --json`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -43,17 +46,18 @@ a file is read twice, which settles what stays open in the first.`,
 			if err != nil {
 				return err
 			}
-			return gate.End(findings(a, live, watch, args, text, failOn, gate))
+			return gate.End(findings(a, live, watch, args, text, failOn, gate, logs))
 		},
 	}
 	reader.RegisterWatched(a, c, live, watch, &text)
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")
 	reader.FailIfFlag(c, &failIf, false)
+	logs = reader.LogFlag(a, c)
 	return c
 }
 
 func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args []string, text, failOn string,
-	condition *reader.Gate,
+	condition *reader.Gate, logs *reader.Logs,
 ) error {
 	if live.List {
 		return reader.ListInterfaces(a)
@@ -69,7 +73,7 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	if err != nil {
 		return err
 	}
-	p := &FindingPrinter{App: a, paint: paint, width: a.Width(), Gate: least, condition: condition}
+	p := &FindingPrinter{App: a, paint: paint, width: a.Width(), Gate: least, condition: condition, logs: logs}
 	if a.Flags.JSON {
 		p.Rows = export.NewRows(export.Findings, a.Lines(&export.Findings.Schema))
 	}
@@ -79,6 +83,12 @@ func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args
 	}
 	if p.Filter, err = reader.NewRowFilter(a, text, "findings", within); err != nil {
 		return err
+	}
+	if err := logs.Load(); err != nil {
+		return err
+	}
+	if live.Streams(watch) && logs.Asked() {
+		return errors.New("--log: expected a file that is read whole, and neither -i nor --live")
 	}
 	if live.Streams(watch) {
 		err = live.Each(a, watch, args, func(r *reader.Recording) error { return p.watch(live, watch, r) })
@@ -119,7 +129,7 @@ func (p *FindingPrinter) Study(r *reader.Recording) error {
 			goneErr = p.flow(f, found)
 		}
 	}
-	s, in, err := p.Filter.Study(r, false, p.condition.Sink(r, nil))
+	s, in, err := p.Filter.Study(r, false, p.logs.Sink(p.condition.Sink(r, nil)))
 	if in != nil {
 		defer in.Close()
 	}
@@ -127,6 +137,7 @@ func (p *FindingPrinter) Study(r *reader.Recording) error {
 		return err
 	}
 	p.condition.Session(s)
+	p.log = p.logs.Report(s)
 	if err := errors.Join(goneErr, p.heading(), p.all(s), p.Filter.Err); err != nil {
 		return err
 	}
@@ -186,6 +197,8 @@ type FindingPrinter struct {
 	width      int // columns of the terminal; 0 if it is none
 	Gate       machine.Severity
 	condition  *reader.Gate                    // of --fail-if
+	logs       *reader.Logs                    // of --log
+	log        *gamelog.Report                 // what they say of the recording; nil without
 	seen       int                             // findings that the filter was asked about
 	shown      int                             // findings that passed it
 	grave      uint64                          // findings at or above the severity of --fail-on
@@ -204,6 +217,9 @@ func (p *FindingPrinter) verdict(s *analyze.Session) {
 	p.total.add(s.Flows())
 	p.recordings++
 	for _, sentence := range cause.New(s).Sentences() {
+		fmt.Fprintln(p.App.Writer(), show.Wrap(sentence, "", p.width))
+	}
+	for _, sentence := range p.log.Sentences() {
 		fmt.Fprintln(p.App.Writer(), show.Wrap(sentence, "", p.width))
 	}
 }
@@ -302,6 +318,9 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 		}
 		if v, ok := x.Host(); ok {
 			fmt.Fprintln(w, show.Wrap(show.HostLine(&v), "   ", p.width))
+		}
+		if e, ok := p.log.Finding(x); ok {
+			fmt.Fprintln(w, show.Wrap("log: "+e.String(), "   ", p.width))
 		}
 	}
 	return nil

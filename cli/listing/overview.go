@@ -20,6 +20,7 @@ type OverviewFlags struct {
 	All     bool
 	Verbose bool
 	FailIf  string
+	logs    *reader.Logs
 }
 
 // Register adds the flags to a command.
@@ -29,6 +30,7 @@ func (f *OverviewFlags) Register(a *app.App, c *cobra.Command) {
 	c.Flags().BoolVarP(&f.Verbose, "verbose", "V", false,
 		"list the flows of no known protocol, and why none explains them")
 	reader.FailIfFlag(c, &f.FailIf, false)
+	f.logs = reader.LogFlag(a, c)
 }
 
 // OverviewCommand builds `ackscope overview`.
@@ -51,6 +53,7 @@ At the end stand commands to paste, which show more. Without a command, ackscope
 prints the same.`,
 		Example: `  ackscope match.pcapng
   ackscope overview --all match.pcapng
+  ackscope overview --log client=game.jsonl match.pcapng
   ackscope overview --json captures/*.pcapng | jq -r '"\(.name): \(.sentence)"'
   tcpdump -w - -c 1000 udp port 7777 | ackscope -`,
 		RunE: func(c *cobra.Command, args []string) error { return Overview(a, c, f, args) },
@@ -75,8 +78,11 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 	if err != nil {
 		return err
 	}
+	if err := f.logs.Load(); err != nil {
+		return err
+	}
 	return gate.End(reader.Each(a, args, func(r *reader.Recording) error {
-		in, ended := studyOverview(a, r, o, gate)
+		in, ended := studyOverview(a, r, o, gate, f.logs)
 		if in == nil {
 			return ended
 		}
@@ -127,7 +133,7 @@ func repeated(c *cobra.Command) (list []string) {
 
 // studyOverview reads a recording for an overview. The error says why there is none, or how
 // reading ended.
-func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *reader.Gate,
+func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *reader.Gate, logs *reader.Logs,
 ) (*overview.Input, error) {
 	src, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: 2})
 	if err != nil {
@@ -148,13 +154,13 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 		gate.Flow(f)
 	}
 	o.Survey = learned.Survey()
-	o.Sink = gate.Sink(from, func(r *analyze.Record) {
+	o.Sink = logs.Sink(gate.Sink(from, func(r *analyze.Record) {
 		in.Messages.Take(r)
 		endings.Take(r)
-	})
+	}))
 	session, ended := analyze.Run(src, o)
 	gate.Session(session)
-	in.Session, in.Problem = session, ended
+	in.Session, in.Problem, in.Logs = session, ended, logs.Report(session)
 	_, last := session.Span()
 	for _, e := range endings.Ended(last) {
 		in.Ends[e.Flow.ID] = overview.End{Silent: e.Silent, Failed: e.Failed, Story: e.Story}

@@ -113,7 +113,8 @@ var law = []rule{
 		"printable", "scale",
 	}, nil},
 	{"cause", []string{"analyze", "machine", "show"}, nil},
-	{"overview", []string{"analyze", "cause", "machine", "printable", "replay", "show"}, nil},
+	{"gamelog", []string{"analyze", "machine", "show"}, nil},
+	{"overview", []string{"analyze", "cause", "gamelog", "machine", "printable", "replay", "show"}, nil},
 	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "agenda", "sim"}, nil},
 	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
@@ -167,7 +168,7 @@ func roomOf(beside ...string) []string {
 func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "cause", "compare", "dissect", "dissect/stack", "export", "export/...",
-		"figures", "filter", "filter/...", "graph", "host", "lab", "ledger", "machine", "metrics", "overview",
+		"figures", "filter", "filter/...", "gamelog", "graph", "host", "lab", "ledger", "machine", "metrics", "overview",
 		"outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema",
 		"schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
