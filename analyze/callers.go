@@ -6,8 +6,10 @@ import (
 )
 
 // callersMost bounds the pairs of a client's address and a server's endpoint that are remembered.
-// Those that were busy last stay.
-const callersMost = 1 << 16
+// The half of them that was busy last stays. That covers a loop of each client in a capture of
+// 100,000 flows. A pair takes about 300 bytes.
+// Source: bound, the pairs of client and server that are remembered
+const callersMost = 1 << 17
 
 // callerKey is a client's address, whatever its port, and the endpoint that it talks to.
 type callerKey struct {

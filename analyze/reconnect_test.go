@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -50,15 +52,16 @@ func connect(q *quoter, from netip.AddrPort, lasts time.Duration, ending machine
 
 // loops returns the findings of loops.
 func loops(s *Session) (list []*Finding, text string) {
+	var b strings.Builder
 	for _, f := range s.Flows() {
 		for _, x := range f.Findings() {
 			if x.Rule == reconnectLoop {
 				list = append(list, x)
-				text += fmt.Sprintf("flow %d %v %v %d: %s", f.ID, x.Side, x.Certainty, x.Count, x.Message())
+				fmt.Fprintf(&b, "flow %d %v %v %d: %s", f.ID, x.Side, x.Certainty, x.Count, x.Message())
 			}
 		}
 	}
-	return list, text
+	return list, b.String()
 }
 
 // TestReconnectLoop: young connections in a row are one finding.
@@ -169,24 +172,26 @@ func TestReconnectCrowd(t *testing.T) {
 // TestReconnectMany: each of very many clients has a finding of its own, and captures with hostile
 // times have none that cannot be said.
 func TestReconnectMany(t *testing.T) {
-	const clients = 2000
+	const clients = 33_334 // 100,000 flows
 	session := loopSession()
-	q := quoter{session: session}
 	for i := range 3 * clients {
 		n := i % clients
-		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(n >> 8), byte(n)}), uint16(5000+i/clients))
-		for range 10 {
-			q.datagram(from, hostB, 0, 0, mark('.', 2))
+		f := &Flow{
+			ID: i + 1, Transport: capture.UDP, First: machine.Instant(i) * 1e5, FirstRef: machine.Ref(i + 1),
+			origin: endpointKey{lo: uint64(n), port: uint16(5000 + i/clients)}, answer: keyOf(hostB), pace: &[2]pace{},
+			ended: &ended{facts: machine.Facts{Opened: true, Client: [2]bool{true}, Ending: machine.EndingUnanswered}},
 		}
-		q.datagram(from, hostB, 0, 0, mark('E', int(machine.EndingUnanswered)))
-		q.at = q.at.Add(time.Millisecond)
+		session.flows = append(session.flows, f)
+		session.callers.begun(f)
 	}
-	session.Finish()
+	for _, f := range session.flows {
+		session.noteReconnect(f)
+	}
 	if list, _ := loops(session); len(list) != clients {
 		t.Errorf("%d findings for %d clients", len(list), clients)
 	}
 	session = loopSession()
-	q = quoter{session: session}
+	q := quoter{session: session}
 	for i := range 30 {
 		q.at = []machine.Instant{math.MinInt64, math.MaxInt64, 0}[i%3]
 		connect(&q, netip.AddrPortFrom(hostA.Addr(), uint16(5000+i)), 0, machine.EndingDenied)
