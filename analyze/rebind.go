@@ -124,7 +124,9 @@ func (s *Session) follow(f *Flow, d *machine.Datagram) {
 			s.enterHub(f, machine.A) // its first packet may be the server's
 		}
 	}
-	if own.Began == [2]bool{true, true} && own.Key == nil || m.told {
+	// A capture that begins with many flows shows no beginning of any.
+	early := f.First.Sub(s.first) < rebindSlack
+	if own.Began == [2]bool{true, true} && own.Key == nil || m.told || early {
 		f.moving = nil
 		return
 	}

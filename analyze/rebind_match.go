@@ -57,9 +57,10 @@ func (s *Session) match(f *Flow, own *machine.Identity) (best Was, ok bool) {
 		if h == nil || f.pace[moved].packets == 0 || own.ClientKnown && own.Client != moved {
 			continue
 		}
-		if s.compared += uint64(len(h.flows)); s.compared > rebindFree+rebindWork*s.n {
+		if s.compared+uint64(len(h.flows)) > rebindFree+rebindWork*s.n {
 			return best, false
 		}
+		s.compared += uint64(len(h.flows))
 		for _, old := range h.flows {
 			x := comparison{new: f, old: old, moved: moved, own: own}
 			if !x.fits(s, shared) {

@@ -6,9 +6,16 @@ import "github.com/ackscope/ackscope/machine"
 // Source: definition, rebound: packets overtake each other by a few
 const lateMost = 16
 
-// identify records the numbers of a packet that belongs to the flow.
+// identify records the first numbers of a side. Later ones are in its state.
 func (t *Tracker) identify(p *sighting) {
-	n, width := &t.numbers[p.from&1], uint8(t.rules.SequenceBits)
+	if n := &t.numbers[p.from&1]; !n.Met || !n.Named && p.header {
+		t.count(n, p)
+	}
+}
+
+// count records the numbers of a packet.
+func (t *Tracker) count(n *machine.Numbers, p *sighting) {
+	width := uint8(t.rules.SequenceBits)
 	n.Sent(uint64(p.sequence), width)
 	if !p.header {
 		return
@@ -27,10 +34,23 @@ func (t *Tracker) Identity(x *machine.Identity) {
 	if !t.numbered {
 		return
 	}
-	x.Began = t.began
-	x.Counters[0] = machine.Counter{
-		Name: "packet", Bits: uint8(t.rules.SequenceBits), Slack: lateMost, Sides: t.numbers,
+	numbers := t.numbers
+	for i := range t.Held {
+		t.count(&numbers[t.Held[i].from&1], &t.Held[i])
 	}
+	for i := range numbers {
+		n := &numbers[i]
+		if t.Sides == nil || !n.Met {
+			continue
+		}
+		s := &t.Sides[i]
+		n.Last, n.Span = uint64(s.sent.top), uint64(max(0, s.sent.top64-s.sent.began64))
+		if last := &s.headers.last; n.Named && last.Width > 0 && !last.Nothing(t.rules) {
+			n.NewestName = uint64(last.Newest)
+		}
+	}
+	x.Began = t.began
+	x.Counters[0] = machine.Counter{Name: "packet", Bits: uint8(t.rules.SequenceBits), Slack: lateMost, Sides: numbers}
 }
 
 // Identity fills in what the flow shows of its connection.
