@@ -156,6 +156,9 @@ func (f *Finding) Host() (HostVerdict, bool) {
 	if f.First >= flow.Last { // it was told at the end, of the whole flow
 		j.from = flow.First
 	}
+	if f.Rule == icmpRefused { // it stands at the first error, and goes on
+		j.to = flow.Last.Add(hostSlack)
+	}
 	j.to = min(j.to, flow.Last.Add(hostSlack))
 	j.receiver = f.Side
 	if t := f.Rule.Toward; t == machine.TowardPeer || t == machine.TowardTap {
@@ -309,6 +312,11 @@ func (j *inquest) interfaces(told *host.Told, before bool) HostVerdict {
 // rest is the verdict where no counter of the host grew.
 func (j *inquest) rest(told *host.Told, before bool) HostVerdict {
 	f, sender := j.flow, j.receiver.Other()
+	if t := j.finding.Rule.Toward; told.Here && told.Why == "" && t != machine.TowardPeer && t != machine.TowardTap {
+		// Nothing was lost, as far as the finding says: that no counter grew explains nothing.
+		told.Why = fmt.Sprintf("no sample shows trouble at %s's socket in that time", upper(j.receiver.String()))
+		return HostVerdict{Cause: HostUnknown, Certainty: machine.Unknown, Text: "unknown: " + told.Why}
+	}
 	if told.Here && (told.Socket && told.Drops.Known && told.Shared == 1 || before && told.Softnet.Known) {
 		return HostVerdict{
 			Cause: HostElsewhere, Certainty: machine.Likely,

@@ -55,25 +55,26 @@ var saveFormats = []string{formatNG, formatClassic, formatNano}
 
 // Save writes frames to a capture file, or to a row of capture files.
 type Save struct {
-	app      *app.App
-	flag     string // the flag that names the file, for errors; empty for an argument
-	from     Origin
-	format   string        // the value of -F; empty if the file's name decides
-	out      io.Writer     // the destination if it is no file
-	file     *outfile.File // nil for standard output, and if out is set
-	failed   bool          // a write has failed
-	ng       *capture.Writer
-	classic  *capture.ClassicWriter
-	to       io.Writer      // a classic file that waits for its first frame; nil otherwise
-	ids      map[[2]int]int // (file, interface) to the written id
-	keys     [][2]int       // keys of ids, by id
-	last     [2]int         // (file, interface) of the previous frame
-	lastID   int            // the id of last; mostly there is one interface
-	section  int            // section of the only file that is being written
-	named    []int          // by file: bytes of its name records that were written
-	Frames   uint64
-	unsaid   uint64    // frames whose comments do not fit a classic file
-	rotation *Rotation // nil for a single file
+	app       *app.App
+	flag      string // the flag that names the file, for errors; empty for an argument
+	from      Origin
+	format    string        // the value of -F; empty if the file's name decides
+	out       io.Writer     // the destination if it is no file
+	file      *outfile.File // nil for standard output, and if out is set
+	failed    bool          // a write has failed
+	ng        *capture.Writer
+	classic   *capture.ClassicWriter
+	to        io.Writer      // a classic file that waits for its first frame; nil otherwise
+	ids       map[[2]int]int // (file, interface) to the written id
+	keys      [][2]int       // keys of ids, by id
+	last      [2]int         // (file, interface) of the previous frame
+	lastID    int            // the id of last; mostly there is one interface
+	section   int            // section of the only file that is being written
+	named     []int          // by file: bytes of its name records that were written
+	Frames    uint64
+	unsaid    uint64    // frames whose comments do not fit a classic file
+	unsampled bool      // there were samples of the host, which do not fit a classic file
+	rotation  *Rotation // nil for a single file
 	// Counts returns the counts of the interfaces so far, for a file that is
 	// full. It may be nil.
 	Counts func() ([]capture.Statistics, error)
@@ -259,6 +260,7 @@ func (s *Save) Write(f *capture.Frame, comments ...string) error {
 // WriteHost writes a sample of the capturing host. A classic file has no place for it.
 func (s *Save) WriteHost(x *host.Sample) error {
 	if s.ng == nil {
+		s.unsampled = true
 		return nil
 	}
 	if err := s.ng.WriteHost(x); err != nil {
@@ -445,5 +447,9 @@ func (s *Save) Close(st []capture.Statistics) error {
 			show.Plural(s.unsaid, "packet"))
 		s.unsaid = 0
 	}
+	if s.unsampled && !s.app.Flags.Quiet {
+		fmt.Fprintln(s.app.Err, "ackscope: note: -w: a classic pcap has no room for samples of the host: pcapng has")
+	}
+	s.unsampled = false
 	return s.saving(err)
 }
