@@ -10,6 +10,7 @@ type FindingRow struct {
 	*analyze.Finding
 	File        string // empty if only one file is read
 	Provisional bool   // its flow has not ended
+	Log, LogWhy string // what the game's own log says of the pause; empty if nothing
 }
 
 type findingColumn = column[FindingRow]
@@ -121,10 +122,21 @@ var Findings = newTable("findings", "What is wrong, how surely, and in which fra
 		func(r *FindingRow, c *Cell) { provisionalCell(c, r.Provisional) },
 	},
 	findingColumn{
+		Column{Name: "log", Type: Text, Absent: Omitted, Words: LogWords, Doc: "What the game's own log shows of the pause."},
+		func(r *FindingRow, c *Cell) { c.word(r.LogWhy) },
+	},
+	findingColumn{
+		Column{Name: "log_text", Type: Text, Absent: Omitted, Doc: "The same in words."},
+		func(r *FindingRow, c *Cell) { c.word(r.Log) },
+	},
+	findingColumn{
 		Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."},
 		func(r *FindingRow, c *Cell) { c.word(r.File) },
 	},
 )
+
+// LogWords are the words of what a game's log shows of a pause, as gamelog.Why has them.
+var LogWords = []string{"outside", "uncertain", "frame-took", "still", "sent-on", "ran-on"}
 
 func framesCell(c *Cell, refs []machine.Ref) {
 	c.Set = true

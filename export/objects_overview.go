@@ -51,6 +51,7 @@ func overviewObject() *Schema {
 			words(analyze.HostCauses()...)),
 		field("host_certainty", Text, "How surely that is so.", optional, words(certainties...)),
 		field("host_reason", Text, "The same in words; or why it is unknown.", optional),
+		field("log", Text, "What the game's own log says of it.", optional),
 	}
 	return object("overview", "What is wrong with a capture, and where the cause most likely lies: a line a capture.",
 		severalFile,
@@ -81,6 +82,7 @@ func overviewObject() *Schema {
 				field("flows", Uint, "Flows that were compared."),
 				field("left_out", Uint, "Flows that were not, beyond 100,000."),
 				field("causes", JSON, "Each cause; none: no common cause.", listOf(commonCause()...)))),
+		field("logs", JSON, "The game's own logs (--log).", optional, listOf(gameLog()...)),
 		field("next", JSON, "Commands that show more.", listOf(
 			field("why", Text, "What it shows."),
 			field("command", Text, "The command line, quoted for a shell."))),
@@ -111,5 +113,35 @@ func commonCause() []Column {
 		field("first", Time, "When the first ended.", optional),
 		field("frame", Uint, "The packet that ended the first.", optional),
 		field("text", Text, "The same in words."),
+	}
+}
+
+func gameLog() []Column {
+	return []Column{
+		field("name", Text, "Name of the file."),
+		field("aligned", Bool, "True where its times have a place on the clock of the capture."),
+		field("reason", Text, "Why not.", optional),
+		field("flow", Uint, "Number of the flow that aligned it.", optional),
+		field("side", Text, "Whose log it is.", optional, words(sides...)),
+		field("addr", Text, "Address and port of that side.", optional),
+		field("method", Text, "What aligned it.", optional, words("sequences", "intervals", "counters")),
+		field("certainty", Text, "How surely it is of this run; never certain.", optional, words(certainties...)),
+		field("matched", Uint, "Packets, or values of a counter, that were matched.", optional),
+		field("first", Time, "When its first line was written, on the clock of the capture.", optional),
+		field("offset_s", Float, "What to add to its times to get seconds since 1970, at its first line.", unit("s"),
+			optional),
+		field("unit_s", Float, "Unit of its times in seconds.", unit("s"), optional),
+		field("skew_ppm", Float, "How much faster its clock runs than the capture's, in millionths.", optional),
+		field("skew_error_ppm", Float, "How far that may be off.", optional),
+		field("error_ms", Float, "How far its times may be off between the first and the last match.", unit("ms"), optional),
+		field("way_in_error", Bool, "True where the capture was taken elsewhere: half of the round trip is in error_ms.",
+			optional),
+		field("way_unknown", Bool, "True where the place of capture is unknown: the way to it is not in error_ms.", optional),
+		field("lines", Uint, "Lines of the file."),
+		field("frames", Uint, "Lines that say how long a frame took."),
+		field("left_out", Uint, "Lines that were left out."),
+		field("bad", JSON, "The first of these, eight at most.", listOf(
+			field("line", Uint, "Number of the line."),
+			field("reason", Text, "What is wrong with it."))),
 	}
 }

@@ -276,6 +276,3 @@ func (l *Log) counters(prefix string, fields map[string]json.RawMessage, deeper 
 		l.Readings = append(l.Readings, Reading{v, uint32(len(l.Entries) - 1), n})
 	}
 }
-
-// First returns the time of the first line, in the log's own unit.
-func (l *Log) First() float64 { return float64(l.base.whole) + l.base.fraction }

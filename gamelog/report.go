@@ -41,6 +41,35 @@ func (r *Report) Finding(x *analyze.Finding) (Explanation, bool) {
 	return r.Explain(x.Flow, x.Side, p)
 }
 
+// Series is where the frames of a game are drawn: a graph.Flow.
+type Series interface {
+	Frame(side machine.Side, at machine.Instant, ms float64)
+	Pause(side machine.Side, from, to machine.Instant)
+}
+
+// Draw adds the frames of the game to the series of a flow, and the pauses of its sides.
+func (r *Report) Draw(f *analyze.Flow, to Series) {
+	if r == nil {
+		return
+	}
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		for _, a := range r.Logs {
+			if !a.Owns(f, side) || a.Frames == 0 {
+				continue
+			}
+			for i := range a.Entries {
+				if e := &a.Entries[i]; e.Frame >= 0 {
+					to.Frame(side, a.At(e), float64(e.Frame))
+				}
+			}
+			for _, p := range f.Pauses(side, nil) {
+				to.Pause(side, p.Until.Add(-p.Took), p.Until)
+			}
+			break
+		}
+	}
+}
+
 // Sentences say how each log was aligned, and which lines were left out.
 func (r *Report) Sentences() (list []string) {
 	if r == nil {

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -15,10 +16,11 @@ const (
 	Window       = "window"
 	Spent        = "bandwidth"
 	Arrivals     = "arrival"
+	FrameTimes   = "frames"
 )
 
 // Names lists them in the order of reports.
-var Names = []string{TimeSequence, RoundTrip, Arrivals, Window, Spent}
+var Names = []string{TimeSequence, RoundTrip, Arrivals, Window, Spent, FrameTimes}
 
 // Shape is how a trace is drawn.
 type Shape uint8
@@ -44,7 +46,7 @@ type Point struct {
 // Trace is one line of a plot.
 type Trace struct {
 	Name   string // for the legend
-	Class  string // for colours: sent, acked, again, lost, raw, smooth, flight, loss, goodput, acks, headers
+	Class  string // for colours: sent, acked, again, lost, raw, smooth, flight, loss, goodput, acks, headers, pause
 	Shape  Shape
 	Sign   string // of marks: one character
 	Bare   bool   // of marks: their height has no meaning
@@ -98,6 +100,8 @@ func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
 		return []*Plot{f.arrivals(side, columns)}
 	case Spent:
 		return []*Plot{f.spent(side, columns)}
+	case FrameTimes:
+		return []*Plot{f.frameTimes(side, columns)}
 	}
 	return nil
 }
@@ -237,6 +241,33 @@ func (f *Flow) lossShare(side machine.Side, columns int) *Plot {
 	if p.High < 0.01 && !p.Empty() {
 		p.High = 0.01 // hardly any loss: the axis ends at 1 %
 	}
+	return p.done(true)
+}
+
+// frameTimes draws how long the frames of the side's game took. It is shaded where nothing of the
+// side was captured.
+func (f *Flow) frameTimes(side machine.Side, columns int) *Plot {
+	p := f.plot(FrameTimes, "Frames of "+sideWord(side)+"'s game", "ms",
+		"How long each frame of the game took, as its own log says. Where it is shaded, nothing of the side was captured.",
+		columns)
+	frames := f.points(&f.Series[Frames][side], columns)
+	columns = min(columns, Cells)
+	top := 0.0
+	for i := range frames {
+		top = max(top, frames[i].High)
+	}
+	var shade []Point
+	for i := range columns {
+		from, to := i*Cells/columns, (i+1)*Cells/columns
+		paused := slices.ContainsFunc(f.pauses[side], func(t [2]machine.Instant) bool {
+			return f.CellAt(t[0]) < to && f.CellAt(t[1]) >= from
+		})
+		if paused && len(frames) > 0 {
+			shade = append(shade, Point{At: p.Span * float64(from+to) / 2 / Cells, High: top, Last: top, N: 1})
+		}
+	}
+	p.add(Trace{Name: "nothing captured", Class: "pause", Shape: Bars, Points: shade})
+	p.add(Trace{Name: "frame", Class: "raw", Shape: Bars, Points: frames})
 	return p.done(true)
 }
 

@@ -82,6 +82,7 @@ const (
 	Goodput               // application data that was sent for the first time
 	Arrival               // milliseconds from the first sending of a message to its arrival, as estimated
 	Bounds                // the bounds of that
+	Frames                // milliseconds that the game's frames took, as its own log says
 	Kinds
 )
 
@@ -94,6 +95,8 @@ type Flow struct {
 	More [2][]*Row
 
 	rows    [2]rows
+	pauses [2][][2]machine.Instant // when nothing of a side was captured: from, to
+
 	near    [2]bool // the tap sees the side's packets leave and their acks arrive
 	located bool
 }
@@ -292,4 +295,18 @@ func (f *Flow) Spend(side machine.Side, at machine.Instant, headers, acks, again
 			f.Series[Headers+Kind(j)][side].add(i, v, 0)
 		}
 	}
+}
+
+// Frame adds a frame of the side's game, as its own log says, and how many milliseconds it took.
+// Frames outside the flow's time are left out.
+func (f *Flow) Frame(side machine.Side, at machine.Instant, ms float64) {
+	if at >= f.First && at <= f.Last {
+		f.Series[Frames][side].add(f.CellAt(at), ms, 0)
+	}
+}
+
+// Pause adds a time in which nothing of a side was captured. The plot of its game's frames is
+// shaded there.
+func (f *Flow) Pause(side machine.Side, from, to machine.Instant) {
+	f.pauses[side] = append(f.pauses[side], [2]machine.Instant{from, to})
 }

@@ -234,7 +234,7 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 		if len(g.Plots) > 0 {
 			g.Title = map[string]string{
 				graph.TimeSequence: "Time and sequence", graph.RoundTrip: "Round-trip time",
-				graph.Window: "In flight and loss", graph.Spent: "Bandwidth",
+				graph.Window: "In flight and loss", graph.Spent: "Bandwidth", graph.FrameTimes: "Frames of the game",
 			}[kind]
 			x.Groups = append(x.Groups, g)
 		}

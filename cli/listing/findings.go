@@ -125,6 +125,7 @@ func (p *FindingPrinter) Study(r *reader.Recording) error {
 		p.condition.Flow(f)
 		p.gone.count(f)
 		p.total.count(f)
+		p.logs.Forget(f)
 		if found := p.counted(f); goneErr == nil {
 			goneErr = p.flow(f, found)
 		}
@@ -303,7 +304,11 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 	}
 	for _, x := range found {
 		if p.Rows != nil {
-			if err := p.Rows.Add(&export.FindingRow{Finding: x, File: p.Filter.From.File(x.Refs[0])}); err != nil {
+			row := &export.FindingRow{Finding: x, File: p.Filter.From.File(x.Refs[0])}
+			if e, ok := p.log.Finding(x); ok {
+				row.Log, row.LogWhy = e.String(), e.Why.String()
+			}
+			if err := p.Rows.Add(row); err != nil {
 				return err
 			}
 			continue

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/cli/state"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/outfile"
@@ -25,6 +27,7 @@ type graphFlags struct {
 	side string
 	out  string
 	rows int
+	logs *reader.Logs
 }
 
 // GraphCommand builds `ackscope graph`.
@@ -42,12 +45,15 @@ its viewer is.
   arrival    how long each message took to arrive, with the bounds that the capture proves
   window     packets in flight, and loss as the side's library estimates it
   bandwidth  bytes a second on the wire: goodput, sent again, acks, headers
+  frames     how long each frame of the game took, by its own log (--log), shaded where nothing
+             of the side was captured
 
 A column that stands for several packets shows the least and the greatest of them.`,
 		Example: `  ackscope graph match.pcapng
   ackscope graph -k rtt --flow 2 --side b match.pcapng
   ackscope graph -k arrival match.pcapng
   ackscope graph --flow server.pcapng:2 client.pcapng server.pcapng
+  ackscope graph -k frames --log client=game.jsonl match.pcapng
   ackscope graph -k bandwidth -o bandwidth.svg match.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return drawGraph(a, args, &f) },
 	}
@@ -60,6 +66,7 @@ A column that stands for several packets shows the least and the greatest of the
 	p.StringVar(&f.side, "side", "", "one side only: `a|b`")
 	p.StringVarP(&f.out, "output", "o", "", "write an SVG to `FILE`, - for standard output")
 	p.IntVar(&f.rows, "rows", 12, "rows of each graph in the terminal")
+	f.logs = reader.LogFlag(a, c)
 	_ = c.RegisterFlagCompletionFunc("kind", app.CompleteWords(graph.Names...))
 	_ = c.RegisterFlagCompletionFunc("side", app.CompleteWords("a", "b"))
 	return c
@@ -68,6 +75,12 @@ A column that stands for several packets shows the least and the greatest of the
 func drawGraph(a *app.App, args []string, f *graphFlags) error {
 	if !slices.Contains(graph.Names, f.kind) {
 		return fmt.Errorf("-k %q: expected one of %s", f.kind, strings.Join(graph.Names, ", "))
+	}
+	if f.kind == graph.FrameTimes && !f.logs.Asked() {
+		return errors.New("-k frames: expected --log, with the game's own log")
+	}
+	if err := f.logs.Load(); err != nil {
+		return err
 	}
 	if f.rows < 4 || f.rows > 200 {
 		return fmt.Errorf("--rows %d: expected 4 to 200", f.rows)
@@ -98,7 +111,7 @@ func drawGraph(a *app.App, args []string, f *graphFlags) error {
 	if err != nil {
 		return err
 	}
-	flow, series, ended := seriesOf(a, from, name.Number)
+	flow, series, log, ended := seriesOf(a, from, name.Number, f.logs)
 	if flow == nil {
 		return ended
 	}
@@ -116,6 +129,9 @@ func drawGraph(a *app.App, args []string, f *graphFlags) error {
 		}
 		fmt.Fprintf(a.Writer(), "flow %d  %s  %s ⇄ %s, from %s UTC\n\n", flow.ID, show.FlowName(flow), flow.A, flow.B,
 			flow.First.Time().Format("2006-01-02 15:04:05.000"))
+		for _, sentence := range log.Sentences() {
+			fmt.Fprintln(a.Writer(), show.Wrap(sentence, "", a.Width())+"\n")
+		}
 		fmt.Fprint(a.Writer(),
 			graph.Text(plots, plotWidth(a),
 				f.rows, func(class, text string) string { return paint.String(traceStyle(class), text) }))
@@ -149,37 +165,45 @@ func plotWidth(a *app.App) int {
 
 // seriesOf collects the series of one flow. The error says why there is no
 // flow, or how reading ended.
-func seriesOf(a *app.App, from *reader.Recording, number int) (*analyze.Flow, *graph.Flow, error) {
+func seriesOf(a *app.App, from *reader.Recording, number int, logs *reader.Logs) (
+	*analyze.Flow, *graph.Flow, *gamelog.Report, error,
+) {
 	o, err := a.Options()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	src, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: 2})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer src.Close()
 	s, err := analyze.Learn(src, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	f, err := (&state.Travel{Session: s}).Choose(number, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	sink := NewSeriesSink()
 	sink.Follow(f)
 	sink.Ledger.Room = a.Share(8)
 	a.Memory.Gone = func(f *analyze.Flow, _ analyze.Reason) { sink.Ledger.Forget(f) }
-	o.Survey, o.Sink = s.Survey(), sink.Take
-	_, err = analyze.Run(src, o)
-	return f, sink.Flows[f.ID], err
+	o.Survey, o.Sink = s.Survey(), logs.Sink(sink.Take)
+	s, err = analyze.Run(src, o)
+	series, log := sink.Flows[f.ID], logs.Report(s)
+	for _, x := range s.Flows() {
+		if x.FirstRef == f.FirstRef {
+			log.Draw(x, series)
+		}
+	}
+	return f, series, log, err
 }
 
 // traceStyle returns the colour of a trace in the terminal.
 func traceStyle(class string) show.Style {
 	switch class {
-	case "lost", "loss":
+	case "lost", "loss", "pause":
 		return show.Red
 	case "again":
 		return show.Yellow

@@ -152,6 +152,7 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 		in.Messages.Forget(f.ID)
 		endings.Forget(f, why)
 		gate.Flow(f)
+		logs.Forget(f)
 	}
 	o.Survey = learned.Survey()
 	o.Sink = logs.Sink(gate.Sink(from, func(r *analyze.Record) {

@@ -6,6 +6,7 @@ import (
 	"github.com/ackscope/ackscope/cause"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/overview"
 )
@@ -42,6 +43,9 @@ func writeOverview(a *app.App, from *reader.Recording, c *overview.Capture, file
 	o.List("worst", len(c.Flows), func(i int) { overviewFlow(&o, c.Flows[i]) })
 	if c.Cause.Enough() {
 		commonCause(&o, c.Cause)
+	}
+	if c.Logs != nil {
+		o.List("logs", len(c.Logs.Logs), func(i int) { o.Inner(func() { gameLog(&o, c.Logs.Logs[i]) }) })
 	}
 	next := c.Next(files, flags)
 	o.List("next", len(next), func(i int) {
@@ -80,6 +84,9 @@ func overviewFlow(o *app.Object, f *overview.Flow) {
 					o.Str("host", t.Host.Cause.String())
 					o.Str("host_certainty", t.Host.Certainty.String())
 					o.Str("host_reason", t.Host.Text)
+				}
+				if t.Log != "" {
+					o.Str("log", t.Log)
 				}
 			})
 		})
@@ -187,4 +194,37 @@ func causeVerdict(o *app.Object, v *cause.Verdict) {
 		}
 	}
 	o.Str("text", v.Sentence())
+}
+
+// gameLog writes where a game's log lies on the clock of the capture, or why it has no place.
+func gameLog(o *app.Object, a *gamelog.Aligned) {
+	o.Str("name", a.Name)
+	o.Bool("aligned", a.OK())
+	if a.OK() {
+		o.Uint("flow", uint64(a.Flow.ID))
+		o.Str("side", a.Side.String())
+		o.Addr("addr", a.Addr())
+		o.Str("method", a.Method.String())
+		o.Str("certainty", a.Certainty.String())
+		o.Uint("matched", uint64(a.Matched))
+		o.Time("first", a.Start())
+		o.Float("offset_s", a.Offset(), 9)
+		o.Float("unit_s", a.Unit(), 9)
+		o.Float("skew_ppm", a.Skew(), 3)
+		o.Float("skew_error_ppm", a.SkewError(), 3)
+		o.Millis("error_ms", a.Error())
+		o.Bool("way_in_error", a.Far)
+		o.Bool("way_unknown", a.Unplaced)
+	} else {
+		o.Str("reason", a.Reason)
+	}
+	o.Uint("lines", uint64(a.Lines))
+	o.Uint("frames", uint64(a.Frames))
+	o.Uint("left_out", uint64(a.BadCount))
+	o.List("bad", len(a.Bad), func(i int) {
+		o.Inner(func() {
+			o.Uint("line", uint64(a.Bad[i].Line))
+			o.Str("reason", a.Bad[i].Reason)
+		})
+	})
 }

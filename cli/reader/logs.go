@@ -115,3 +115,10 @@ func (l *Logs) Report(s *analyze.Session) *gamelog.Report {
 	}
 	return r
 }
+
+// Forget removes a flow that a limit of the analysis has removed.
+func (l *Logs) Forget(f *analyze.Flow) {
+	if l.Asked() && l.trace != nil {
+		l.trace.Forget(f)
+	}
+}

@@ -263,9 +263,11 @@ func TestTruth(t *testing.T) {
 // errors returns how far the times of a log are off at most, and how far beyond the bound that
 // they state. Both are in seconds.
 func (v *variant) errors(r *run, a *gamelog.Aligned) (off, beyond float64) {
+	first := float64(a.Start())/1e9 - a.Offset()
+	written := func(e *gamelog.Entry) float64 { return first + e.T*v.unit }
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		truth := r.lines[0].T + ((a.First()+e.T)*v.unit-v.epoch)/(1+v.skew)
+		truth := r.lines[0].T + (written(e)-v.epoch)/(1+v.skew)
 		d := math.Abs(float64(a.At(e)-machine.Instant(truth*1e9)) / 1e9)
 		off = max(off, d)
 		beyond = max(beyond, d-a.Within(e).Seconds()-v.jitter-v.unit/2*math.Pow10(-v.digits)-socketCall)
