@@ -60,6 +60,7 @@ type Aligned struct {
 	Side      machine.Side      // whose log it is
 	Matched   int               // packets, or readings of counters
 	Far       bool              // the capture was not taken at the side
+	Compared  []Comparison      // its counters beside the capture's
 	Unplaced  bool              // where it was taken is unknown: the way from the side to there is not in the bound
 
 	fit  fit
@@ -68,7 +69,7 @@ type Aligned struct {
 	way  time.Duration // from the side to the tap
 	wall bool          // only the clocks' agreement shows that it is of this run
 
-	ordered bool // Entries are in order of time
+	ordered []Entry // by time; nil until they are asked for
 }
 
 // OK reports whether the log has a place on the capture's clock.
@@ -171,11 +172,13 @@ func Align(l *Log, owner Owner, trace *Trace, start machine.Instant) *Aligned {
 	})
 	for _, try := range []func() *Aligned{a.sequences, a.intervals, a.counters} {
 		if found := try(); found != nil {
+			found.compare(trace)
 			return found
 		}
 	}
 	if a.best != nil && a.best.atWall() {
 		a.best.Certainty, a.best.wall = machine.Possible, true
+		a.best.compare(trace)
 		return a.best
 	}
 	return &Aligned{Log: l, Reason: a.reason()}
@@ -371,7 +374,7 @@ func (a *aligner) counters() (found *Aligned) {
 func (a *aligner) counts(s *subject) map[meaning][]tally {
 	t := s.trace()
 	counts := map[meaning][]tally{
-		countSent: {a.times(t.datagrams)}, countReceived: {a.times(t.counts[Received])},
+		countSent: {a.times(t.datagrams)}, countReceived: {a.times(t.counts[Received]), a.times(t.counts[Came])},
 		countAcked: {a.times(t.counts[Acked])}, countLost: {a.times(t.counts[Lost])},
 	}
 	for _, packets := range channels(t.sent) {

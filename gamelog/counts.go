@@ -148,14 +148,21 @@ func equal(c *counterSeries, t tally, f *fit, unit, slack float64) (share float6
 	return float64(same) / float64(n), bends
 }
 
-// sameRun reports whether a counter shows that a log is of the run of a capture.
+// sameRun reports whether the counters show that a log is of the run of a capture. All whose
+// meaning is known must equal the capture's counts, and one of them must leave a straight line.
 func (l *Log) sameRun(counters []counterSeries, counts map[meaning][]tally, f *fit, unit, slack float64) bool {
+	bent := false
 	for i := range counters {
-		for _, t := range counts[meaningOf(l.Names[counters[i].name])] {
-			if share, bends := equal(&counters[i], t, f, unit, slack); share >= equalLeast && bends >= bendsLeast {
-				return true
-			}
+		what := meaningOf(l.Names[counters[i].name])
+		same := what == countNothing
+		for _, t := range counts[what] {
+			share, bends := equal(&counters[i], t, f, unit, slack)
+			same = same || share >= equalLeast
+			bent = bent || share >= equalLeast && bends >= bendsLeast
+		}
+		if !same {
+			return false
 		}
 	}
-	return false
+	return bent
 }

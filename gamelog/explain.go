@@ -49,35 +49,32 @@ const most = 2
 
 // Explain says what the log tells of a pause of its side.
 func (a *Aligned) Explain(p analyze.Pause) Explanation {
-	if !a.ordered {
-		a.ordered = true
-		slices.SortStableFunc(a.Entries, func(x, y Entry) int { return cmp.Compare(x.T, y.T) })
-	}
+	entries := a.inOrder()
 	from := p.Until.Add(-p.Took)
-	before := sort.Search(len(a.Entries), func(i int) bool { return a.At(&a.Entries[i]) > from })
-	after := before + sort.Search(len(a.Entries)-before, func(i int) bool {
-		return a.At(&a.Entries[before+i]) >= p.Until
+	before := sort.Search(len(entries), func(i int) bool { return a.At(&entries[i]) > from })
+	after := before + sort.Search(len(entries)-before, func(i int) bool {
+		return a.At(&entries[before+i]) >= p.Until
 	})
 	x := Explanation{log: a, Within: a.Error()}
 	if before > 0 {
-		x.Within = a.Within(&a.Entries[before-1])
+		x.Within = a.Within(&entries[before-1])
 	}
 	if x.Within >= p.Took/most {
 		x.Why = Uncertain
 		return x
 	}
-	if frame, ok := a.frameIn(from, p, before, after, x.Within); ok {
+	if frame, ok := a.frameIn(entries, from, p, before, after, x.Within); ok {
 		x.Why, x.Certainty = FrameTook, a.Certainty
 		x.Took, x.Line = time.Duration(float64(frame.Frame)*1e6), int(frame.Line)
 		return x
 	}
-	if before == 0 || after == len(a.Entries) {
+	if before == 0 || after == len(entries) {
 		return x // Outside
 	}
 	sends := 0
 	for i := before - 1; i < after; i++ {
-		e := &a.Entries[i]
-		if gap := a.At(&a.Entries[i+1]).Sub(max(from, a.At(e))); gap > x.Took {
+		e := &entries[i]
+		if gap := a.At(&entries[i+1]).Sub(max(from, a.At(e))); gap > x.Took {
 			x.Took, x.Line = gap, int(e.Line)
 		}
 		if e.Kind == Send && a.At(e) > from.Add(x.Within) && a.At(e) < p.Until.Add(-x.Within) {
@@ -96,9 +93,18 @@ func (a *Aligned) Explain(p analyze.Pause) Explanation {
 	return x
 }
 
+// inOrder returns the entries in order of time. Readings name them by their place in the file.
+func (a *Aligned) inOrder() []Entry {
+	if a.ordered == nil {
+		a.ordered = slices.Clone(a.Entries)
+		slices.SortStableFunc(a.ordered, func(x, y Entry) int { return cmp.Compare(x.T, y.T) })
+	}
+	return a.ordered
+}
+
 // frameIn returns the longest frame that took most of a pause. A log may write a frame when it
 // begins or when it ends.
-func (a *Aligned) frameIn(from machine.Instant, p analyze.Pause, before, after int, within time.Duration) (
+func (a *Aligned) frameIn(entries []Entry, from machine.Instant, p analyze.Pause, before, after int, within time.Duration) (
 	longest Entry, ok bool,
 ) {
 	longest.Frame = -1
@@ -114,11 +120,11 @@ func (a *Aligned) frameIn(from machine.Instant, p analyze.Pause, before, after i
 		}
 	}
 	// Frames that lie a little before and after the pause overlap it, if they are as long.
-	for i := before - 1; i >= 0 && from.Sub(a.At(&a.Entries[i])) <= 2*p.Took+within; i-- {
-		try(&a.Entries[i])
+	for i := before - 1; i >= 0 && from.Sub(a.At(&entries[i])) <= 2*p.Took+within; i-- {
+		try(&entries[i])
 	}
-	for i := before; i < len(a.Entries) && (i < after || a.At(&a.Entries[i]).Sub(p.Until) <= 2*p.Took+within); i++ {
-		try(&a.Entries[i])
+	for i := before; i < len(entries) && (i < after || a.At(&entries[i]).Sub(p.Until) <= 2*p.Took+within); i++ {
+		try(&entries[i])
 	}
 	return longest, ok
 }

@@ -77,6 +77,9 @@ func (r *Report) Sentences() (list []string) {
 	}
 	for _, a := range r.Logs {
 		list = append(list, a.String())
+		for i := range a.Compared {
+			list = append(list, a.name()+": "+a.Compared[i].String())
+		}
 		if a.BadCount > 0 {
 			list = append(list, fmt.Sprintf("%s: %s left out; line %d: %s", a.name(), were(a.BadCount), a.Bad[0].Line,
 				string(show.AppendClean(nil, a.Bad[0].Reason))))

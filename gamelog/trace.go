@@ -29,7 +29,7 @@ const (
 	Received Count = iota // packets that the side accepted
 	Acked                 // packets that it learned to have arrived
 	Lost                  // packets that can no longer be acked
-	Resent                // packets or messages that it sent again
+	Came                  // packets that came, accepted or not
 	Trip                  // round trips that it measured, in nanoseconds
 	counts
 )
@@ -90,6 +90,9 @@ func (t *Trace) event(f *flowTrace, e *machine.Event) {
 		t.keep(&side.sent, x)
 	case machine.EventReceived:
 		t.keep(&side.counts[Received], x)
+		t.keep(&side.counts[Came], x)
+	case machine.EventDuplicate, machine.EventStale, machine.EventRejected:
+		t.keep(&side.counts[Came], x)
 	case machine.EventAcked:
 		t.keep(&side.counts[Acked], x)
 		if e.RTT >= 0 {
@@ -98,8 +101,6 @@ func (t *Trace) event(f *flowTrace, e *machine.Event) {
 		}
 	case machine.EventLost:
 		t.keep(&side.counts[Lost], x)
-	case machine.EventResent:
-		t.keep(&side.counts[Resent], x)
 	default:
 	}
 }
@@ -122,7 +123,7 @@ func (t *Trace) sorted() (list []*flowTrace) {
 	for _, f := range t.flows {
 		for i := range f.sides {
 			s := &f.sides[i]
-			for _, x := range [][]passed{s.sent, s.counts[0], s.counts[1], s.counts[2], s.counts[3], s.counts[4]} {
+			for _, x := range append([][]passed{s.sent}, s.counts[:]...) {
 				slices.SortStableFunc(x, func(x, y passed) int { return cmp.Compare(x.at, y.at) })
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/ledger"
 	"github.com/ackscope/ackscope/machine"
@@ -86,6 +87,7 @@ type htmlReport struct {
 }
 
 type htmlFlow struct {
+	logs *gamelog.Report
 	*Flow
 	Name     string
 	Reason   string
@@ -205,9 +207,18 @@ func dataOf(p *graph.Plot, columns int, zero bool) plotData {
 	return d
 }
 
+// Log returns what the game's own log says of a finding; empty if nothing.
+func (f *htmlFlow) Log(x *analyze.Finding) string {
+	e, ok := f.logs.Finding(x)
+	if !ok {
+		return ""
+	}
+	return e.String()
+}
+
 func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 	x := &htmlFlow{
-		Flow: f, Name: show.FlowName(f.Flow), Reason: f.Verdict.Reason, Figures: figures(f.Flow),
+		logs: r.Logs, Flow: f, Name: show.FlowName(f.Flow), Reason: f.Verdict.Reason, Figures: figures(f.Flow),
 		Types: r.Messages.Types(f.ID), Held: r.Messages.Held(f.ID), Findings: f.Findings(), Story: r.Ends[f.ID].Story,
 	}
 	x.Tap = tapText(f.Flow)

@@ -76,6 +76,9 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 		for _, y := range x.Findings {
 			fmt.Fprintf(b, "- **%s** `%s` (%s), %s: %s. Frames %s\n", y.Rule.Severity, y.Rule.ID, y.Certainty,
 				plain(x.Whose(y.Side)), plain(y.Message()), show.FrameList(y))
+			if said := x.Log(y); said != "" {
+				fmt.Fprintf(b, "  Log: %s\n", plain(said))
+			}
 		}
 	}
 	if all := append(x.Types, x.Further...); len(all) > 0 { //nolint:gocritic // both are this flow's own

@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/ledger"
 	"github.com/ackscope/ackscope/machine"
@@ -36,9 +37,10 @@ type Report struct {
 	Replay   *replay.File // nil without replay
 	Problem  string       // the error that ended reading; empty at the end of the capture
 	Messages *Messages
-	Ends     map[int]End // by flow number: how its connection ended
-	Between  *Between    // nil for a single capture
-	anchors  string      // prefix of anchors if a page has several reports
+	Ends     map[int]End     // by flow number: how its connection ended
+	Between  *Between        // nil for a single capture
+	Logs     *gamelog.Report // what the game's own logs say; nil without
+	anchors  string          // prefix of anchors if a page has several reports
 }
 
 // LetGo sums the flows that ended early for lack of memory.

@@ -76,6 +76,9 @@ func (r *Report) Verdict() string {
 	if len(diagnosis.Cause.Verdicts) > 0 {
 		text += " " + diagnosis.Cause.Sentence()
 	}
+	for _, sentence := range r.Logs.Sentences() {
+		text += " Log " + sentence + "."
+	}
 	var parts []string
 	for _, s := range []machine.Severity{machine.Error, machine.Warn} {
 		if n := r.LetGo.Findings[s]; n > 0 {

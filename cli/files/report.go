@@ -24,6 +24,7 @@ type reportFlags struct {
 	format string
 	flows  int
 	replay bool
+	logs   *reader.Logs
 }
 
 // ReportCommand builds `ackscope report`.
@@ -41,6 +42,7 @@ The flows with the gravest findings are shown in full (--flows), the others in o
 1,000 lines, the rest is counted.
 --format markdown writes the same without graphs, for issues and wikis.`,
 		Example: `  ackscope report match.pcapng -o report.html
+  ackscope report --log client=game.jsonl match.pcapng -o report.html
   ackscope report --format markdown match.pcapng >> issue.md`,
 		RunE: func(_ *cobra.Command, args []string) error { return reportOnAll(a, args, &f) },
 	}
@@ -50,6 +52,7 @@ The flows with the gravest findings are shown in full (--flows), the others in o
 	p.StringVarP(&f.out, "output", "o", "", "write to `FILE`, - for standard output (Markdown: the default)")
 	p.StringVar(&f.format, "format", "html", "`html|markdown`")
 	p.IntVar(&f.flows, "flows", 8, "flows to tell in full, 0 to 32")
+	f.logs = reader.LogFlag(a, c)
 	p.BoolVar(&f.replay, "replay", true, "hold the flows against the reference implementations too")
 	_ = c.RegisterFlagCompletionFunc("format", app.CompleteWords("html", "markdown"))
 	return c
@@ -70,6 +73,9 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 		return err
 	}
 	o.Limits = a.Limits(app.JudgeCost)
+	if err := f.logs.Load(); err != nil {
+		return err
+	}
 	list, err := reader.Recordings(a, args)
 	if err != nil {
 		return err
@@ -132,6 +138,7 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 	if err != nil {
 		return nil, err
 	}
+	logs := f.logs
 	full, _ := report.Choose(first.Flows(), f.flows)
 	sink, messages, dead := listing.NewSeriesSink(), &report.Messages{}, a.NewEndings()
 	sink.Ledger.Room = a.Share(8)
@@ -144,18 +151,19 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 		sink.Ledger.Forget(f)
 		messages.Forget(f.ID)
 		dead.Forget(f, why)
+		logs.Forget(f)
 	}
 	for _, x := range full {
 		sink.Follow(x)
 	}
 	o.Survey = first.Survey()
-	o.Sink = func(r *analyze.Record) {
+	o.Sink = logs.Sink(func(r *analyze.Record) {
 		sink.Take(r)
 		messages.Take(r)
 		dead.Take(r)
-	}
+	})
 	session, ended := analyze.Run(src, o)
-	r.Session = session
+	r.Session, r.Logs = session, logs.Report(session)
 	if ended != nil {
 		r.Problem = ended.Error()
 	}
@@ -168,6 +176,7 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 			r.Others = append(r.Others, x)
 			continue
 		}
+		r.Logs.Draw(x, series)
 		flow := &report.Flow{Flow: x, Series: series}
 		for _, c := range costs {
 			if c.Flow == x {

@@ -218,6 +218,7 @@ func gameLog(o *app.Object, a *gamelog.Aligned) {
 	} else {
 		o.Str("reason", a.Reason)
 	}
+	o.List("compared", len(a.Compared), func(i int) { o.Inner(func() { compared(o, &a.Compared[i]) }) })
 	o.Uint("lines", uint64(a.Lines))
 	o.Uint("frames", uint64(a.Frames))
 	o.Uint("left_out", uint64(a.BadCount))
@@ -227,4 +228,24 @@ func gameLog(o *app.Object, a *gamelog.Aligned) {
 			o.Str("reason", a.Bad[i].Reason)
 		})
 	})
+}
+
+// compared writes a counter of a game's log beside what the capture has of it.
+func compared(o *app.Object, c *gamelog.Comparison) {
+	o.Str("name", c.Name)
+	o.Str("what", c.What)
+	o.Uint("values", uint64(c.Values))
+	o.Bool("agrees", c.Line == 0)
+	if c.Line == 0 {
+		return
+	}
+	o.Uint("line", uint64(c.Line))
+	o.Time("time", c.At)
+	if c.Frame != 0 {
+		o.Uint("frame", c.Frame.Frame())
+	}
+	o.Float("log", c.Log, 3)
+	o.Float("least", c.Least, 3)
+	o.Float("most", c.Most, 3)
+	o.Str("certainty", c.Certainty.String())
 }

@@ -109,7 +109,7 @@ var law = []rule{
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"recorder", []string{"machine"}, nil},
 	{"report", []string{
-		"analyze", "compare", "dissect", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show",
+		"analyze", "compare", "dissect", "gamelog", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show",
 		"printable", "scale",
 	}, nil},
 	{"cause", []string{"analyze", "machine", "show"}, nil},

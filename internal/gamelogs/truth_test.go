@@ -3,6 +3,7 @@ package gamelogs
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -41,12 +42,14 @@ type line struct {
 	Mode     string         `json:"mode"`
 	Counters map[string]any `json:"counters"`
 	Metrics  map[string]any `json:"metrics"`
+	RTT      float64        `json:"rtt"`
 }
 
 // run is a capture and the log of the endpoint at which it was taken.
 type run struct {
 	name    string // of the capture
 	lines   []line // of the endpoint, in order of time
+	far     []line // of the other endpoint
 	trace   *gamelog.Trace
 	session *analyze.Session
 	gap     float64 // the median interval of its sends, in seconds
@@ -89,6 +92,18 @@ func endpointLines(t *testing.T, text []byte, endpoint string) (list []line) {
 	return list
 }
 
+// logOf returns the log of a server, or of its first client.
+func logOf(t *testing.T, text []byte, endpoint string) (list []line) {
+	t.Helper()
+	for _, l := range endpointLines(t, text, endpoint) {
+		if l.Conn == 0 || endpoint == "server" {
+			list = append(list, l)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y line) int { return cmp.Compare(x.T, y.T) })
+	return list
+}
+
 // load analyses a capture.
 func load(t *testing.T, path string) (*analyze.Session, *gamelog.Trace) {
 	t.Helper()
@@ -124,12 +139,9 @@ func runs(t *testing.T) (list []*run) {
 		}
 		truth := strings.TrimSuffix(path, filepath.Base(path)) + m[1] + ".truth.jsonl.gz"
 		r := &run{name: m[1] + "." + m[2]}
-		for _, l := range endpointLines(t, unzip(t, truth), m[2]) {
-			if l.Conn == 0 || m[2] == "server" {
-				r.lines = append(r.lines, l)
-			}
-		}
-		slices.SortStableFunc(r.lines, func(x, y line) int { return int(math.Copysign(1, x.T-y.T)) })
+		text := unzip(t, truth)
+		r.lines = logOf(t, text, m[2])
+		r.far = logOf(t, text, map[string]string{"client": "server", "server": "client"}[m[2]])
 		var at, gaps []float64
 		for i := range r.lines {
 			if sends(&r.lines[i]) && r.lines[i].Conn == 0 {
@@ -167,12 +179,12 @@ type variant struct {
 }
 
 // write makes a log.
-func (v *variant) write(r *run) []byte {
-	random := rand.New(rand.NewPCG(1, uint64(len(r.lines))))
+func (v *variant) write(lines []line) []byte {
+	random := rand.New(rand.NewPCG(1, uint64(len(lines))))
 	var b bytes.Buffer
-	base := r.lines[0].T
-	for i := range r.lines {
-		l := &r.lines[i]
+	base := lines[0].T
+	for i := range lines {
+		l := &lines[i]
 		if random.Float64() > v.keep {
 			continue
 		}
@@ -192,7 +204,7 @@ func (v *variant) write(r *run) []byte {
 				c = l.Metrics
 			}
 			text, _ := json.Marshal(c)
-			fmt.Fprintf(&b, `{"t":%s,"counters":%s}`+"\n", stamp, text)
+			fmt.Fprintf(&b, `{"t":%s,"counters":%s,"rtt":%f}`+"\n", stamp, text, l.RTT)
 		}
 	}
 	return b.Bytes()
@@ -235,7 +247,7 @@ func TestTruth(t *testing.T) {
 		logs, aligned := 0, 0
 		var worst, wide float64 // in frames; in seconds
 		for _, r := range list {
-			l, err := gamelog.Read("game.jsonl", bytes.NewReader(v.write(r)))
+			l, err := gamelog.Read("game.jsonl", bytes.NewReader(v.write(r.lines)))
 			if err != nil {
 				continue // the endpoint logged no counters
 			}
@@ -246,7 +258,7 @@ func TestTruth(t *testing.T) {
 				continue
 			}
 			aligned++
-			off, beyond := v.errors(r, a)
+			off, beyond := v.errors(r.lines, a)
 			worst, wide = max(worst, off/r.gap), max(wide, off)
 			if off > r.gap || beyond > 0 {
 				t.Errorf("%s, %s: %.3f ms off, a frame takes %.3f ms; %.3f ms beyond the bound", v.name, r.name, off*1e3,
@@ -262,12 +274,12 @@ func TestTruth(t *testing.T) {
 
 // errors returns how far the times of a log are off at most, and how far beyond the bound that
 // they state. Both are in seconds.
-func (v *variant) errors(r *run, a *gamelog.Aligned) (off, beyond float64) {
+func (v *variant) errors(lines []line, a *gamelog.Aligned) (off, beyond float64) {
 	first := float64(a.Start())/1e9 - a.Offset()
 	written := func(e *gamelog.Entry) float64 { return first + e.T*v.unit }
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		truth := r.lines[0].T + (written(e)-v.epoch)/(1+v.skew)
+		truth := lines[0].T + (written(e)-v.epoch)/(1+v.skew)
 		d := math.Abs(float64(a.At(e)-machine.Instant(truth*1e9)) / 1e9)
 		off = max(off, d)
 		beyond = max(beyond, d-a.Within(e).Seconds()-v.jitter-v.unit/2*math.Pow10(-v.digits)-socketCall)
@@ -293,7 +305,7 @@ func TestWrongLogs(t *testing.T) {
 				if base(o) == base(r) {
 					continue
 				}
-				l, err := gamelog.Read("game.jsonl", bytes.NewReader(v.write(o)))
+				l, err := gamelog.Read("game.jsonl", bytes.NewReader(v.write(o.lines)))
 				if err != nil {
 					continue
 				}
@@ -306,4 +318,108 @@ func TestWrongLogs(t *testing.T) {
 		}
 		t.Logf("%s: %d logs of other runs, none aligned", v.name, tried)
 	}
+}
+
+// whole is a log with all that an endpoint wrote.
+var whole = variant{
+	name: "all", sequence: true, sends: true, counters: true, keep: 1, unit: 1, digits: 6, epoch: 1000, skew: 200e-6,
+}
+
+// The log of the side that the capture was not taken at may be off by half of the round trip. Its
+// bound must say so.
+func TestFarLogs(t *testing.T) {
+	logs, aligned := 0, 0
+	var worst float64
+	for _, r := range runs(t) {
+		if len(r.far) == 0 {
+			continue
+		}
+		l, err := gamelog.Read("game.jsonl", bytes.NewReader(whole.write(r.far)))
+		if err != nil {
+			continue
+		}
+		logs++
+		start, _ := r.session.Span()
+		a := gamelog.Align(l, gamelog.Owner{}, r.trace, start)
+		if !a.OK() {
+			continue
+		}
+		aligned++
+		off, beyond := whole.errors(r.far, a)
+		worst = max(worst, off)
+		if beyond > 0 && !a.Unplaced {
+			t.Errorf("%s: %.3f ms off, %.3f ms beyond the bound: %s", r.name, off*1e3, beyond*1e3, a)
+		}
+	}
+	t.Logf("%d logs of the other side, %d aligned, %.1f ms off at most", logs, aligned, worst*1e3)
+	if aligned == 0 {
+		t.Error("none of them was aligned")
+	}
+}
+
+// The counters of real libraries agree with the capture. A counter that is wrong from some line
+// on parts there.
+func TestCounters(t *testing.T) {
+	values, planted := 0, 0
+	for _, r := range runs(t) {
+		text := whole.write(r.lines)
+		start, _ := r.session.Span()
+		l, err := gamelog.Read("game.jsonl", bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := gamelog.Align(l, gamelog.Owner{}, r.trace, start)
+		for i := range a.Compared {
+			c := &a.Compared[i]
+			values += c.Values
+			if c.Line > 0 {
+				t.Errorf("%s: %s", r.name, c)
+			}
+		}
+		if len(a.Compared) == 0 {
+			continue
+		}
+		wrong, line := miscount(text)
+		if line == 0 {
+			continue
+		}
+		if l, err = gamelog.Read("game.jsonl", bytes.NewReader(wrong)); err != nil {
+			t.Fatal(err)
+		}
+		a = gamelog.Align(l, gamelog.Owner{}, r.trace, start)
+		i := slices.IndexFunc(a.Compared, func(c gamelog.Comparison) bool { return c.Name == "counters.acked" })
+		if i < 0 {
+			continue
+		}
+		planted++
+		if c := &a.Compared[i]; c.Line != line {
+			t.Errorf("%s: acked is wrong from line %d on: %s", r.name, line, c)
+		}
+	}
+	t.Logf("%d values agree; %d planted miscounts found", values, planted)
+}
+
+var acked = regexp.MustCompile(`"acked":(\d+)`)
+
+// miscount makes the counter of acked packets 500 too high in the second half of its values. It
+// returns the first line that is wrong, or 0.
+func miscount(text []byte) ([]byte, int) {
+	lines := bytes.Split(text, []byte("\n"))
+	var at []int
+	for i := range lines {
+		if acked.Match(lines[i]) {
+			at = append(at, i)
+		}
+	}
+	if len(at) < 8 {
+		return text, 0
+	}
+	for _, i := range at[len(at)/2:] {
+		lines[i] = acked.ReplaceAllFunc(lines[i], func(m []byte) []byte {
+			n := 0
+			_, _ = fmt.Sscanf(string(m), `"acked":%d`, &n)
+			return fmt.Appendf(nil, `"acked":%d`, n+500)
+		})
+	}
+	return bytes.Join(lines, []byte("\n")), at[len(at)/2] + 1
 }
