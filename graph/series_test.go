@@ -254,6 +254,7 @@ func sample() *Flow {
 		f.Take(&analyze.Record{Events: events, Messages: []machine.Message{message, {At: at}}})
 		f.Measure(machine.A, at, &machine.Summary{RTT: time.Duration(50+i/4) * time.Millisecond, Loss: float64(i) / 100})
 		f.Spend(machine.A, at, 42, float64(i%3), 0, 100)
+		f.Frame(machine.A, at, float64(16+i%5))
 	}
 	return f
 }
