@@ -104,9 +104,9 @@ func (a *Aligned) inOrder() []Entry {
 
 // frameIn returns the longest frame that took most of a pause. A log may write a frame when it
 // begins or when it ends.
-func (a *Aligned) frameIn(entries []Entry, from machine.Instant, p analyze.Pause, before, after int, within time.Duration) (
-	longest Entry, ok bool,
-) {
+func (a *Aligned) frameIn(
+	entries []Entry, from machine.Instant, p analyze.Pause, before, after int, within time.Duration,
+) (longest Entry, ok bool) {
 	longest.Frame = -1
 	try := func(e *Entry) {
 		took := time.Duration(float64(e.Frame) * 1e6)

@@ -109,8 +109,8 @@ var law = []rule{
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"recorder", []string{"machine"}, nil},
 	{"report", []string{
-		"analyze", "compare", "dissect", "gamelog", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge", "show",
-		"printable", "scale",
+		"analyze", "compare", "dissect", "gamelog", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge",
+		"show", "printable", "scale",
 	}, nil},
 	{"cause", []string{"analyze", "machine", "show"}, nil},
 	{"gamelog", []string{"analyze", "machine", "show"}, nil},
