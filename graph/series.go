@@ -94,7 +94,7 @@ type Flow struct {
 	// first channel that is seen is in Series.
 	More [2][]*Row
 
-	rows    [2]rows
+	rows   [2]rows
 	pauses [2][][2]machine.Instant // when nothing of a side was captured: from, to
 
 	near    [2]bool // the tap sees the side's packets leave and their acks arrive
