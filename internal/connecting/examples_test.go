@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 		shifted(expiry(t, ignored, 42*time.Second)),
 		func(_ *capture.Frame, p *capture.Packet) bool { return p.Src.Port() == 30000 }, // the client that was ignored
 	)))
-	write(t, filepath.Join(dir, "nat-idle.pcapng.gz"), edit(t, reliableGame, silent(45*time.Second, ofClient, 55555)))
+	write(t, filepath.Join(dir, "nat-idle.pcapng.gz"), edit(t, reliableGame, silent(t, 45*time.Second, ofClient, 55555)))
 	write(t, filepath.Join(dir, "reconnect-loop.pcapng.gz"),
 		again(t, "yojimbo-denied-full.client.pcap.gz", 30001, 5, 10*time.Second))
 }
