@@ -41,16 +41,16 @@ type sentLog struct {
 
 // note adds a datagram of f.
 func (l *sentLog) note(f *Flow, from machine.Side, p *capture.Packet) {
-	x := sentDatagram{ref: p.Ref, at: p.At, id: p.IPID, length: uint16(p.Length), checksum: p.Checksum, from: from}
-	x.heads = uint8(min(len(p.Payload), sentHead))
-	x.head = head(p.Payload)
+	at := l.n % sentRing
+	if at == uint64(len(l.ring)) {
+		l.ring = append(l.ring, sentDatagram{})
+	}
+	x := &l.ring[at] // filled in place: a copy of a datagram costs as much again
+	x.ref, x.at, x.head, x.back = p.Ref, p.At, head(p.Payload), 0
+	x.id, x.length, x.checksum = p.IPID, uint16(p.Length), p.Checksum
+	x.heads, x.from = uint8(min(len(p.Payload), sentHead)), from
 	if back := l.n + 1 - f.sent; f.sent != 0 && back < sentRing {
 		x.back = uint32(back)
-	}
-	if len(l.ring) < sentRing {
-		l.ring = append(l.ring, x)
-	} else {
-		l.ring[l.n%sentRing] = x
 	}
 	l.n++
 	f.sent = l.n
