@@ -114,6 +114,10 @@ cause: ## 4,000 captures of 200 flows with a planted common cause, or none: how 
 host: ## (root) ten causes of loss planted 30 times each in real sockets and interfaces: how often the verdict is right; the table of docs/host.md
 	ACKSCOPE_HOSTCAUSES=30 go test -count 1 -timeout 60m -parallel 4 -v -run 'TestPlanted$$' ./internal/hostcauses | grep -A 12 'planted '
 
+.PHONY: rebind
+rebind: ## players whose address changes, in recorded, simulated and live traffic, and 1,000 pairs of different players: what is joined, and how surely; the figures of docs/rebinding.md
+	ACKSCOPE_REQUIRE=1 go test -count 1 -timeout 20m -v ./internal/rebinding
+
 .PHONY: honest
 honest: ## 1,000 restarts, and 5,000 captures of real builds cut at random frames: no honest side is accused
 	ACKSCOPE_RESTARTS=1000 ACKSCOPE_CUTS=500 go test -count 1 -timeout 20m -v -run 'TestRestarts$$|TestCutCaptures$$' ./replay

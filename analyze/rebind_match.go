@@ -211,6 +211,9 @@ func (x *comparison) side(c, before *machine.Counter, moved bool) (chance float6
 	if !moved {
 		side, from = side.Other(), from.Other()
 	}
+	if c.Endpoint && !moved {
+		return 1, "", true
+	}
 	n, was := &c.Sides[side], &before.Sides[from]
 	peer, peerWas := &c.Sides[side.Other()], &before.Sides[from.Other()]
 	chance = 1
@@ -233,7 +236,7 @@ func (x *comparison) side(c, before *machine.Counter, moved bool) (chance float6
 			chance, what = p, fmt.Sprintf("%s's %ss go on from %d to %d", sideName(side), c.Name, was.Last, n.First)
 		}
 	}
-	if n.Named && was.Named && peerWas.Met {
+	if n.Named && was.Named && peerWas.Met && !c.Endpoint {
 		newest := peerWas.Last
 		if peer.Met && c.Distance(peer.Last, newest) > 0 {
 			newest = peer.Last

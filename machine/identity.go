@@ -36,7 +36,10 @@ type Counter struct {
 	Name  string // what it counts: "packet"; empty if there is no such counter
 	Bits  uint8  // of a number, 1 to 64
 	Slack int    // how far behind the newest a number may pass: late packets, and resends
-	Sides [2]Numbers
+	// Endpoint says that a side counts its packets to all peers, so its numbers are in no flow alone.
+	// Then only those of the side that moved show anything.
+	Endpoint bool
+	Sides    [2]Numbers
 }
 
 // Distance returns how far number x is ahead of y. It is negative if x is behind.

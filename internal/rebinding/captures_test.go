@@ -88,6 +88,34 @@ func TestCaptures(t *testing.T) {
 	t.Logf("joined: %v", count)
 }
 
+// SRDP has no recorded captures, so simulated clients move. All are joined, and none at certain.
+// A server of SRDP answers every address, so it follows.
+func TestSimulatedSRDP(t *testing.T) {
+	count := map[machine.Certainty]int{}
+	for seed := range testenv.Rounds(10, 40, 400) {
+		for i, services := range []string{"none", "any"} {
+			g := simulated(t, seed+1, "srdp", "--loss", "5%", "--services", services, "--repeats", "0-3")
+			sent := 0
+			for i := range g.list {
+				if g.list[i].src == g.client {
+					sent++
+				}
+			}
+			to := moved(g.client, i == 1)
+			f := flowOf(analysed(t, plain, move(g.list, g.client, to, sent/2, false)), to)
+			switch {
+			case f == nil || f.Was == nil:
+				t.Errorf("seed %d, services %s: the client is not joined", seed+1, services)
+			case f.Was.Addr != g.client || f.Was.Certainty == machine.Certain || f.Addr(f.Was.Side) != to:
+				t.Errorf("seed %d, services %s: joined as %+v", seed+1, services, f.Was)
+			default:
+				count[f.Was.Certainty]++
+			}
+		}
+	}
+	t.Logf("joined: %v", count)
+}
+
 // flowOf returns the last flow of an address.
 func flowOf(s *analyze.Session, a netip.AddrPort) (flow *analyze.Flow) {
 	for _, f := range s.Flows() {

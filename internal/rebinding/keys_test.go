@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
@@ -82,5 +84,69 @@ func TestKeys(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Without keys, a connect token that comes from another address is likely the same player's.
+func TestToken(t *testing.T) {
+	list := load(t, testenv.Capture(t, "yojimbo-clean.server.pcap.gz"))
+	client, _ := busiest(list)
+	to := moved(client, true)
+	again := move(list, client, to, 1, false)
+	after := list[len(list)-1].at - list[0].at + machine.Instant(time.Second)
+	for i := range again {
+		again[i].at += after
+	}
+	f := flowOf(analysed(t, plain, append(list, again...)), to)
+	switch {
+	case f == nil || f.Was == nil:
+		t.Error("the client is not joined")
+	case f.Was.Certainty != machine.Likely || f.Was.Addr != client:
+		t.Errorf("joined as %+v", f.Was)
+	}
+}
+
+// With the server's key, two players behind one address stay apart too. One falls silent, and
+// the other one is seen for the first time, from its handshake on or in the middle of its game.
+func TestPairsWithKeys(t *testing.T) {
+	const run = "yojimbo-two-clients"
+	protocol := withKeys(t, run)
+	list := load(t, testenv.Capture(t, run+".server.pcap.gz"))
+	first, _ := busiest(list)
+	var players [2]game
+	for i := range list {
+		d := &list[i]
+		player := &players[1]
+		if d.src == first || d.dst == first {
+			player = &players[0]
+		} else if player.client = d.src; d.src.Port() == simulatedPort {
+			player.client = d.dst
+		}
+		player.list = append(player.list, *d)
+	}
+	players[0].client = first
+	chance := rand.New(rand.NewPCG(3, 4))
+	joined, known := map[machine.Certainty]int{}, 0
+	for pair := range testenv.Rounds(100, 1000, 1000) {
+		one, two := &players[pair%2], &players[1-pair%2]
+		left := 500*time.Millisecond + time.Duration(chance.Int64N(int64(time.Second)))
+		seen := left + time.Duration(chance.Int64N(int64(100*time.Millisecond)))
+		begun := seen // the handshake is seen
+		if pair%4 >= 2 {
+			begun = 0
+		}
+		both := append(one.played(30001, 0, 0, left), two.played(30002, begun, seen, seen+time.Second)...)
+		for _, f := range analysed(t, protocol, both).Flows() {
+			if f.Was != nil {
+				joined[f.Was.Certainty]++
+			}
+			if f.Config().Dialect == gaffer.Yojimbo {
+				known++
+			}
+		}
+	}
+	t.Logf("joined: %v; %d flows are yojimbo's", joined, known)
+	if joined[machine.Certain] > 0 || joined[machine.Likely] > 0 || known == 0 {
+		t.Errorf("joined: %v; %d flows are yojimbo's", joined, known)
 	}
 }

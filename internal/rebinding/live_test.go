@@ -11,10 +11,10 @@ import (
 
 // Clients on real sockets are joined, whose relay gives them another port towards the server.
 // Servers do not follow: that of gaffer takes the new port for another client, and that of
-// Riptide ignores it.
+// Riptide ignores it. That of SRDP answers every address.
 func TestLive(t *testing.T) {
 	testenv.Long(t, "real sockets take seconds")
-	for _, protocol := range []string{"gaffer:reliable", "gaffer:article", "riptide"} {
+	for _, protocol := range []string{"gaffer:reliable", "gaffer:article", "riptide", "srdp"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "lab.pcapng")
@@ -40,6 +40,7 @@ func TestLive(t *testing.T) {
 				if f.B != server || w.Certainty == machine.Certain || w.Side != machine.A {
 					t.Errorf("flow %d is joined as %+v", f.ID, w)
 				}
+				t.Logf("joined: %v", w.Certainty)
 				joined++
 			}
 			if joined != 1 {

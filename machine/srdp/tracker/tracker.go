@@ -37,7 +37,8 @@ type Tracker struct {
 	last    machine.Instant
 	lastRef machine.Ref
 	pk      wire.Packet
-	weighed int // answers when the tap was last placed
+	weighed int                // answers when the tap was last placed
+	numbers [2]machine.Numbers // for Identity
 }
 
 // learned is Facts.Settings of this protocol: what a run learns of the whole
@@ -129,6 +130,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	if pk.Ack {
 		t.ack(s, peer, &p, out)
 	} else {
+		t.numbers[d.From].Sent(uint64(pk.ID), idBits)
 		t.data(s, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
 	}
 	if !t.given && !t.config.Stream {
