@@ -59,6 +59,20 @@ func (s *Session) watchIdle(f *Flow, d *machine.Datagram) {
 	*x = idle{took: took, from: d.From, at: d.At, last: d.At, ref: d.Ref, packets: 1}
 }
 
+// silence returns for how long neither side had sent when a side came back elsewhere, or 0 if the
+// two did not fall silent together.
+func (f *Flow) silence(side machine.Side, back machine.Instant) time.Duration {
+	own, peer := &f.pace[side], &f.pace[side.Other()]
+	if x := f.idle; x != nil && x.packets > 0 && x.from != side && x.at > own.last {
+		return min(x.took, back.Sub(own.last)) // its peer sent again, in vain
+	}
+	since, other := max(own.last, peer.last), min(own.last, peer.last)
+	if peer.packets == 0 || since.Sub(other) > idleRecent || since >= back {
+		return 0
+	}
+	return back.Sub(since)
+}
+
 // noteIdle reports a silence after which only one side of a flow that ends was captured.
 func (s *Session) noteIdle(f *Flow) {
 	x := f.idle
@@ -74,6 +88,9 @@ func (s *Session) noteIdle(f *Flow) {
 	if c != nil && c.port != silent.port && c.newest > x.at.Add(-x.took) {
 		a.Certainty, a.About = machine.Likely, c.ref
 	}
+	if f.next != nil { // the player itself, and not only somebody of its address
+		a.About = f.next.FirstRef
+	}
 	s.note(f, &a)
 }
 
@@ -85,6 +102,8 @@ var natIdle = &machine.Rule{
 That is how it looks when a NAT forgets a connection. A router at home, or a provider, passes packets inward only while it remembers that some went out. It forgets a UDP port that is not used. RFC 4787 asks for two minutes or more; some devices forget after 30 s. The server's packets then go nowhere. What the client sends gets another port, which the server does not know.
 
 The silence is certain, and its cause is not: the process of this side may have ended without a word. The finding is likely if the side's address appears at the same peer with another port, after the silence began: the finding names the first frame of that. Otherwise it is possible.
+
+Where packet numbers or keys show that the player went on elsewhere, the new flow has the finding rebound. If the address is another one too, and not only the port, the player may have changed its network instead.
 
 Send a keep-alive every 15 s or so from the side behind the NAT, and let a server take a known connection from a new port.
 

@@ -67,6 +67,10 @@ const (
 	// rebindSilence is how long a side may be away between its two addresses.
 	// Source: definition, rebound: games give a silent player up after 5 to 15 seconds
 	rebindSilence = 30 * time.Second
+	// rebindIdle is how long if its peer fell silent too: neither waited for the other. A NAT forgets
+	// a port in such a time: see nat-idle.
+	// Source: definition, rebound: RFC 4787, REQ-5, a NAT best keeps a UDP port for five minutes
+	rebindIdle = 5 * time.Minute
 	// rebindFree and rebindWork bound how many flows are compared in all: so many, and so many
 	// more for each packet of the capture.
 	rebindFree, rebindWork = 1 << 20, 4

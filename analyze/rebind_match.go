@@ -38,7 +38,16 @@ const (
 	ackSlack = 4
 )
 
-// match returns the flow that f continues. own is f's identity.
+// match returns the flow that f continues. own is f's identity. Flows whose two sides were silent
+// for long count only if no other flow fits: there are many of them, and few go on.
+func (s *Session) match(f *Flow, own *machine.Identity) (best Was, ok bool) {
+	if best, ok = s.matchOf(f, own, false); !ok {
+		best, ok = s.matchOf(f, own, true)
+	}
+	return best, ok
+}
+
+// matchOf is match among the flows of a short silence, or among all.
 //
 // An unrelated player has been there for any time. So its number can be any of those that the
 // side has had in the old flow:
@@ -49,7 +58,7 @@ const (
 // the old flow. Numbers and acks both follow a player's age, so they are not independent: the
 // smallest chance counts alone. The number of flows that were compared multiplies it. That the old
 // side fell silent at that moment counts for a join that is only possible, and against rivals.
-func (s *Session) match(f *Flow, own *machine.Identity) (best Was, ok bool) {
+func (s *Session) matchOf(f *Flow, own *machine.Identity, idle bool) (best Was, ok bool) {
 	least, second, compared, shown := math.Inf(1), math.Inf(1), 0, false
 	for _, shared := range []machine.Side{machine.B, machine.A} {
 		h := s.hubs[f.endpoint(shared)]
@@ -63,7 +72,7 @@ func (s *Session) match(f *Flow, own *machine.Identity) (best Was, ok bool) {
 		s.compared += uint64(len(h.flows))
 		for _, old := range h.flows {
 			x := comparison{new: f, old: old, moved: moved, own: own}
-			if !x.fits(s, shared) {
+			if !x.fits(s, shared) || x.away > rebindSilence && !idle {
 				continue
 			}
 			compared++
@@ -112,6 +121,7 @@ type comparison struct {
 	own, was    *machine.Identity
 	away        time.Duration // between the side's last datagram in the old flow and its first in the new one
 	life        time.Duration // for how long the side had sent in the old flow
+	idle        time.Duration // of away, how long its peer was silent too
 	chance      float64       // that an unrelated flow fits as well, with the old side silent just then
 }
 
@@ -128,8 +138,13 @@ func (x *comparison) fits(s *Session, shared machine.Side) bool {
 	}
 	side := &old.pace[x.from]
 	began := f.moving.began[x.moved]
-	if x.away = began.Sub(side.last); side.packets == 0 || x.away < -rebindSlack || x.away > rebindSilence {
+	if x.away = began.Sub(side.last); side.packets == 0 || x.away < -rebindSlack || x.away > rebindIdle {
 		return false
+	}
+	if x.away > rebindSilence {
+		if x.idle = old.silence(x.from, began); x.idle == 0 {
+			return false
+		}
 	}
 	x.life = side.last.Sub(old.First)
 	x.was = &s.identity
@@ -181,6 +196,9 @@ func (x *comparison) result() (was Was, fits fit) {
 			}
 		}
 	}
+	if x.idle > 0 {
+		was.Reason += fmt.Sprintf(", after %.0f s without a packet of either side", x.idle.Seconds())
+	}
 	// The time that the old side had to fall silent in, by itself.
 	silence := 1.0
 	if x.life > 0 {
@@ -225,14 +243,16 @@ func (x *comparison) side(c, before *machine.Counter, moved bool) (chance float6
 		if !moved && away < -rebindWait {
 			return 0, "", false // the peer spoke to both addresses
 		}
-		gap, expected := c.Distance(n.First, was.Last), 1.0
+		gap, expected, paced := c.Distance(n.First, was.Last), 1.0, 1.0
 		if x.life > 0 && away > 0 {
-			expected += float64(was.Span) * away.Seconds() / x.life.Seconds()
+			pace := float64(was.Span) / x.life.Seconds()
+			expected += pace * away.Seconds()
+			paced += pace * max(0, away-x.idle).Seconds()
 		}
 		if gap < -int64(c.Slack) || float64(gap) > 2*expected+aheadFree {
 			return 0, "", false
 		}
-		if p := asNear(float64(gap), math.Round(expected)) / numbersOf(c, was.Span); p < chance {
+		if p := asNear(float64(gap), math.Round(paced)) / numbersOf(c, was.Span); p < chance {
 			chance, what = p, fmt.Sprintf("%s's %ss go on from %d to %d", sideName(side), c.Name, was.Last, n.First)
 		}
 	}
