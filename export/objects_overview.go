@@ -70,7 +70,8 @@ func overviewObject() *Schema {
 		field("icmp_errors", Uint, "ICMP errors that quote UDP datagrams."),
 		field("icmp_unknown", Uint, "Of these, how many quote datagrams of no flow of the capture."),
 		field("worst", JSON, "The flows with the worst trouble: five, or all with --all.", listOf(
-			flowField, protocolField, dialectField, vantageField,
+			flowField, field("was", Uint, "Number of the flow whose connection it continues, where that is known.", optional),
+			protocolField, dialectField, vantageField,
 			field("sides", JSON, "Both sides, a first.", listOf(side...)),
 			field("troubles", JSON, "Its warnings and errors, the gravest first.", listOf(trouble...)),
 			field("notes", Uint, "Its findings of severity note."),

@@ -207,6 +207,12 @@ func dataOf(p *graph.Plot, columns int, zero bool) plotData {
 	return d
 }
 
+// Number returns the flow's number, and that of the flow whose connection it continues.
+func (f *htmlFlow) Number() string { return show.FlowNumber(f.Flow.Flow) }
+
+// Continues says which flow it continues, and what shows it; empty if none is known.
+func (f *htmlFlow) Continues() string { return show.WasText(f.Flow.Flow) }
+
 // Log returns what the game's own log says of a finding; empty if nothing.
 func (f *htmlFlow) Log(x *analyze.Finding) string {
 	e, ok := f.logs.Finding(x)

@@ -60,8 +60,11 @@ func (r *Report) fillMarkdown(b *strings.Builder) {
 
 func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 	x := r.htmlFlow(f, 1, 1)
-	fmt.Fprintf(b, "\n## Flow %d: %s\n\nA `%s` and B `%s`. %s Read as %s: %s.\n", f.ID, plain(x.Name), f.A, f.B,
+	fmt.Fprintf(b, "\n## Flow %s: %s\n\nA `%s` and B `%s`. %s Read as %s: %s.\n", x.Number(), plain(x.Name), f.A, f.B,
 		plain(x.Tap), plain(x.Name), plain(x.Reason))
+	if was := x.Continues(); was != "" {
+		fmt.Fprintf(b, "%s.\n", plain(was))
+	}
 	if len(x.Story) > 0 {
 		b.WriteString("\n### How it ended\n\n")
 		for _, s := range x.Story {

@@ -21,6 +21,17 @@ func FlowNumber(f *analyze.Flow) string {
 	return fmt.Sprintf("%d (was %d)", f.ID, f.Was.ID)
 }
 
+// WasText says which flow a flow continues, how surely, and what shows it; empty if none is known.
+// For example: "A was 10.0.0.5:4242 in flow 3, likely: A's packets go on from 511 to 512".
+func WasText(f *analyze.Flow) string {
+	w := f.Was
+	if w == nil {
+		return ""
+	}
+	side := strings.ToUpper(w.Side.String())
+	return fmt.Sprintf("%s was %s in flow %d, %s: %s", side, w.Addr, w.ID, w.Certainty, w.Reason)
+}
+
 // FlowName returns the protocol and dialect of a flow, or "–" if no protocol
 // explains it.
 func FlowName(f *analyze.Flow) string {

@@ -87,9 +87,8 @@ func reasons(w io.Writer, flows []*analyze.Flow, width int) {
 
 // reasonsOf returns what -V says of a flow, a sentence each.
 func reasonsOf(f *analyze.Flow) (list []string) {
-	if w := f.Was; w != nil {
-		list = append(list, fmt.Sprintf("%s was %s in flow %d, %s: %s", strings.ToUpper(w.Side.String()), w.Addr, w.ID,
-			w.Certainty, w.Reason))
+	if was := show.WasText(f); was != "" {
+		list = append(list, was)
 	}
 	if f.Protocol == nil {
 		if f.Verdict.Reason != "" {

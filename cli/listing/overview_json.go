@@ -60,6 +60,9 @@ func writeOverview(a *app.App, from *reader.Recording, c *overview.Capture, file
 func overviewFlow(o *app.Object, f *overview.Flow) {
 	o.Inner(func() {
 		o.Uint("flow", uint64(f.ID))
+		if was := f.Before(); was > 0 {
+			o.Uint("was", uint64(was))
+		}
 		o.Str("protocol", f.Protocol.Name)
 		o.Str("dialect", f.Config().Dialect)
 		o.Str("vantage", f.Facts().Vantage.String())

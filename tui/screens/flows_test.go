@@ -34,6 +34,17 @@ func await(t *testing.T, s *store.Store, holds func() bool) {
 	}
 }
 
+// The list names the flow that a flow continues, and sorts by the number of the flow itself.
+func TestFlowThatContinues(t *testing.T) {
+	f := &analyze.Flow{ID: 7, Was: &analyze.Was{ID: 3}}
+	if got := flowColumns[0].text(nil, f); got != "7 (was 3)" {
+		t.Errorf("%q", got)
+	}
+	if got := flowColumns[0].key(nil, f); got.number != 7 {
+		t.Errorf("sorted by %v", got.number)
+	}
+}
+
 // While a capture is read, many flows are sorted only from time to time. A key
 // that changes the order takes effect at once, and at the end the order is
 // correct.
