@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // moved returns another address for a client: another port of it, or another host.
@@ -52,7 +53,7 @@ func TestCaptures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := map[machine.Certainty]int{}
+	count, left, mute := map[string]map[machine.Certainty]int{}, 0, 0
 	for i, path := range paths {
 		name := filepath.Base(path)
 		skip := false
@@ -62,6 +63,7 @@ func TestCaptures(t *testing.T) {
 		list := load(t, path)
 		client, sent := busiest(list)
 		if skip || sent < 50 || testing.Short() && i%7 != 0 {
+			left++
 			continue
 		}
 		for _, deaf := range []bool{false, true} {
@@ -76,16 +78,24 @@ func TestCaptures(t *testing.T) {
 			case f == nil:
 				t.Errorf("%s, deaf %v: no flow has the new address", name, deaf)
 			case deaf && hasPrefix(name, oneWay) && f.Was == nil:
+				mute++
 			case f.Was == nil:
 				t.Errorf("%s, deaf %v: the client is not joined (%s)", name, deaf, f.Verdict.Reason)
 			case f.Was.Addr != client || f.Was.Certainty == machine.Certain || f.Addr(f.Was.Side) != to:
 				t.Errorf("%s, deaf %v: joined as %+v", name, deaf, f.Was)
 			default:
-				count[f.Was.Certainty]++
+				of := show.FlowName(f)
+				if count[of] == nil {
+					count[of] = map[machine.Certainty]int{}
+				}
+				count[of][f.Was.Certainty]++
 			}
 		}
 	}
-	t.Logf("joined: %v", count)
+	t.Logf("%d captures left out; %d not joined by one direction alone", left, mute)
+	for of, n := range count {
+		t.Logf("%s: joined: %v", of, n)
+	}
 }
 
 // SRDP has no recorded captures, so simulated clients move. All are joined, and none at certain.
