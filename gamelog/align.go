@@ -195,7 +195,7 @@ func (a *aligner) sequences() (found *Aligned) {
 	var lists [][]event
 	for _, peer := range peers {
 		for stream := range a.log.Streams {
-			if list := a.log.events(Send, peer, stream); len(list) >= pairsLeast {
+			if list := a.log.sends(peer, stream); len(list) >= pairsLeast {
 				lists = append(lists, list)
 			}
 		}
@@ -290,7 +290,7 @@ func (a *aligner) times(lists ...[]passed) (out tally) {
 
 // intervals tries the times of sends alone.
 func (a *aligner) intervals() (found *Aligned) {
-	events := a.log.events(Send, -1, -1)
+	events := a.log.sends(-1, -1)
 	if len(events) < pairsLeast {
 		return nil
 	}
@@ -385,7 +385,7 @@ func (a *aligner) counts(s *subject) map[meaning][]tally {
 
 // reason says why a log is not aligned.
 func (a *aligner) reason() string {
-	sends := len(a.log.events(Send, -1, -1))
+	sends := len(a.log.sends(-1, -1))
 	switch {
 	case len(a.subjects) == 0:
 		return "the capture has no flow of a known protocol that the log could be of"
@@ -394,7 +394,7 @@ func (a *aligner) reason() string {
 	case a.best != nil:
 		return "its sequence numbers fit, and would fit any run at this pace: its intervals do not agree with those of " +
 			"the packets"
-	case a.places:
+	case a.places && !a.log.numbered():
 		return "its sends fit at several places of the capture equally well: they are steady, and have no sequence numbers"
 	case sends == 0 && len(a.log.series()) == 0:
 		return `it has no sends ("event": "send"), and no counter of packets that grows`

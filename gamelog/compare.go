@@ -191,9 +191,9 @@ func (c *Comparison) String() string {
 	if c.Frame != 0 {
 		frame = fmt.Sprintf(", frame %d", c.Frame.Frame())
 	}
-	return fmt.Sprintf("%s: parts from the capture in line %d (%s UTC%s): the log has %s, the capture %s to %s (%s; %s)",
-		name, c.Line, c.At.Time().Format("15:04:05.000"), frame, figure(c.Log), figure(c.Least), figure(c.Most), c.What,
-		c.Certainty)
+	const form = "%s: parts from the capture in line %d (%s UTC%s): the log has %s, the capture %s to %s (%s; %s)"
+	return fmt.Sprintf(form, name, c.Line, c.At.Time().Format("15:04:05.000"), frame, figure(c.Log), figure(c.Least),
+		figure(c.Most), c.What, c.Certainty)
 }
 
 // figure formats a count or milliseconds.

@@ -104,8 +104,8 @@ func (a *Aligned) inOrder() []Entry {
 
 // frameIn returns the longest frame that took most of a pause. A log may write a frame when it
 // begins or when it ends.
-func (a *Aligned) frameIn(
-	entries []Entry, from machine.Instant, p analyze.Pause, before, after int, within time.Duration,
+func (a *Aligned) frameIn(entries []Entry, from machine.Instant, p analyze.Pause, before, after int,
+	within time.Duration,
 ) (longest Entry, ok bool) {
 	longest.Frame = -1
 	try := func(e *Entry) {

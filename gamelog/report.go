@@ -70,6 +70,23 @@ func (r *Report) Draw(f *analyze.Flow, to Series) {
 	}
 }
 
+// NoFrames says why Draw adds no frames of a log to the series of a flow, for each such log.
+func (r *Report) NoFrames(f *analyze.Flow) (list []string) {
+	for _, a := range r.Logs {
+		switch {
+		case !a.OK():
+			list = append(list, a.String())
+		case !a.Owns(f, machine.A) && !a.Owns(f, machine.B):
+			list = append(list, fmt.Sprintf("%s: the log of %s of flow %d", a.name(), strings.ToUpper(a.Side.String()),
+				a.Flow.ID))
+		case a.Frames == 0:
+			list = append(list, fmt.Sprintf("%s: the log of %s, and it has no frame_ms", a.name(),
+				strings.ToUpper(a.Side.String())))
+		}
+	}
+	return list
+}
+
 // Sentences say how each log was aligned, and which lines were left out.
 func (r *Report) Sentences() (list []string) {
 	if r == nil {

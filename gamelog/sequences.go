@@ -12,17 +12,27 @@ type event struct {
 	sequence int64
 }
 
-// events returns the lines of a kind in order of time. peer and stream choose among them, and
+// sends returns the sends in order of time. peer and stream choose among them, and
 // -1 takes all.
-func (l *Log) events(kind Kind, peer, stream int) (list []event) {
+func (l *Log) sends(peer, stream int) (list []event) {
 	for i := range l.Entries {
 		e := &l.Entries[i]
-		if e.Kind == kind && (peer < 0 || int(e.Peer) == peer) && (stream < 0 || int(e.Stream) == stream && e.Sequence >= 0) {
+		if e.Kind == Send && (peer < 0 || int(e.Peer) == peer) && (stream < 0 || int(e.Stream) == stream && e.Sequence >= 0) {
 			list = append(list, event{e.T, e.Sequence})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y event) int { return cmp.Compare(x.t, y.t) })
 	return list
+}
+
+// numbered reports whether the log has sends with sequence numbers, as many as are tried.
+func (l *Log) numbered() bool {
+	for stream := range l.Streams {
+		if len(l.sends(-1, stream)) >= pairsLeast {
+			return true
+		}
+	}
+	return false
 }
 
 // units are those in which times are written, in seconds.

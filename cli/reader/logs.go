@@ -62,6 +62,11 @@ func owner(text string) (gamelog.Owner, string) {
 // Asked reports whether there are logs to read.
 func (l *Logs) Asked() bool { return l != nil && len(l.texts) > 0 }
 
+// Again returns the logs for another capture, which may be read at the same time.
+func (l *Logs) Again() *Logs {
+	return &Logs{app: l.app, texts: l.texts, logs: l.logs, owners: l.owners, read: l.read}
+}
+
 // Load reads the logs. Later calls do nothing.
 func (l *Logs) Load() error {
 	if l == nil || l.read {

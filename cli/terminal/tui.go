@@ -28,6 +28,7 @@ import (
 func TUICommand(a *app.App) *cobra.Command {
 	live, bounds := &reader.LiveFlags{}, &reader.WatchFlags{}
 	theme, filter := "", ""
+	var logs *reader.Logs
 	c := &cobra.Command{
 		Use:   "tui [FILE...]",
 		Short: "Look through a capture in the terminal: flows, packets, what both sides knew",
@@ -47,20 +48,24 @@ keep what they have, and say how many more packets have come.`,
 		Example: `  ackscope tui match.pcapng
   ackscope tui -Y 'flow.rtt > 80ms' match.pcapng.zst
   ssh server tcpdump -U -w - udp port 7777 | ackscope tui -
+  ackscope tui --log client=game.jsonl match.pcapng
   ackscope tui -i any`,
-		RunE: func(_ *cobra.Command, args []string) error { return look(a, live, bounds, theme, filter, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return look(a, live, bounds, theme, filter, logs, args) },
 	}
 	live.Register(c)
 	a.Writes(c)
 	bounds.RegisterBounds(c, "; the others' packets stay", " (never)")
 	reader.JoinFlag(a, c)
 	reader.FilterFlag(a, c, &filter)
+	logs = reader.LogFlag(a, c)
 	c.Flags().StringVar(&theme, "theme", "", "colours: `dark|light|mono` (default: as the terminal says, if it does)")
 	_ = c.RegisterFlagCompletionFunc("theme", app.CompleteWords("dark", "light", "mono"))
 	return c
 }
 
-func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, filter string, args []string) error {
+func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, filter string,
+	logs *reader.Logs, args []string,
+) error {
 	if live.List {
 		return reader.ListInterfaces(a)
 	}
@@ -74,7 +79,10 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 	if _, err := reader.Compile(a, filter); err != nil {
 		return err
 	}
-	screens := &screens{app: a, bounds: bounds, analysis: o, options: screenOptions(a, theme, filter)}
+	if err := logs.Load(); err != nil {
+		return err
+	}
+	screens := &screens{app: a, bounds: bounds, analysis: o, options: screenOptions(a, theme, filter), logs: logs}
 	if len(live.Devices) > 0 {
 		if len(args)+len(a.Flags.Read) > 0 {
 			return reader.ErrIAndFile
@@ -153,6 +161,7 @@ type screens struct {
 	bounds   *reader.WatchFlags
 	analysis analyze.Options
 	options  tui.Options
+	logs     *reader.Logs
 }
 
 // show shows a capture until the user leaves. next is the capture to show next.
@@ -171,6 +180,9 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 	}
 	held := store.New(in, o, growing)
 	held.Bound(int(memory / 2))
+	if s.logs.Asked() {
+		held.AddLogs(s.logs.Again())
+	}
 	next, err = tui.Run(held, s.options)
 	return next, errors.Join(err, held.Stop())
 }

@@ -109,8 +109,8 @@ var law = []rule{
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"recorder", []string{"machine"}, nil},
 	{"report", []string{
-		"analyze", "compare", "dissect", "gamelog", "graph", "ledger", "machine", "overview", "replay", "rewrite/merge",
-		"show", "printable", "scale",
+		"analyze", "compare", "dissect", "gamelog", "graph", "ledger", "machine", "overview", "replay",
+		"rewrite/merge", "show", "printable", "scale",
 	}, nil},
 	{"cause", []string{"analyze", "machine", "show"}, nil},
 	{"gamelog", []string{"analyze", "machine", "show"}, nil},
@@ -118,11 +118,13 @@ var law = []rule{
 	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "agenda", "sim"}, nil},
 	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
-	{"tui/store", []string{"analyze", "capture", "dissect", "filter", "machine", "replay", "scale", "show"}, nil},
+	{"tui/store", []string{
+		"analyze", "capture", "dissect", "filter", "gamelog", "machine", "replay", "scale", "show",
+	}, nil},
 	{"tui/browser", []string{"tui/draw", "tui/store", "analyze", "filter", "machine", "show"}, nil},
 	{"tui/screens", []string{
-		"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "cause", "dissect", "filter", "graph",
-		"machine", "replay", "scale", "show", "show/table",
+		"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "cause", "dissect", "filter", "gamelog",
+		"graph", "machine", "replay", "scale", "show", "show/table",
 	}, nil},
 	{
 		"tui",

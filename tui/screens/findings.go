@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/browser"
@@ -164,9 +165,9 @@ func (t *FindingTable) Matches(_ *browser.Browser, s *Search) (rows, at int, has
 }
 
 // Copy returns the explanation of the row at the cursor.
-func (t *FindingTable) Copy(*browser.Browser) string {
+func (t *FindingTable) Copy(br *browser.Browser) string {
 	if r := t.selected(); r != nil {
-		return plainText(r.explain(0))
+		return plainText(r.explain(br.Store.Logs(), 0))
 	}
 	return ""
 }
@@ -221,10 +222,13 @@ func (t *FindingTable) Enter(br *browser.Browser) {
 }
 
 // explain formats the row for the pane beside the list.
-func (r *findingRow) explain(width int) (lines []string) {
+func (r *findingRow) explain(logs *gamelog.Report, width int) (lines []string) {
 	lines = append(lines, fmt.Sprintf("\x1b[1m%s\x1b[0m  %s", r.rule.ID, r.rule.Severity), "")
 	if x := r.finding; x != nil {
 		lines = append(lines, strings.Split(show.Wrap(x.Message(), "", width), "\n")...)
+		if why, ok := logs.Finding(x); ok {
+			lines = append(lines, strings.Split(show.Wrap("log: "+why.String(), "", width), "\n")...)
+		}
 		lines = append(lines, "",
 			fmt.Sprintf("flow %d, side %s %s, %s", x.Flow.ID, strings.ToUpper(x.Side.String()), x.Flow.Addr(x.Side),
 				x.Certainty))
@@ -310,7 +314,7 @@ func (t *FindingTable) Draw(br *browser.Browser, c draw.Canvas) {
 	}
 	at.Rule(0, "why", false)
 	if r := t.selected(); r != nil {
-		br.Text.Lines = r.explain(at.W - 2)
+		br.Text.Lines = r.explain(br.Store.Logs(), at.W-2)
 		br.Text.Draw(at.Part(1, 1, at.W-1, at.H-1))
 	}
 }

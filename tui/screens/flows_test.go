@@ -102,8 +102,8 @@ func TestOrderWhileReading(t *testing.T) {
 }
 
 // growing returns the store of a capture that grows as its gate lets it, and all that the gate
-// provides.
-func growing(t *testing.T, name string) (*store.Store, *gate, []byte) {
+// provides. The logs of the game are beside it.
+func growing(t *testing.T, name string, logs ...store.Logs) (*store.Store, *gate, []byte) {
 	t.Helper()
 	file, err := os.Open(testenv.Capture(t, name))
 	if err != nil {
@@ -125,6 +125,9 @@ func growing(t *testing.T, name string) (*store.Store, *gate, []byte) {
 		t.Fatal(err)
 	}
 	s := store.New(in, analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}, true)
+	for _, x := range logs {
+		s.AddLogs(x)
+	}
 	s.Start()
 	t.Cleanup(func() { _ = s.Stop() })
 	return s, pipe, data

@@ -3,6 +3,7 @@ package screens
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -24,6 +25,8 @@ type Graphs struct {
 	stalls []analyze.Pause
 	only   int // 0 for both sides, 1 for A, 2 for B
 	work   *store.Collect
+	drawn  bool     // the frames of the game are in the series
+	note   []string // why there are none, for people
 
 	scrubber
 }
@@ -47,7 +50,9 @@ func (g *Graphs) ensure(br *browser.Browser) {
 		return
 	}
 	g.series = graph.NewFlow(f.First, f.Last)
-	g.work = br.Store.Collect(f, -1, g.take, func() { g.series, g.taken = graph.NewFlow(f.First, f.Last), 0 })
+	g.work = br.Store.Collect(f, -1, g.take, func() {
+		g.series, g.taken, g.drawn = graph.NewFlow(f.First, f.Last), 0, false
+	})
 }
 
 // take adds a step of the flow to the series.
@@ -102,12 +107,45 @@ func (g *Graphs) gathering(br *browser.Browser) bool {
 }
 
 // panels returns the graphs of the flow. Where its messages are not known, nothing is said of
-// their arrival.
-func (g *Graphs) panels() []panel {
+// their arrival. Without logs of the game, nothing is said of its frames.
+func (g *Graphs) panels(br *browser.Browser) []panel {
 	return slices.DeleteFunc(slices.Clone(panels), func(p panel) bool {
-		arrival := &g.series.Series[graph.Arrival]
-		return p.kinds[0] == graph.Bounds && arrival[0].Cells == nil && arrival[1].Cells == nil
+		switch p.kinds[0] {
+		case graph.Bounds:
+			return g.empty(graph.Arrival)
+		case graph.Frames:
+			return !br.Store.HasLogs()
+		default:
+			return false
+		}
 	})
+}
+
+// empty reports whether neither side has a value of a kind.
+func (g *Graphs) empty(k graph.Kind) bool {
+	return g.series.Series[k][machine.A].Cells == nil && g.series.Series[k][machine.B].Cells == nil
+}
+
+// drawLogs adds the frames of the game once the flow and the logs are read.
+func (g *Graphs) drawLogs(br *browser.Browser) {
+	f := br.Store.Flow(g.flow)
+	if !br.Store.HasLogs() || g.drawn || f == nil {
+		return
+	}
+	logs := br.Store.Logs()
+	if logs == nil || !g.work.Over() {
+		g.note = []string{"drawn when the whole capture is read"}
+		return
+	}
+	g.drawn = true
+	logs.Draw(f, g.series)
+	g.note = logs.NoFrames(f)
+	switch none := g.empty(graph.Frames); {
+	case none && len(g.note) == 0:
+		g.note = []string{"the log has no frames in the time of the flow"}
+	case !none && len(g.note) > 0:
+		br.Say("%s", strings.Join(g.note, "; "))
+	}
 }
 
 // NextSide switches between both sides, A alone, and B alone.
@@ -126,6 +164,7 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 		now = br.Store.TimeAt(n)
 	}
 	end := g.end(br)
+	g.drawLogs(br)
 	// The cells of the series on screen; they contain the cursor.
 	whole := s.CellAt(end) + 1
 	span := max(whole>>g.scale, 1)
@@ -148,7 +187,7 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	}
 	c.Rule(0, title, true)
 	plot := c.Part(graphLabel, 1, c.W-graphLabel-2, c.H-2) // each series ends with its letter
-	panels := g.panels()
+	panels := g.panels(br)
 	each := max(plot.H/len(panels), 3)
 	x := stretch{from, span, s.CellAt(end), (s.CellAt(now) - from) * plot.W / span}
 	for i := range panels {

@@ -7,6 +7,7 @@ import (
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
@@ -25,11 +26,12 @@ var panels = []panel{
 	{"arrival", "ms", []graph.Kind{graph.Bounds, graph.Arrival}, false, false},
 	{"in flight", "packets", []graph.Kind{graph.InFlight}, false, true},
 	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true, false},
+	{"game frame", "ms", []graph.Kind{graph.Frames}, false, false},
 }
 
 // graphLabel is the width of what stands left of a graph: its name, the figures at the cursor,
 // and the ends of its axis.
-const graphLabel = 14
+const graphLabel = 16
 
 // rateWindows is over how many windows a rate is averaged at most. Finer ones would show single
 // packets instead of a rate: at 30 packets a second, a minute has 30 packets in each.
@@ -113,7 +115,7 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, x stretch) {
 		whole.Text(graphLabel-1, y, draw.Dim, "│")
 	}
 	if math.IsInf(low, 1) {
-		plot.Text(1, plot.H/2, draw.Dim, "nothing in this stretch")
+		g.drawNothing(plot, p)
 		return
 	}
 	if p.kinds[0] != graph.Sequence {
@@ -150,6 +152,23 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, x stretch) {
 		whole.Right(graphLabel, plot.H-1, draw.Dim, number(low)+"┤")
 	}
 	g.drawFigures(whole, p, list, x, plot.H)
+}
+
+// drawNothing says why a graph is empty.
+func (g *Graphs) drawNothing(plot draw.Canvas, p *panel) {
+	lines := []string{"nothing in this stretch"}
+	if p.kinds[0] == graph.Frames && g.empty(graph.Frames) {
+		lines = lines[:0]
+		for _, text := range g.note {
+			lines = append(lines, strings.Split(show.Wrap(text, "", plot.W-2), "\n")...)
+		}
+	}
+	top := max((plot.H-len(lines))/2, 0)
+	for i, text := range lines {
+		if top+i < plot.H {
+			plot.Text(1, top+i, draw.Dim, text)
+		}
+	}
 }
 
 // drawFigures writes the unit and the figure of each side at the cursor.

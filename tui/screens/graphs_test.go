@@ -113,7 +113,11 @@ func rowsOf(screen tcell.SimulationScreen) string {
 		if i%w == 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(string(cells[i].Runes))
+		if text := strings.Trim(string(cells[i].Runes), "\x00"); text != "" {
+			b.WriteString(text)
+		} else {
+			b.WriteByte(' ')
+		}
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -49,6 +50,10 @@ type Store struct {
 	Spawn func(func())
 	// OnFault, if set, restores the terminal before a panic is printed.
 	OnFault func()
+
+	logs   Logs            // the game's own logs; nil without
+	trace  analyze.Sink    // what the logs are aligned with; nil in a run that does not settle packets
+	report *gamelog.Report // what the logs say; nil until all is read
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -183,11 +188,15 @@ func (s *Store) begin(survey *analyze.Survey) *analyze.Session {
 	o.Survey = survey
 	if survey != nil || s.growing {
 		o.Sink = s.record
+		s.follow()
 	}
 	if o.Limits != (analyze.Limits{}) {
 		o.Gone = func(f *analyze.Flow, _ analyze.Reason) {
 			s.timeline.Forget(f)
 			delete(s.figures, f.ID)
+			if s.logs != nil {
+				s.logs.Forget(f)
+			}
 		}
 	}
 	session := analyze.NewSession(o)
@@ -201,6 +210,9 @@ func (s *Store) begin(survey *analyze.Survey) *analyze.Session {
 
 func (s *Store) record(r *analyze.Record) {
 	s.timeline.Record(r)
+	if s.trace != nil {
+		s.trace(r)
+	}
 	f := r.Flow
 	if f == nil {
 		return
@@ -252,9 +264,10 @@ func (s *Store) read() {
 }
 
 func (s *Store) finish(session *analyze.Session, err error) {
+	report := s.align(session)
 	s.Lock()
 	defer s.Unlock()
-	s.session, s.end, s.pass = session, err, 3
+	s.session, s.end, s.pass, s.report = session, err, 3, report
 	s.notify()
 }
 
