@@ -47,12 +47,13 @@ func browser(t *testing.T, chromium, page string, width int, dark bool, args ...
 // the page.
 const probe = `<script>addEventListener("load", () => { const first = document.querySelector("figure.graph"); if (first) first.scrollIntoView({ behavior: "instant" }); setTimeout(() => {
 const wide = [...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, svg, pre, .tip"));
+const cut = [...document.querySelectorAll(".scroll")].filter((e) => e.offsetParent && e.scrollWidth > e.clientWidth + 1);
 const closer = document.querySelector("[data-do=in]");
 const g = document.querySelector("figure.graph"), before = g && g.querySelector("svg").innerHTML;
 if (closer) closer.click();
 parent.postMessage(["probe", "scroll", document.documentElement.scrollWidth, "inner", innerWidth, "wide", wide.length, "live", document.querySelectorAll("svg.live").length,
- "figures", document.querySelectorAll("figure.graph").length, "zoomed", g ? g.querySelector("svg").innerHTML !== before : "-", "asked", performance.getEntriesByType("resource").length, "errors", window.faults || 0].join(" "), "*");
-}, 1500); }); addEventListener("error", () => { window.faults = (window.faults || 0) + 1; });</script>`
+ "figures", document.querySelectorAll("figure.graph").length, "zoomed", g ? g.querySelector("svg").innerHTML !== before : "-", "asked", performance.getEntriesByType("resource").length, "errors", window.faults || 0, "cut", innerWidth < 640 ? cut.length : 0].join(" "), "*");
+}, 1500); }); for (const kind of ["error", "securitypolicyviolation"]) addEventListener(kind, () => { window.faults = (window.faults || 0) + 1; });</script>`
 
 // The page in a browser: at both widths nothing overflows, the graphs are drawn
 // and zoom, and no script fails. The page requests nothing from the network.
@@ -84,14 +85,14 @@ func TestReportInBrowser(t *testing.T) {
 		if got == nil {
 			t.Fatalf("%d pixels: the page did not come to its end", width)
 		}
-		var scroll, inner, wide, live, figures, asked, faults int
+		var scroll, inner, wide, live, figures, asked, faults, cut int
 		var zoomed bool
 		if _, err := fmt.Sscanf(string(got[1]),
-			"probe scroll %d inner %d wide %d live %d figures %d zoomed %t asked %d errors %d", &scroll, &inner, &wide, &live,
-			&figures, &zoomed, &asked, &faults); err != nil {
+			"probe scroll %d inner %d wide %d live %d figures %d zoomed %t asked %d errors %d cut %d", &scroll, &inner, &wide, &live,
+			&figures, &zoomed, &asked, &faults, &cut); err != nil {
 			t.Fatalf("%s: %v", got[1], err)
 		}
-		if scroll > inner || wide > 0 || live == 0 || figures < 10 || !zoomed || asked != 0 || faults != 0 {
+		if scroll > inner || wide > 0 || live == 0 || figures < 10 || !zoomed || asked != 0 || faults != 0 || cut != 0 {
 			t.Errorf("%d pixels: %s", width, got[1])
 		}
 	}

@@ -13,9 +13,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/graph"
-	"github.com/ackscope/ackscope/ledger"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -46,7 +44,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 // html returns the contents of the page. reports is how many reports the page
 // has.
 func (r *Report) html(reports int) *htmlReport {
-	x := &htmlReport{Report: r, Anchors: r.anchors}
+	x := &htmlReport{Report: r, Anchors: r.anchors, Heads: flowHeads, Log: r.Logs.Sentences()}
 	x.Points, x.More = r.Points()
 	graphs := len(r.Flows)
 	if r.Between != nil {
@@ -56,8 +54,16 @@ func (r *Report) html(reports int) *htmlReport {
 	if r.Between != nil {
 		r.Between.graph, r.Between.fine = static, fine
 	}
+	explained := map[string]*analyze.Finding{}
 	for _, f := range r.Flows {
-		x.Full = append(x.Full, r.htmlFlow(f, static, fine))
+		full := r.htmlFlow(f, static, fine)
+		full.anchors, full.explained = r.anchors, explained
+		for _, finding := range full.Findings {
+			if explained[finding.Rule.ID] == nil {
+				explained[finding.Rule.ID] = finding
+			}
+		}
+		x.Full = append(x.Full, full)
 	}
 	for _, f := range r.Others {
 		x.Rest = append(x.Rest, restOf(f))
@@ -79,6 +85,8 @@ func columnsFor(flows int) (static, fine int) {
 type htmlReport struct {
 	*Report
 	Anchors string
+	Heads   []string // of the list of flows
+	Log     []string // what the game's own logs say
 	Points  []Point
 	More    int
 	Full    []*htmlFlow
@@ -87,7 +95,9 @@ type htmlReport struct {
 }
 
 type htmlFlow struct {
-	logs *gamelog.Report
+	logs      *gamelog.Report
+	anchors   string
+	explained map[string]*analyze.Finding // by rule: the first finding of the page
 	*Flow
 	Name     string
 	Reason   string
@@ -213,6 +223,42 @@ func (f *htmlFlow) Number() string { return show.FlowNumber(f.Flow.Flow) }
 // Continues says which flow it continues, and what shows it; empty if none is known.
 func (f *htmlFlow) Continues() string { return show.WasText(f.Flow.Flow) }
 
+// flowHeads are the columns of the list of flows.
+var flowHeads = []string{"", "protocol", "A", "B", "packets A→B / B→A", "loss A→B / B→A", "RTT ms", "findings"}
+
+// Line returns what the list of flows tells of the flow. The loss is that of the path, as far as it
+// is known; the RTT is the one that each side computes.
+func (f *htmlFlow) Line() []string {
+	loss, rtt := "–", "–"
+	if a, ok := f.Summary(machine.A); ok {
+		b, _ := f.Summary(machine.B)
+		loss = show.LossText(f.Flow.Flow, machine.A) + " / " + show.LossText(f.Flow.Flow, machine.B)
+		rtt = show.Millis(a.RTT) + " / " + show.Millis(b.RTT)
+	}
+	return []string{
+		f.Name, f.A.String(), f.B.String(), show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1]), loss, rtt,
+		severities(f.Flow.Flow),
+	}
+}
+
+// severities counts the findings of a flow, the gravest first.
+func severities(f *analyze.Flow) string {
+	n := show.Severities(f)
+	var parts []string
+	for s := machine.Error; ; s-- {
+		if n[s] > 0 {
+			parts = append(parts, show.Plural(n[s], show.SeverityNoun(s)))
+		}
+		if s == machine.Note {
+			break
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Log returns what the game's own log says of a finding; empty if nothing.
 func (f *htmlFlow) Log(x *analyze.Finding) string {
 	e, ok := f.logs.Finding(x)
@@ -311,99 +357,11 @@ func tapText(f *analyze.Flow) string {
 	return "Where the capture was taken is not known: what each side received is inferred from its acks."
 }
 
-// htmlCost is the ledger of one side.
-type htmlCost struct {
-	Who   string
-	Total string
-	Parts []htmlPart
-	Rows  []Row
-	More  int
-}
-
-// htmlPart is a part of the bar that shows what bytes were spent on.
-type htmlPart struct {
-	Name, Class, Share string
-	Percent            float64
-}
-
-// mostCosts limits the types in a side's ledger.
-const mostCosts = 16
-
-func costOf(f *Flow, side machine.Side) htmlCost {
-	s := &f.Cost.Sides[side]
-	rows, sum := s.Rows(), s.Total()
-	c := htmlCost{Who: who(f.Flow, side), Total: show.Bytes(sum.Total())}
-	for _, p := range []struct {
-		name, class string
-		bits        uint64
-	}{
-		{"goodput", "goodput", sum.Goodput},
-		{"sent again", "again", sum.Resent},
-		{"acks", "acks", sum.Acks},
-		{"protocol's headers", "header", sum.Header},
-		{"IP and UDP or TCP", "ip", sum.IP + sum.Transport},
-		{"link", "link", sum.Link},
-	} {
-		if p.bits > 0 {
-			c.Parts = append(c.Parts,
-				htmlPart{p.name, p.class, show.Share(p.bits, sum.Total()), 100 * float64(p.bits) / float64(sum.Total())})
-		}
-	}
-	var rest ledger.Row
-	for i, row := range rows {
-		if i < mostCosts {
-			c.Rows = append(c.Rows, costRow(row, row.Type, sum.Total()))
-			continue
-		}
-		c.More++
-		rest.Count += row.Count
-		rest.Copies += row.Copies
-		rest.Add(&row.Cost)
-	}
-	if c.More > 0 {
-		c.Rows = append(c.Rows, costRow(&rest, show.Plural(c.More, "further type"), sum.Total()))
-	}
-	return c
-}
-
-func costRow(r *ledger.Row, name string, whole uint64) Row {
-	again := ""
-	if r.Copies > 0 {
-		again = show.Grouped(r.Copies)
-	}
-	return Row{Name: name, Cells: []string{
-		show.Grouped(r.Count), again, show.Octets(r.Total()), show.Share(r.Total(), whole),
-		show.Octets(r.Goodput), show.Octets(r.Resent), show.Octets(r.Acks), show.Octets(r.Header),
-		show.Octets(r.IP + r.Transport), show.Octets(r.Link),
-	}}
-}
-
-type htmlReplay struct {
-	Who, Behaviour, Verdict, Note string
-	Divergence                    *machine.Divergence
-}
-
-func replayOf(x *replay.Result) htmlReplay {
-	h := htmlReplay{Who: who(x.Flow, x.Side), Behaviour: x.Behaviour, Verdict: x.Verdict(), Divergence: x.Divergence}
-	switch {
-	case x.Divergence != nil:
-		d := x.Divergence
-		h.Note = fmt.Sprintf("frame %d, %s: %s expected, %s found. %s", d.Ref.Frame(), d.Field, d.Expected, d.Got, d.Because)
-	case x.Undecided > 0:
-		h.Note = fmt.Sprintf("nothing contradicts it; %s of %s could not be decided from here", show.Grouped(x.Undecided),
-			show.Plural(x.Compared, "packet"))
-	default:
-		h.Note = "all of its " + show.Plural(x.Compared, "packet") + " are as the reference would have sent them"
-	}
-	return h
-}
-
 // restOf returns the line of a flow that is not shown in full.
 func restOf(f *analyze.Flow) Row {
 	note := f.Verdict.Reason
 	if f.Protocol != nil {
-		n := show.Severities(f)
-		note = fmt.Sprintf("%d errors, %d warnings, %d notes", n[machine.Error], n[machine.Warn], n[machine.Note])
+		note = severities(f)
 	}
 	return Row{
 		Name: show.FlowNumber(f),
@@ -415,8 +373,14 @@ func restOf(f *analyze.Flow) Row {
 // Grade returns the class of a finding's severity.
 func (f *htmlFlow) Grade(x *analyze.Finding) string { return x.Rule.Severity.String() }
 
-// Paragraphs splits the explanation of a rule.
+// Explained is where the page explains the rule of a finding: its first finding of that rule.
+func (f *htmlFlow) Explained(x *analyze.Finding) string { return f.anchors + "rule-" + x.Rule.ID }
+
+// Paragraphs splits the explanation of a rule. It is empty where a finding above has it.
 func (f *htmlFlow) Paragraphs(x *analyze.Finding) []string {
+	if f.explained[x.Rule.ID] != x {
+		return nil
+	}
 	return strings.Split(x.Rule.Explain, "\n\n")
 }
 

@@ -22,6 +22,12 @@ func (r *Report) fillMarkdown(b *strings.Builder) {
 	if r.Between != nil {
 		r.Between.markdown(b)
 	}
+	if said := r.Logs.Sentences(); len(said) > 0 {
+		b.WriteString("\n## The game's own log\n\n")
+		for _, sentence := range said {
+			b.WriteString("- " + plain(sentence) + ".\n")
+		}
+	}
 	if points, more := r.Points(); len(points) > 0 {
 		b.WriteString("\n## What stands out\n\n")
 		for _, p := range points {

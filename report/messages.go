@@ -126,7 +126,10 @@ func nameOf(f *analyze.Flow, x *machine.Message) string {
 			return name
 		}
 	}
-	return x.TypeText()
+	if x.Untyped {
+		return x.TypeText()
+	}
+	return x.TypeText() + " (no schema)"
 }
 
 func (f *flowMessages) held(h Held) {

@@ -242,6 +242,14 @@
       this.update();
     }
   }
+  // On narrow screens the cells of a row stand below each other, each with its column's head.
+  for (const table of document.querySelectorAll("table")) {
+    const heads = [...table.querySelectorAll("thead th")].map((th) => th.textContent);
+    if (heads.length < 4) continue;
+    table.classList.add("told");
+    for (const row of table.querySelectorAll("tbody tr"))
+      [...row.cells].forEach((cell, i) => { if (heads[i]) cell.dataset.head = heads[i]; });
+  }
   const groups = [...document.querySelectorAll(".graphs")].map((e) => new Group(e));
   let waiting = false;
   const later = () => {

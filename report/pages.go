@@ -1,6 +1,8 @@
 package report
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -8,29 +10,47 @@ import (
 
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/printable"
+	"github.com/ackscope/ackscope/show"
 )
 
 // Page is a page of several reports. Add writes each report at once, so that
 // the caller need not keep it.
 type Page struct {
 	w        io.Writer
+	name     string
 	markdown bool
 	reports  int // number of reports that the page will have
 	added    int
 }
 
+// policy is what the page may do: run its own script, and be styled. It may ask for nothing.
+var policy = func() string {
+	sum := sha256.Sum256([]byte(pageScript))
+	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}()
+
 // NewPage begins a page of so many reports, in HTML or Markdown. name is its
 // title.
 func NewPage(w io.Writer, name string, markdown bool, reports int) (*Page, error) {
-	p := &Page{w: printable.DocumentWriter(w), markdown: markdown, reports: reports}
-	if markdown {
-		return p, nil
+	p := &Page{w: printable.DocumentWriter(w), name: name, markdown: markdown, reports: reports}
+	if markdown || reports == 1 {
+		return p, nil // the description of a single report is its verdict
 	}
-	return p, page.ExecuteTemplate(p.w, "head", struct {
-		Name  string
-		Style template.CSS
-	}{name, template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle)}) //nolint:gosec // our own files
+	return p, p.head(show.Plural(reports, "capture") + " of games, read packet by packet.")
 }
+
+// head begins a page in HTML.
+func (p *Page) head(description string) error {
+	return page.ExecuteTemplate(p.w, "head", struct {
+		Name, Description, Policy string
+		Style                     template.CSS
+	}{p.name, description, policy, style})
+}
+
+// style is the style of the page: its colours in both themes, and of print.
+var style = template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + //nolint:gosec // our own files
+	graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle)
 
 // Add writes a report. The second and later reports of a page have anchors of
 // their own.
@@ -39,6 +59,11 @@ func (p *Page) Add(r *Report) error {
 		r.anchors = fmt.Sprintf("c%d-", p.added)
 	}
 	if !p.markdown {
+		if p.reports == 1 {
+			if err := p.head(r.Verdict()); err != nil {
+				return err
+			}
+		}
 		return page.ExecuteTemplate(p.w, "report", r.html(p.reports))
 	}
 	if p.added > 1 {

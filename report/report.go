@@ -41,6 +41,7 @@ type Report struct {
 	Between  *Between        // nil for a single capture
 	Logs     *gamelog.Report // what the game's own logs say; nil without
 	anchors  string          // prefix of anchors if a page has several reports
+	verdict  string          // see Verdict; empty until it is asked for
 }
 
 // LetGo sums the flows that ended early for lack of memory.

@@ -71,13 +71,17 @@ func (r *Report) silent() (n int) {
 // Verdict returns the first sentence: the worst trouble, and where its cause most likely lies.
 // Flows that ended early for lack of memory only count.
 func (r *Report) Verdict() string {
+	if r.verdict == "" {
+		r.verdict = r.newVerdict()
+	}
+	return r.verdict
+}
+
+func (r *Report) newVerdict() string {
 	diagnosis := overview.New(&overview.Input{Session: r.Session, Replay: r.Replay, Ends: r.Ends}, 1)
 	text := diagnosis.Sentence()
 	if len(diagnosis.Cause.Verdicts) > 0 {
 		text += " " + diagnosis.Cause.Sentence()
-	}
-	for _, sentence := range r.Logs.Sentences() {
-		text += " Log " + sentence + "."
 	}
 	var parts []string
 	for _, s := range []machine.Severity{machine.Error, machine.Warn} {

@@ -60,6 +60,21 @@ func (h *Health) Add(f *analyze.Flow) {
 	h.least, h.most = min(h.least, rtt), max(h.most, rtt)
 }
 
+// LossText formats the loss of what a side sent, as far as the capture shows it: "4.7%",
+// "between 3.0% and 11.0%", "unknown".
+func LossText(f *analyze.Flow, side machine.Side) string {
+	n, ok := f.Network(side)
+	if !ok {
+		return "unknown"
+	}
+	var w way
+	w.add(f, side, &n)
+	if w.open && w.sent > 0 {
+		return w.text() + " with the way back"
+	}
+	return w.text()
+}
+
 // add adds the loss of a flow: its bounds, where the tap does not tell more.
 func (w *way) add(f *analyze.Flow, side machine.Side, n *analyze.Network) {
 	if n.Loss.Known() && !n.Tells {
