@@ -88,8 +88,8 @@ func TestReportInBrowser(t *testing.T) {
 		var scroll, inner, wide, live, figures, asked, faults, cut int
 		var zoomed bool
 		if _, err := fmt.Sscanf(string(got[1]),
-			"probe scroll %d inner %d wide %d live %d figures %d zoomed %t asked %d errors %d cut %d", &scroll, &inner, &wide, &live,
-			&figures, &zoomed, &asked, &faults, &cut); err != nil {
+			"probe scroll %d inner %d wide %d live %d figures %d zoomed %t asked %d errors %d cut %d", &scroll, &inner, &wide,
+			&live, &figures, &zoomed, &asked, &faults, &cut); err != nil {
 			t.Fatalf("%s: %v", got[1], err)
 		}
 		if scroll > inner || wide > 0 || live == 0 || figures < 10 || !zoomed || asked != 0 || faults != 0 || cut != 0 {

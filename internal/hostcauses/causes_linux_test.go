@@ -205,7 +205,7 @@ type tally struct{ right, unknown, wrong int }
 // number of runs of each; `make host` does 30 and prints the table of docs/host.md.
 func TestPlanted(t *testing.T) {
 	testenv.Root(t)
-	testenv.Long(t, "each run plays for three seconds")
+	testenv.Grid(t, "each run plays for three seconds")
 	t.Setenv(programVariable, testenv.Ackscope(t))
 	runs, err := strconv.Atoi(os.Getenv(runsVariable))
 	if err != nil {

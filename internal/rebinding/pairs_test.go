@@ -90,7 +90,7 @@ func TestPairs(t *testing.T) {
 	const never = time.Hour
 	names := []string{"at the same time", "one after the other", "appears when the other one vanishes"}
 	var counted [3]map[machine.Certainty]int
-	for pair := range testenv.Rounds(1000, 1000, 10000) {
+	for pair := range testenv.Rounds(200, 1000, 10000) {
 		same := all[chance.IntN(len(all))]
 		one, two := &same[chance.IntN(3)], &same[3+chance.IntN(3)]
 		begun, left, way := time.Duration(0), never, pair%3
