@@ -205,6 +205,13 @@ soaklive: ## (root) an hour of traffic within --memory, floods of a million pack
 memory: ## every command over files of a million flows within --memory 64MiB
 	ACKSCOPE_FLOODS=1000000 go test -count 1 -timeout 3h -v -run 'TestBudget$$' ./internal/hostile
 
+.PHONY: web
+web: ## the page of `ackscope web` in web/dist, and the program with it in bin/ackscope; needs npm
+	cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run -s check && npm run -s build
+	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" web/dist/
+	GOOS=js GOARCH=wasm go build -pgo=off -trimpath -ldflags='-s -w' -o web/dist/ackscope.wasm ./cmd/ackscope
+	go build -tags webassets -o $(TOOLS)/ackscope ./cmd/ackscope
+
 .PHONY: readme
 readme: ## run the commands of README.md in a fresh clone
 	scripts/readme

@@ -61,14 +61,19 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	return f
 }
 
+// datagramOf returns a message of a stream as its protocol's datagram.
+func datagramOf(m *stream.Message) machine.Datagram {
+	return machine.Datagram{
+		At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length, Behind: m.Behind, Gaps: m.Gaps,
+		Prefix: machine.Prefix{Bytes: uint8(m.Prefix), BigEndian: m.BigEndian},
+	}
+}
+
 // message processes one message of a stream. p is the segment that completed
 // it, or nil if an earlier segment did.
 func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
 	d := &s.stream.datagram
-	*d = machine.Datagram{
-		At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length, Behind: m.Behind, Gaps: m.Gaps,
-		Prefix: machine.Prefix{Bytes: uint8(m.Prefix), BigEndian: m.BigEndian},
-	}
+	*d = datagramOf(m)
 	s.stream.index, s.stream.spans = m.Index, m.Spans
 	switch {
 	case f.tracker != nil:

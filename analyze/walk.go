@@ -188,7 +188,7 @@ func (w *Walk) nextOfBatch() *Record {
 func (w *Walk) nextMessage() *Record {
 	m := &w.stream.Messages[w.message]
 	w.message++
-	w.datagram = machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length}
+	w.datagram = datagramOf(m)
 	w.tracker.Observe(&w.datagram, &w.out)
 	w.record = Record{
 		N: uint64(w.passed) - 1, Flow: w.flow, Datagram: w.datagram, Message: true, Index: m.Index, Spans: m.Spans,

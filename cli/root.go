@@ -11,15 +11,8 @@ import (
 
 	"github.com/ackscope/ackscope/cli/about"
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/comparing"
-	"github.com/ackscope/ackscope/cli/files"
-	"github.com/ackscope/ackscope/cli/labs"
 	"github.com/ackscope/ackscope/cli/listing"
 	"github.com/ackscope/ackscope/cli/protocol"
-	"github.com/ackscope/ackscope/cli/replaying"
-	"github.com/ackscope/ackscope/cli/simulate"
-	"github.com/ackscope/ackscope/cli/state"
-	"github.com/ackscope/ackscope/cli/terminal"
 	"github.com/ackscope/ackscope/printable"
 )
 
@@ -30,8 +23,12 @@ func Main(r protocol.Registry, args []string) int {
 	return run(r, args, app.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
-// run runs one command line and returns the exit code.
-func run(r protocol.Registry, args []string, s app.Streams) (code int) {
+// Run runs one command line on other streams, and returns the exit code.
+func Run(r protocol.Registry, args []string, s app.Streams) int { return run(r, args, s) }
+
+// run runs one command line and returns the exit code. more are commands beside those of the
+// program.
+func run(r protocol.Registry, args []string, s app.Streams, more ...func(*app.App) *cobra.Command) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			fmt.Fprintf(s.Err, "ackscope: a fault of ackscope itself: %s\nPlease report it, if you can with the capture, and "+
@@ -43,7 +40,10 @@ func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	a := &app.App{Streams: s, Registry: r.Descriptors(), NewEndings: r.Endings, Restore: func() {}}
 	defer a.Abandon() // also after a panic
 	root := command(r, a)
-	root.SetArgs(labs.Spelled(root, args, r.Labs()))
+	for _, c := range more {
+		root.AddCommand(c(a))
+	}
+	root.SetArgs(spelled(r, root, args))
 	defer func() { a.Restore() }()
 	err := root.Execute()
 	a.WarnLetGo()
@@ -154,36 +154,7 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 	_ = root.RegisterFlagCompletionFunc("set", about.CompleteSet)
 	_ = root.RegisterFlagCompletionFunc("vantage", app.CompleteWords("a", "b", "both", "between", "unknown"))
 	_ = root.RegisterFlagCompletionFunc("color", app.CompleteWords("auto", "always", "never"))
-	root.AddCommand(
-		terminal.TUICommand(a),
-		listing.OverviewCommand(a),
-		listing.FlowsCommand(a),
-		listing.PacketsCommand(a),
-		listing.EventsCommand(a),
-		listing.MessagesCommand(a),
-		listing.FindingsCommand(a),
-		listing.LedgerCommand(a),
-		listing.GraphCommand(a),
-		listing.AutopsyCommand(a),
-		files.ReportCommand(a),
-		comparing.CompareCommand(a),
-		state.StateCommand(a),
-		about.ExplainCommand(a),
-		about.ProtocolsCommand(a),
-		about.ThresholdsCommand(a),
-		about.FieldsCommand(a),
-		simulate.Command(a, r.Simulators()),
-		replaying.ReplayCommand(a),
-		replaying.ReduceCommand(a),
-		files.MergeCommand(a),
-		files.ExportCommand(a),
-		files.AnonymiseCommand(a),
-		about.SchemaCommand(a),
-		about.ManCommand(a),
-		about.VersionCommand(a),
-		files.CaptureCommand(a),
-		labs.Command(a, r.Labs()),
-	)
+	root.AddCommand(commands(r, a)...)
 	for i := range r {
 		for _, command := range r[i].Commands {
 			root.AddCommand(command(a))

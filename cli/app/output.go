@@ -7,10 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -111,30 +109,10 @@ func (a *App) EndOnSignals() {
 	a.signalling.Do(a.watchSignals)
 }
 
-func (a *App) watchSignals() {
-	a.signals = make(chan os.Signal, 1)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE} {
-		if !signal.Ignored(s) { // nohup and background jobs of scripts ignore signals
-			signal.Notify(a.signals, s)
-		}
-	}
-	go func() {
-		for s := range a.signals {
-			if s != syscall.SIGPIPE {
-				a.Outputs.RemoveUnfinished()
-				os.Exit(ExitFailed)
-			}
-		}
-	}()
-}
-
 // Abandon gives up all outputs that are not committed.
 func (a *App) Abandon() {
 	a.Outputs.Abandon()
-	if a.signals != nil {
-		signal.Stop(a.signals)
-		close(a.signals)
-	}
+	a.forgetSignals()
 }
 
 // OutputFile is a buffered file, or standard output.

@@ -5,8 +5,6 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/labs"
-	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -15,8 +13,7 @@ import (
 // descriptor is required.
 type Protocol struct {
 	*dissect.Protocol
-	Simulator *simulate.Simulator // for simulate
-	Lab       *labs.Protocol      // for lab
+	Tools
 	// Commands are commands that only this protocol has.
 	Commands []func(a *app.App) *cobra.Command
 	// Endings reports how its connections ended, for reports and the terminal
@@ -35,26 +32,6 @@ func (r Registry) Descriptors() *dissect.Registry {
 		list = append(list, r[i].Protocol)
 	}
 	return dissect.NewRegistry(list...)
-}
-
-// Simulators returns the simulators of the protocols that have one.
-func (r Registry) Simulators() (list simulate.Simulators) {
-	for i := range r {
-		if r[i].Simulator != nil {
-			list = append(list, r[i].Simulator)
-		}
-	}
-	return list
-}
-
-// Labs returns the labs of the protocols that have one.
-func (r Registry) Labs() (list []*labs.Protocol) {
-	for i := range r {
-		if r[i].Lab != nil {
-			list = append(list, r[i].Lab)
-		}
-	}
-	return list
 }
 
 // Endings returns an app.Endings that covers all protocols.

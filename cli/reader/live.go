@@ -183,9 +183,7 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 	WarnRoot(a)
 	interrupt := make(chan os.Signal, 1)
 	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
-		signal.Notify(interrupt, syscall.SIGHUP)
-	}
+	hangUp(interrupt)
 	var timeout <-chan time.Time
 	if duration > 0 {
 		timeout = time.After(duration)

@@ -1,3 +1,5 @@
+//go:build !js
+
 package reader
 
 import (
@@ -51,8 +53,9 @@ func (r *Running) serve() error {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ackscope: the metrics are at /metrics")
 	})
-	r.server = newMetricsServer(mux, r.access)
-	go func() { _ = r.server.Serve(metricsListener(listener, r.access)) }() // ends at Close
+	server := newMetricsServer(mux, r.access)
+	r.server = server
+	go func() { _ = server.Serve(metricsListener(listener, r.access)) }() // ends at Close
 	return nil
 }
 

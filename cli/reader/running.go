@@ -3,7 +3,6 @@ package reader
 import (
 	"errors"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -43,7 +42,7 @@ type Running struct {
 	Alerts    *alerts
 	rows      *export.Rows[export.FindingRow] // alerts as JSON
 	access    *metricsAccess                  // access to the server; nil without --metrics
-	server    *http.Server
+	server    io.Closer                       // of metrics; nil without --metrics
 	common    commonCause
 	Screen    *app.Screen // nil if nothing is drawn
 	Tick      func()      // called at every interval of --every; may be nil

@@ -207,6 +207,8 @@ type Travel struct {
 	Session  *analyze.Session
 	timeline *analyze.Timeline
 	moments  []moment
+	// odd is what only a whole run finds, at the frames that show it; nil to forget it.
+	odd map[machine.Ref][]machine.Anomaly
 }
 
 // moment is what the pictures show of a frame itself.
@@ -221,11 +223,19 @@ type moment struct {
 // travel reads captures for random access, and notes the frames refs on the
 // way. The error is how reading ended.
 func travel(a *app.App, from *reader.Recording, refs []machine.Ref) (*Travel, error) {
+	return (&Travel{from: from}).read(a, refs)
+}
+
+// oddCost is about how many bytes one of the frames in odd takes: an anomaly, and its place in the
+// table.
+const oddCost = 256
+
+func (t *Travel) read(a *app.App, refs []machine.Ref) (*Travel, error) {
 	o, err := a.Options()
 	if err != nil {
 		return nil, err
 	}
-	t := &Travel{from: from}
+	from := t.from
 	if t.in, err = reader.Open(a, from, reader.Options{Keep: capture.KeepAll, Passes: 2}); err != nil {
 		return nil, err
 	}
@@ -237,13 +247,20 @@ func travel(a *app.App, from *reader.Recording, refs []machine.Ref) (*Travel, er
 		a.LetGo(flow, why)
 	}
 	o.Fed = func(frame *capture.Frame, p *capture.Packet, flow *analyze.Flow) {
-		if t.timeline.Note(frame, p, flow); t.timeline.Size() > room {
+		if t.timeline.Note(frame, p, flow); t.timeline.Size()+len(t.odd)*oddCost > room {
 			full = &app.RoomError{What: "the places of frames, and states to begin from,", Room: room}
 			t.in.Stop()
 		}
 	}
 	o.Sink = func(r *analyze.Record) {
 		t.timeline.Record(r)
+		if t.odd != nil && r.Frame != nil {
+			for i := range r.Anomalies {
+				if a := &r.Anomalies[i]; slices.Contains(analyze.Rules, a.Rule) {
+					t.odd[a.Ref] = append(t.odd[a.Ref], *a)
+				}
+			}
+		}
 		if slices.Contains(refs, r.Datagram.Ref) && r.Frame != nil {
 			t.note(r)
 		}

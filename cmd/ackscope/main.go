@@ -1,3 +1,5 @@
+//go:build !js
+
 // Command ackscope analyzes captures of the reliability protocols that games
 // run over UDP. It dissects their packets, rebuilds what both sides knew, and
 // says why a message was late, resent, duplicated or lost.

@@ -7,5 +7,5 @@ import (
 
 // Protocol is the Gaffer family on the command line.
 var Protocol = protocol.Protocol{
-	Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets, Endings: newEndings,
+	Protocol: dissector.Protocol, Tools: tools, Endings: newEndings,
 }

@@ -10,6 +10,6 @@ import (
 
 // Protocol is Riptide on the command line.
 var Protocol = protocol.Protocol{
-	Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets,
+	Protocol: dissector.Protocol, Tools: tools,
 	Commands: []func(*app.App) *cobra.Command{guessCommand}, Endings: newEndings,
 }

@@ -6,4 +6,4 @@ import (
 )
 
 // Protocol is SRDP on the command line.
-var Protocol = protocol.Protocol{Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets}
+var Protocol = protocol.Protocol{Protocol: dissector.Protocol, Tools: tools}

@@ -1,0 +1,6 @@
+package riptide
+
+import "github.com/ackscope/ackscope/cli/protocol"
+
+// tools are nothing in a browser.
+var tools protocol.Tools

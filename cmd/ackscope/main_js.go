@@ -1,0 +1,101 @@
+// Command ackscope, built for a browser, answers the page of `ackscope web` from a Web Worker.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/debug"
+	"syscall/js"
+
+	"github.com/ackscope/ackscope/web/engine"
+)
+
+// gcPercentPage lets the heap grow by a half between collections: the browser has one thread for
+// both.
+const gcPercentPage = 50
+
+// main registers the engine as the global object "ackscope" of the worker. Each function takes
+// its arguments and, last, a callback that receives the exit code, the output as bytes and the
+// complaints as text.
+func main() {
+	debug.SetGCPercent(gcPercentPage)
+	e := engine.New(registry())
+	object := js.Global().Get("Object").New()
+	method := func(name string, run func(args []js.Value, out, complaints *bytes.Buffer) int) {
+		object.Set(name, js.FuncOf(func(_ js.Value, args []js.Value) any {
+			last := len(args) - 1
+			go func() { // a function that JavaScript called must not wait
+				var out, complaints bytes.Buffer
+				code := guarded(&complaints, func() int { return run(args[:last], &out, &complaints) })
+				answer := js.Global().Get("Uint8Array").New(out.Len())
+				js.CopyBytesToJS(answer, out.Bytes())
+				args[last].Invoke(code, answer, complaints.String())
+			}()
+			return nil
+		}))
+	}
+	wrote := func(err error, complaints *bytes.Buffer) int {
+		if err != nil {
+			fmt.Fprintln(complaints, err)
+			return 2
+		}
+		return 0
+	}
+	method("run", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		return e.Run(texts(args[0]), out, complaints)
+	})
+	method("open", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		code := e.Open(texts(args[0]), complaints)
+		fmt.Fprint(out, e.Len())
+		return code
+	})
+	method("filter", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		code := e.Filter(args[0].String(), args[1].Int(), complaints)
+		fmt.Fprint(out, e.Len())
+		return code
+	})
+	method("rows", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		return wrote(e.Rows(out, args[0].Int(), args[1].Int()), complaints)
+	})
+	method("packet", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		return wrote(e.Packet(out, args[0].Int()), complaints)
+	})
+	method("state", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		return wrote(e.State(out, args[0].Int(), args[1].Int()), complaints)
+	})
+	method("row", func(args []js.Value, out, _ *bytes.Buffer) int {
+		row, ok := e.Row(args[0].Int())
+		if !ok {
+			row = -1
+		}
+		fmt.Fprint(out, row)
+		return 0
+	})
+	method("at", func(args []js.Value, out, _ *bytes.Buffer) int {
+		fmt.Fprint(out, e.At(int64(args[0].Float())))
+		return 0
+	})
+	js.Global().Set("ackscope", object)
+	js.Global().Call("ackscopeReady")
+	select {}
+}
+
+// guarded turns a panic into a complaint, so that the page can show it.
+func guarded(complaints *bytes.Buffer, run func() int) (code int) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			fmt.Fprintf(complaints, "a fault of ackscope itself: %v\n%s", fault, debug.Stack())
+			code = 2
+		}
+	}()
+	return run()
+}
+
+// texts returns the elements of a list of texts.
+func texts(list js.Value) []string {
+	out := make([]string, list.Length())
+	for i := range out {
+		out[i] = list.Index(i).String()
+	}
+	return out
+}

@@ -1,0 +1,254 @@
+package webpage
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ackscope/ackscope/cli/serving"
+	"github.com/ackscope/ackscope/internal/chrome"
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// built is the folder of the page: its committed files, with the analysis built for this test.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// assets returns the folder of the page.
+func assets(t *testing.T) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "ackscope-page"); built.err != nil { //nolint:usetesting // several tests share it
+			return
+		}
+		built.err = errorOf(
+			os.CopyFS(built.dir, os.DirFS(filepath.Join(testenv.Module(t), "web", "dist"))),
+			build(t, filepath.Join(built.dir, "ackscope.wasm")),
+			loader(filepath.Join(built.dir, "wasm_exec.js")),
+		)
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.dir
+}
+
+func errorOf(list ...error) error {
+	for _, err := range list {
+		if err != nil && !os.IsExist(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// build builds the analysis as `make web` does.
+func build(t *testing.T, to string) error {
+	t.Helper()
+	c := exec.Command("go", "build", "-pgo=off", "-trimpath", "-ldflags=-s -w", "-o", to, "./cmd/ackscope")
+	c.Dir = testenv.Module(t)
+	c.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	if said, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, said)
+	}
+	return nil
+}
+
+// loader copies the loader of the Go distribution.
+func loader(to string) error {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o600)
+}
+
+// open serves the page and opens it in a browser.
+func open(t *testing.T, width, height int, dark bool) (*chrome.Browser, *chrome.Page) {
+	t.Helper()
+	chromium := testenv.Need(t, "chromium")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: serving.Handler(os.DirFS(assets(t)), l.Addr().String())} //nolint:gosec // the test's own browser is no stranger
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	b := chrome.Start(t, chromium)
+	p := b.Open(t, "http://"+l.Addr().String()+"/", width, height, dark)
+	complaints(t, b)
+	p.Eval(t, "window.ackscope.ready()", nil)
+	return b, p
+}
+
+// drop gives files to the page, the capture last, and waits until the overview stands.
+func drop(t *testing.T, p *chrome.Page, paths ...string) {
+	t.Helper()
+	p.Choose(t, "input[type=file]", paths...)
+	name := toJSON(t, filepath.Base(paths[len(paths)-1]))
+	p.Until(t, "document.title.startsWith("+name+") && document.querySelector('.verdict, .host pre')")
+}
+
+// cli runs the program, and returns what it prints: the complaint if it prints nothing else.
+func cli(t *testing.T, capture string, args ...string) string {
+	t.Helper()
+	c := exec.Command(testenv.Ackscope(t), append(args, "--", filepath.Base(capture))...)
+	c.Dir = filepath.Dir(capture)
+	var out, complaints bytes.Buffer
+	c.Stdout, c.Stderr = &out, &complaints
+	_ = c.Run() // some findings are a failure
+	if out.Len() == 0 {
+		return complaints.String()
+	}
+	return out.String()
+}
+
+// The figures of the page are those of the command line, for captures of each protocol. The page
+// and its workers ask for nothing after they have loaded, and complain of nothing.
+func TestPageEqualsCommandLine(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	b, p := open(t, 1280, 900, false)
+	asked := len(b.Events("Network.requestWillBeSent"))
+	if asked < 3 {
+		t.Fatalf("the browser reported %d requests of the page's own files", asked)
+	}
+	for _, name := range captures(t) {
+		t.Run(name, func(t *testing.T) {
+			path := testenv.Capture(t, name)
+			drop(t, p, path)
+			for _, words := range [][]string{
+				{"overview", "--json"},
+				{"flows", "--json"},
+				{"findings", "--json"},
+				{"messages", "--json"},
+				{"replay", "--json"},
+				{"ledger", "--json"},
+			} {
+				var got string
+				p.Eval(t, fmt.Sprintf("window.ackscope.export(%s)", strings.Trim(toJSON(t, words), "[]")), &got)
+				if want := cli(t, path, words...); got != want {
+					t.Errorf("%q differs\npage: %.600s\ncli:  %.600s", words, got, want)
+				}
+			}
+			samePackets(t, p, path)
+			sameState(t, p, path)
+		})
+	}
+	if after := b.Events("Network.requestWillBeSent"); len(after) != asked {
+		t.Errorf("the page asked for %d more after it had loaded: %s", len(after)-asked, after[asked].Params)
+	}
+	complaints(t, b)
+}
+
+// complaints reports what the console of the page has.
+func complaints(t *testing.T, b *chrome.Browser) {
+	t.Helper()
+	for _, e := range b.Events("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded") {
+		t.Errorf("%s: %.800s", e.Method, e.Params)
+	}
+}
+
+// captures returns captures of every protocol, plain and compressed.
+func captures(t *testing.T) []string {
+	t.Helper()
+	return []string{
+		"oldreliable-loss20-reorder.client.pcap.gz", "reliable-burst.client.pcap.gz", "plain-le-clean.server.pcap.gz",
+		"u210_timeout_kill.client.pcap.gz", "linktype-vlan.pcap.gz",
+	}
+}
+
+// samePackets compares the rows of the page with `packets --json`.
+func samePackets(t *testing.T, p *chrome.Page, path string) {
+	t.Helper()
+	want := lines(t, cli(t, path, "packets", "--json"))
+	var text string
+	p.Eval(t, "window.ackscope.packets(0, 1e9)", &text)
+	var rows []struct {
+		Packets []map[string]any `json:"packets"`
+	}
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string]any
+	for _, row := range rows {
+		got = append(got, row.Packets...)
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d packets, expected %d", len(got), len(want))
+		return
+	}
+	wrong := 0
+	for i := range got {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			if wrong++; wrong <= 3 {
+				t.Errorf("packet %d:\npage: %s\ncli:  %s", i, toJSON(t, got[i]), toJSON(t, want[i]))
+			}
+		}
+	}
+	if wrong > 3 {
+		t.Errorf("%d of %d packets differ", wrong, len(want))
+	}
+}
+
+// sameState compares both sides at some frames with `state --json`.
+func sameState(t *testing.T, p *chrome.Page, path string) {
+	t.Helper()
+	first := lines(t, cli(t, path, "flows", "--json"))
+	if len(first) == 0 || first[0]["protocol"] == nil {
+		return
+	}
+	for _, frame := range []int{40, 7, 90} {
+		out := cli(t, path, "state", "--json", "--flow", "1", "--at", fmt.Sprint(frame))
+		var text string
+		p.Eval(t, fmt.Sprintf("window.ackscope.state(1, %d)", frame), &text)
+		var got []map[string]any
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		if want := lines(t, out); !reflect.DeepEqual(got, want) {
+			t.Errorf("state at %d differs\npage: %.800s\ncli:  %.800s", frame, text, out)
+		}
+	}
+}
+
+func lines(t *testing.T, text string) (list []map[string]any) {
+	t.Helper()
+	s := bufio.NewScanner(strings.NewReader(text))
+	s.Buffer(nil, 64<<20)
+	for s.Scan() {
+		var x map[string]any
+		if err := json.Unmarshal(s.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

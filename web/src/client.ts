@@ -1,0 +1,105 @@
+// The page's side of a worker: each request is a promise.
+import type { Answer, Cells, Envelope, Reply, Request, Table } from "./wire";
+
+interface TrustedFactory {
+  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
+}
+
+// The CSP lets only this policy name the URL of a script, and it knows one.
+const policy = (globalThis as unknown as { trustedTypes?: TrustedFactory }).trustedTypes?.createPolicy("ackscope", {
+  createScriptURL: () => "worker.js",
+});
+
+let compiled: Promise<WebAssembly.Module> | null = null;
+
+function compile(): Promise<WebAssembly.Module> {
+  compiled ??= WebAssembly.compileStreaming(fetch("ackscope.wasm"));
+  return compiled;
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+export class Cancelled extends Error {}
+
+export class Client {
+  private worker!: Worker;
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly files = new Map<string, Blob>();
+  private last = 0;
+  onProgress: (share: number) => void = () => undefined;
+  ready!: Promise<unknown>;
+
+  constructor() {
+    this.begin();
+  }
+
+  private begin(): void {
+    this.worker = new Worker((policy?.createScriptURL("worker.js") ?? "worker.js") as string);
+    this.worker.onmessage = ({ data }: MessageEvent<Reply>) => {
+      if ("progress" in data) {
+        this.onProgress(data.total > 0 ? data.progress / data.total : 0);
+        return;
+      }
+      const waiting = this.waiting.get(data.id);
+      this.waiting.delete(data.id);
+      if ("error" in data) waiting?.reject(new Error(data.error));
+      else waiting?.resolve(data.value);
+    };
+    this.worker.onerror = (e) => {
+      for (const waiting of this.waiting.values()) waiting.reject(new Error(e.message || "the worker failed"));
+      this.waiting.clear();
+    };
+    this.ready = compile().then((module) => this.ask({ op: "start", module }));
+  }
+
+  // cancel ends what is running. The worker begins anew; its files are known again.
+  cancel(): void {
+    this.worker.terminate();
+    for (const waiting of this.waiting.values()) waiting.reject(new Cancelled("cancelled"));
+    this.waiting.clear();
+    this.begin();
+    for (const [name, blob] of this.files) void this.ask({ op: "file", name, blob });
+  }
+
+  get busy(): boolean {
+    return this.waiting.size > 0;
+  }
+
+  private ask(request: Request): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.last;
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ id, request } satisfies Envelope);
+    });
+  }
+
+  private async after<T>(request: Request): Promise<T> {
+    await this.ready;
+    return (await this.ask(request)) as T;
+  }
+
+  file(name: string, blob: Blob): Promise<void> {
+    this.files.set(name, blob);
+    return this.after({ op: "file", name, blob });
+  }
+
+  run(args: string[]): Promise<Answer> { return this.after({ op: "run", args }); }
+  table(key: string, args: string[]): Promise<Table> { return this.after({ op: "table", key, args }); }
+  lines(key: string, from: number, count: number): Promise<Cells[]> {
+    return this.after({ op: "lines", key, from, count });
+  }
+  sort(key: string, column: string, descending: boolean): Promise<void> {
+    return this.after({ op: "sort", key, column, descending });
+  }
+  open(args: string[]): Promise<number> { return this.after({ op: "open", args }); }
+  filter(text: string, flow: number): Promise<number> { return this.after({ op: "filter", text, flow }); }
+  rows(from: number, count: number): Promise<Cells[]> { return this.after({ op: "rows", from, count }); }
+  packet(entry: number): Promise<Cells> { return this.after({ op: "packet", entry }); }
+  state(flow: number, entry: number): Promise<Cells[]> { return this.after({ op: "state", flow, entry }); }
+  row(frame: number): Promise<number> { return this.after({ op: "row", frame }); }
+  at(since: number): Promise<number> { return this.after({ op: "at", since }); }
+  memory(): Promise<number> { return this.after({ op: "memory" }); }
+}

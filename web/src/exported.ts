@@ -1,0 +1,34 @@
+// What the page knows, as the command line prints it: for tests, and for the console.
+import type { App } from "./app";
+
+const decoder = new TextDecoder();
+
+export interface Exported {
+  take(files: File[]): Promise<void>;
+  export(...command: string[]): Promise<string>;
+  packets(first: number, count: number): Promise<string>;
+  state(flow: number, frame: number): Promise<string>;
+  memory(): Promise<number[]>;
+  ready(): Promise<void>;
+}
+
+export function exported(app: App): Exported {
+  return {
+    take: (files) => app.take(files),
+    export: async (...command) => {
+      const answer = await app.commands.run(app.command(...command));
+      return decoder.decode(answer.out) || answer.complaints;
+    },
+    packets: async (first, count) => {
+      await app.frames;
+      const rows = await app.index.rows(first, count);
+      return JSON.stringify(rows);
+    },
+    state: async (flow, frame) => {
+      await app.frames;
+      return JSON.stringify(await app.index.state(flow, frame - 1));
+    },
+    memory: () => Promise.all([app.commands.memory(), app.index.memory()]),
+    ready: async () => { await Promise.all([app.commands.ready, app.index.ready]); },
+  };
+}

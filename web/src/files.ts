@@ -1,0 +1,55 @@
+// The files that were dropped, and the flags that they mean.
+
+export type Support = "capture" | "keys" | "schema" | "profiles" | "thresholds" | "log" | "unknown";
+
+const decoder = new TextDecoder();
+
+// supportOf says what a file is, by its first bytes and its name.
+export async function supportOf(file: File): Promise<Support> {
+  const head = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
+  const magic = new DataView(head.buffer).byteLength >= 4 ? new DataView(head.buffer).getUint32(0) : 0;
+  // pcap in both byte orders and resolutions, pcapng, gzip, zstd
+  if ([0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1, 0x0a0d0d0a, 0x28b52ffd].includes(magic)) return "capture";
+  if (magic >>> 16 === 0x1f8b) return "capture";
+  const text = decoder.decode(head);
+  if (/\.jsonl$/i.test(file.name)) return "log";
+  if (/\.ya?ml$/i.test(file.name)) {
+    if (/^\s*(messages|types|schema)\s*:/m.test(text)) return "schema";
+    if (/^\s*thresholds\s*:/m.test(text)) return "thresholds";
+    return "profiles";
+  }
+  if (/\.(keys?|txt|keylog)$/i.test(file.name)) return "keys";
+  return "capture"; // the analysis says what is wrong with it
+}
+
+export class Loaded {
+  capture: File | null = null;
+  private readonly supports = new Map<Support, string[]>();
+
+  support(file: File, kind: Support): void {
+    const list = kind === "profiles" || kind === "log" ? this.supports.get(kind) ?? [] : [];
+    if (!list.includes(file.name)) list.push(file.name);
+    this.supports.set(kind, list);
+  }
+
+  names(): string[] {
+    return [...this.supports].flatMap(([kind, names]) => names.map((n) => `${kind}: ${n}`));
+  }
+
+  // args returns the flags and the capture, as the command line takes them.
+  args(): string[] {
+    const args: string[] = [];
+    for (const [kind, names] of this.supports) {
+      if (kind === "keys" || kind === "schema" || kind === "profiles" || kind === "thresholds") {
+        for (const n of names) args.push(`--${kind}`, n);
+      }
+    }
+    if (this.capture) args.push("--", this.capture.name);
+    return args;
+  }
+
+  // logs returns the flags of the game's logs, for the commands that have them.
+  logs(): string[] {
+    return (this.supports.get("log") ?? []).flatMap((n) => ["--log", n]);
+  }
+}

@@ -1,0 +1,217 @@
+// A file system for the Go program: the files that were dropped on the page, and small files in
+// memory. Go's loader (wasm_exec.js) expects Node's `fs`. A dropped file is read in blocks, when
+// Go asks for them, and never copied whole.
+
+export type Progress = (read: number, total: number) => void;
+
+type Callback = (error: Error | null, value?: unknown) => void;
+
+interface Entry {
+  blob: Blob | null; // a dropped file, or null for one in memory
+  bytes: Uint8Array; // of a file in memory
+  size: number;
+}
+
+interface Open {
+  entry: Entry;
+  path: string;
+  position: number;
+}
+
+// A block is what one read of a dropped file copies. The cache keeps a few blocks, since a scroll
+// through packets reads places near each other.
+const blockSize = 256 << 10;
+const blocksKept = 24;
+
+function failure(code: string, path: string): Error {
+  const error = new Error(`${code}: ${path}`) as Error & { code: string };
+  error.code = code;
+  return error;
+}
+
+export class Files {
+  private readonly entries = new Map<string, Entry>();
+  private readonly open = new Map<number, Open>();
+  private readonly blocks = new Map<string, Uint8Array>();
+  private readonly reader = new FileReaderSync();
+  private next = 10;
+  private outText = "";
+
+  constructor(private readonly progress: Progress) {}
+
+  // add makes a dropped file known by its name.
+  add(name: string, blob: Blob): void {
+    for (const key of [...this.blocks.keys()]) {
+      if (key.startsWith(`${name}\0`)) this.blocks.delete(key);
+    }
+    this.entries.set(this.clean(name), { blob, bytes: new Uint8Array(0), size: blob.size });
+  }
+
+  private clean(path: string): string {
+    const parts: string[] = [];
+    for (const part of path.split("/")) {
+      if (part === "..") parts.pop();
+      else if (part !== "" && part !== ".") parts.push(part);
+    }
+    return parts.join("/");
+  }
+
+  private isFolder(path: string): boolean {
+    return path === "" || path === "tmp";
+  }
+
+  private stat(path: string, entry: Entry | null): object {
+    const folder = entry === null;
+    const mode = folder ? 0o40700 : 0o100600;
+    return {
+      dev: 1, ino: folder ? 1 : 2 + [...this.entries.keys()].indexOf(path), mode, nlink: 1, uid: 0, gid: 0, rdev: 0,
+      size: entry?.size ?? 0, blksize: 4096, blocks: 0, atimeMs: 0, mtimeMs: 0, ctimeMs: 0,
+      isDirectory: () => folder,
+    };
+  }
+
+  private block(file: Open, index: number): Uint8Array {
+    const key = `${file.path}\0${index}`;
+    let block = this.blocks.get(key);
+    if (block) {
+      this.blocks.delete(key);
+    } else {
+      const from = index * blockSize;
+      const slice = (file.entry.blob as Blob).slice(from, from + blockSize);
+      block = new Uint8Array(this.reader.readAsArrayBuffer(slice));
+      this.progress(Math.min(from + blockSize, file.entry.size), file.entry.size);
+      if (this.blocks.size >= blocksKept) {
+        const oldest = this.blocks.keys().next().value;
+        if (oldest !== undefined) this.blocks.delete(oldest);
+      }
+    }
+    this.blocks.set(key, block);
+    return block;
+  }
+
+  private readInto(file: Open, to: Uint8Array, at: number): number {
+    const { entry } = file;
+    const want = Math.max(0, Math.min(to.length, entry.size - at));
+    if (entry.blob === null) {
+      to.set(entry.bytes.subarray(at, at + want));
+      return want;
+    }
+    let done = 0;
+    while (done < want) {
+      const index = Math.floor((at + done) / blockSize);
+      const block = this.block(file, index);
+      const part = block.subarray(at + done - index * blockSize).subarray(0, want - done);
+      if (part.length === 0) break;
+      to.set(part, done);
+      done += part.length;
+    }
+    return done;
+  }
+
+  private writeAt(entry: Entry, from: Uint8Array, at: number): void {
+    const end = at + from.length;
+    if (end > entry.bytes.length) {
+      const grown = new Uint8Array(Math.max(end, entry.bytes.length * 2, 4096));
+      grown.set(entry.bytes.subarray(0, entry.size));
+      entry.bytes = grown;
+    }
+    entry.bytes.set(from, at);
+    entry.size = Math.max(entry.size, end);
+  }
+
+  // node returns the object that Go's loader calls. Callbacks are called before the function
+  // returns: nothing here waits.
+  node(): object {
+    const o = { O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_TRUNC: 512, O_APPEND: 1024, O_EXCL: 128, O_DIRECTORY: 65536 };
+    const refuse = (...args: unknown[]): void => {
+      (args[args.length - 1] as Callback)(failure("ENOSYS", "not in a browser"));
+    };
+    const done = (...args: unknown[]): void => (args[args.length - 1] as Callback)(null);
+    const stat = (path: string, to: Callback): void => {
+      const name = this.clean(path);
+      const entry = this.entries.get(name);
+      if (entry) to(null, this.stat(name, entry));
+      else if (this.isFolder(name)) to(null, this.stat(name, null));
+      else to(failure("ENOENT", path));
+    };
+    return {
+      constants: o,
+      writeSync: (_fd: number, bytes: Uint8Array): number => {
+        this.outText += new TextDecoder().decode(bytes);
+        const line = this.outText.lastIndexOf("\n");
+        if (line >= 0) {
+          console.warn(this.outText.slice(0, line));
+          this.outText = this.outText.slice(line + 1);
+        }
+        return bytes.length;
+      },
+      write: (fd: number, bytes: Uint8Array, offset: number, length: number, at: number | null, to: Callback): void => {
+        const file = this.open.get(fd);
+        if (!file || file.entry.blob !== null) {
+          to(failure("EBADF", `${fd}`));
+          return;
+        }
+        this.writeAt(file.entry, bytes.subarray(offset, offset + length), at ?? file.position);
+        if (at === null) file.position += length;
+        to(null, length);
+      },
+      open: (path: string, flags: number, _mode: number, to: Callback): void => {
+        const name = this.clean(path);
+        let entry = this.entries.get(name);
+        if (!entry && flags & o.O_CREAT && name.startsWith("tmp/")) {
+          entry = { blob: null, bytes: new Uint8Array(0), size: 0 };
+          this.entries.set(name, entry);
+        }
+        if (!entry && this.isFolder(name)) {
+          to(failure("EISDIR", path));
+          return;
+        }
+        if (!entry) {
+          to(failure("ENOENT", path));
+          return;
+        }
+        if (entry.blob !== null && flags & (o.O_WRONLY | o.O_RDWR | o.O_TRUNC)) {
+          to(failure("EACCES", path));
+          return;
+        }
+        if (flags & o.O_TRUNC) entry.size = 0;
+        this.open.set(this.next, { entry, path: name, position: 0 });
+        to(null, this.next++);
+      },
+      read: (fd: number, bytes: Uint8Array, offset: number, length: number, at: number | null, to: Callback): void => {
+        const file = this.open.get(fd);
+        if (!file) {
+          to(failure("EBADF", `${fd}`));
+          return;
+        }
+        const n = this.readInto(file, bytes.subarray(offset, offset + length), at ?? file.position);
+        if (at === null) file.position += n;
+        to(null, n);
+      },
+      close: (fd: number, to: Callback): void => {
+        this.open.delete(fd);
+        to(null);
+      },
+      fstat: (fd: number, to: Callback): void => {
+        const file = this.open.get(fd);
+        if (file) to(null, this.stat(file.path, file.entry));
+        else to(failure("EBADF", `${fd}`));
+      },
+      stat, lstat: stat,
+      unlink: (path: string, to: Callback): void => {
+        const entry = this.entries.get(this.clean(path));
+        if (entry?.blob === null) this.entries.delete(this.clean(path));
+        to(null);
+      },
+      ftruncate: (fd: number, length: number, to: Callback): void => {
+        const file = this.open.get(fd);
+        if (file && file.entry.blob === null) file.entry.size = Math.min(length, file.entry.size);
+        to(null);
+      },
+      readdir: (_path: string, to: Callback): void => to(null, []),
+      chmod: done, fchmod: done, fsync: done, mkdir: done, rmdir: done, utimes: done,
+      chown: refuse, fchown: refuse, lchown: refuse, link: refuse, readlink: refuse, rename: refuse, symlink: refuse,
+      truncate: refuse,
+    };
+  }
+}

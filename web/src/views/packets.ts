@@ -1,0 +1,110 @@
+// The packets: a list with a filter, and the selected packet to the bit.
+import type { App, View } from "../app";
+import { completed } from "../complete";
+import { clear, h } from "../dom";
+import { count, list, nanoseconds, since, text } from "../format";
+import { VirtualTable } from "../vlist";
+import type { Cells } from "../wire";
+import { detail } from "./detail";
+
+// A row holds what a frame carried: several packets where it is a segment of a stream.
+function head(r: Cells): Cells {
+  return list(r["packets"])[0] ?? {};
+}
+
+export function packets(app: App, host: HTMLElement): View {
+  let first = 0n, rows = 0, flow = -1, filter = "?";
+  const pane = h("section", { class: "detail", "aria-label": "The selected packet" });
+  const table = new VirtualTable("Packets", [
+    { name: "", title: "Frame", width: "5.5rem", number: true, cell: (r) => text(head(r)["frame"]) },
+    { name: "", title: "Time", width: "7.5rem", number: true, cell: (r) => since(head(r)["time"], first) },
+    { name: "", title: "Flow", width: "4.2rem", number: true, cell: (r) => text(head(r)["flow"]) },
+    {
+      name: "", title: "Way", width: "4rem", cell: (r) => arrow(head(r)),
+      className: (r) => `side-${text(head(r)["side"])}`,
+    },
+    { name: "", title: "Bytes", width: "5rem", number: true, cell: (r) => text(head(r)["length"]) },
+    { name: "", title: "Fate", width: "4.5rem", cell: (r) => text(r["fate"]), className: (r) => `fate-${text(r["fate"])}` },
+    {
+      name: "", title: "Found", width: "5rem",
+      cell: (r) => r["severity"] ? h("span", { class: `badge ${text(r["severity"])}` }, text(r["severity"])) : "",
+    },
+    { name: "", title: "Info", width: "minmax(20rem, 1fr)", cell: (r) => info(r) },
+  ], "No packet passes the filter.");
+  table.element.id = "table-packets";
+  table.onError = (e) => app.fail(e);
+  const counted = h("output", { class: "dim counted" });
+  const wrong = h("pre", { class: "wrong", role: "alert", id: "filter-error" });
+  const input = h("input", {
+    type: "text", id: "filter", spellcheck: "false", autocomplete: "off", "aria-describedby": "filter-error",
+    placeholder: "fate == lost && frame.len > 200", keydown: (e) => { if ((e as KeyboardEvent).key === "Enter") apply(); },
+  });
+  const form = h("div", { class: "filterbar" },
+    h("label", { for: "filter" }, "Filter"), completed(app, input),
+    h("button", { type: "button", click: () => apply() }, "Apply"),
+    h("button", { type: "button", click: () => { input.value = ""; app.flow = 0; apply(); } }, "Clear"), counted);
+  clear(host, form, wrong, h("div", { class: "split" }, table.element, pane));
+
+  const load = (from: number, n: number): Promise<Cells[]> => app.index.rows(from, n);
+
+  async function refresh(): Promise<void> {
+    flow = app.flow;
+    filter = app.filter;
+    wrong.textContent = "";
+    let all: number;
+    try {
+      all = await app.frames;
+      rows = await app.index.filter(filter, flow);
+    } catch (e) {
+      const message = (e as Error).message;
+      wrong.textContent = message;
+      input.setAttribute("aria-invalid", "true");
+      return;
+    }
+    input.removeAttribute("aria-invalid");
+    if (first === 0n && all > 0 && rows === all) first = nanoseconds(head((await app.index.rows(0, 1))[0] ?? {})["time"]);
+    counted.textContent = `${count(rows)} of ${count(all)}${flow ? `, flow ${flow}` : ""}`;
+    table.show({ count: rows, load });
+    await goTo();
+  }
+
+  async function goTo(): Promise<void> {
+    if (app.frame === 0) return;
+    const row = await app.index.row(app.frame);
+    if (row >= 0 && row !== table.cursor) table.select(row, false);
+  }
+
+  function apply(): void {
+    app.filter = input.value.trim();
+    void app.work("Filtering…", refresh());
+  }
+
+  table.onSelect = (_, cells) => {
+    if (!cells) return;
+    const p = head(cells);
+    app.select(Number(p["frame"]), app.flow);
+    void detail(app, pane, Number(cells["entry"]));
+  };
+  return {
+    shown: () => {
+      input.value = app.filter;
+      if (app.flow !== flow || app.filter !== filter) void app.work("Reading the packets…", refresh());
+      else void goTo();
+    },
+    key: (e) => {
+      if (e.key !== "/") return false;
+      input.focus();
+      return true;
+    },
+  };
+}
+
+function arrow(p: Cells): string {
+  return p["side"] === "a" ? "A→B" : p["side"] === "b" ? "B→A" : "";
+}
+
+function info(r: Cells): string {
+  const all = list(r["packets"]);
+  const first = text(all[0]?.["info"]);
+  return all.length > 1 ? `${first} (and ${all.length - 1} more)` : first;
+}
