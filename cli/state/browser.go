@@ -219,5 +219,20 @@ func (b *Browser) Time(n int) machine.Instant {
 	return r.Datagram.At
 }
 
+// Beside returns the entry of a flow before entry n, or after it if way is positive. It returns
+// false if there is none.
+func (b *Browser) Beside(flow, n, way int) (int, bool) {
+	t := b.travel.timeline
+	if way < 0 && n > 0 && n < t.Len() && t.FlowID(n) == flow {
+		return t.Previous(n)
+	}
+	for at := n + way; at >= 0 && at < t.Len(); at += way {
+		if t.FlowID(at) == flow {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
 // Flow returns the number of an entry's flow, or 0.
 func (b *Browser) Flow(n int) int { return b.travel.timeline.FlowID(n) }

@@ -63,6 +63,13 @@ func main() {
 	method("state", func(args []js.Value, out, complaints *bytes.Buffer) int {
 		return wrote(e.State(out, args[0].Int(), args[1].Int()), complaints)
 	})
+	method("beside", func(args []js.Value, out, _ *bytes.Buffer) int {
+		fmt.Fprint(out, e.Beside(args[0].Int(), args[1].Int(), args[2].Int()))
+		return 0
+	})
+	method("around", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		return wrote(e.Around(out, args[0].Int(), args[1].Int(), args[2].Int()), complaints)
+	})
 	method("row", func(args []js.Value, out, _ *bytes.Buffer) int {
 		row, ok := e.Row(args[0].Int())
 		if !ok {

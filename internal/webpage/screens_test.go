@@ -15,7 +15,13 @@ var views = []struct{ id, drawn string }{
 	{"overview", ".verdict"},
 	{"flows", ".vrows [role=gridcell]"},
 	{"packets", ".detail .hex div"},
-	{"findings", ".vrows [role=gridcell]"},
+	{"state", ".side .cell"},
+	{"ladder", ".rung"},
+	{"graphs", ".graph img"},
+	{"messages", ".vrows [role=gridcell]"},
+	{"findings", ".explanation pre"},
+	{"replay", ".explanation dl"},
+	{"report", ".saves button"},
 }
 
 // wide is a script whose value names what is wider than the window. What scrolls by itself may be.
@@ -57,9 +63,10 @@ func show(t *testing.T, p *chrome.Page, id, drawn string) {
 	t.Helper()
 	p.Resize(t, 1280, 900, false)
 	p.Eval(t, fmt.Sprintf("document.getElementById('tab-%s').click()", id), nil)
-	if id == "packets" || id == "findings" {
-		p.Until(t, "document.querySelectorAll('.vrows [role=row]').length > 3")
+	if id == "packets" || id == "findings" || id == "replay" {
+		p.Until(t, "document.querySelectorAll('.vrows [role=row]:not(.vempty)').length > 3")
 		p.Eval(t, "document.querySelectorAll('.vrows [role=row]')[3].click()", nil)
 	}
-	p.Until(t, fmt.Sprintf("document.querySelector(%q)", drawn))
+	p.Until(t, fmt.Sprintf("document.querySelector(%q)", "#view ."+id+" "+drawn))
+	p.Eval(t, "window.ackscope.settled()", nil)
 }

@@ -140,6 +140,44 @@ func (e *Engine) State(to io.Writer, flow, entry int) error {
 	})
 }
 
+// Beside returns the entry of a flow before an entry, or after it if way is 1. It returns -1 if
+// there is none.
+func (e *Engine) Beside(flow, entry, way int) int {
+	if e.browser == nil || way != 1 && way != -1 {
+		return -1
+	}
+	if n, ok := e.browser.Beside(flow, entry, way); ok {
+		return n
+	}
+	return -1
+}
+
+// Around writes the rows of a flow around an entry: up to count before it, and as many after it.
+func (e *Engine) Around(to io.Writer, flow, entry, count int) error {
+	return e.write(to, func() error {
+		var list []int
+		for n, left := entry, count; left > 0; left-- {
+			before, ok := e.browser.Beside(flow, n, -1)
+			if !ok {
+				break
+			}
+			list, n = append(list, before), before
+		}
+		slices.Reverse(list)
+		if entry >= 0 && entry < e.browser.Len() && e.browser.Flow(entry) == flow {
+			list = append(list, entry)
+		}
+		for n, left := entry, count; left > 0; left-- {
+			after, ok := e.browser.Beside(flow, n, 1)
+			if !ok {
+				break
+			}
+			list, n = append(list, after), after
+		}
+		return e.browser.Rows(list, false)
+	})
+}
+
 // Row returns the row of a frame, or of the next one that passes the filter. It returns false if
 // the capture has no such frame.
 func (e *Engine) Row(frame int) (int, bool) {

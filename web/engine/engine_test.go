@@ -179,3 +179,47 @@ func TestState(t *testing.T) {
 		t.Errorf("a packet: %v, %.200s", err, out.Bytes())
 	}
 }
+
+// Steps along a flow stay in it, and the packets around one are in order.
+func TestAlongFlow(t *testing.T) {
+	e := open(t, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
+	for flow := 1; flow <= 2; flow++ {
+		seen := 0
+		for n := e.Beside(flow, -1, 1); n >= 0; n = e.Beside(flow, n, 1) {
+			if before := e.Beside(flow, n, -1); before >= n || seen == 0 && before >= 0 {
+				t.Fatalf("flow %d: entry %d is before %d", flow, before, n)
+			}
+			seen++
+		}
+		if want := map[int]int{1: 328, 2: 553}[flow]; seen != want {
+			t.Errorf("flow %d has %d packets, expected %d", flow, seen, want)
+		}
+	}
+	var out bytes.Buffer
+	if err := e.Around(&out, 2, 300, 20); err != nil {
+		t.Fatal(err)
+	}
+	last, count := 0.0, 0
+	for line := range strings.Lines(out.String()) {
+		var row struct {
+			Packets []struct {
+				Frame float64 `json:"frame"`
+				Flow  int     `json:"flow"`
+			} `json:"packets"`
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if p := row.Packets[0]; p.Flow != 2 || p.Frame <= last {
+			t.Errorf("frame %v of flow %d after frame %v", p.Frame, p.Flow, last)
+		}
+		last = row.Packets[0].Frame
+		count++
+	}
+	if count != 40 && count != 41 {
+		t.Errorf("%d packets around one, expected 40 or 41", count)
+	}
+	if e.Beside(1, 1<<40, 1) >= 0 || e.Beside(1, 3, 2) >= 0 {
+		t.Error("a step from nowhere led somewhere")
+	}
+}

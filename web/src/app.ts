@@ -5,9 +5,17 @@ import { exported } from "./exported";
 import { Loaded, type Support, supportOf } from "./files";
 import { findings } from "./views/findings";
 import { flows } from "./views/flows";
+import { graphs } from "./views/graphs";
+import { ladder } from "./views/ladder";
+import { messages } from "./views/messages";
 import { overview } from "./views/overview";
 import { packets } from "./views/packets";
+import { replay } from "./views/replay";
+import { report } from "./views/report";
+import { state } from "./views/state";
 import { welcome } from "./views/welcome";
+import { nanoseconds } from "./format";
+import type { Cells } from "./wire";
 
 export interface View {
   shown(): void; // the tab was opened, or the selection changed
@@ -21,13 +29,21 @@ interface Tab {
   make: (app: App, host: HTMLElement) => View;
 }
 
-// The keys are those of the terminal UI, as far as it has the view.
 const tabs: Tab[] = [
   { id: "overview", title: "Overview", key: "1", make: overview },
   { id: "flows", title: "Flows", key: "2", make: flows },
   { id: "packets", title: "Packets", key: "3", make: packets },
-  { id: "findings", title: "Findings", key: "4", make: findings },
+  { id: "state", title: "State", key: "4", make: state },
+  { id: "ladder", title: "Ladder", key: "5", make: ladder },
+  { id: "graphs", title: "Graphs", key: "6", make: graphs },
+  { id: "messages", title: "Messages", key: "7", make: messages },
+  { id: "findings", title: "Findings", key: "8", make: findings },
+  { id: "replay", title: "Replay", key: "9", make: replay },
+  { id: "report", title: "Save", key: "0", make: report },
 ];
+
+// A list of flows to choose from has this many at most. The view of flows has all.
+const mostKnown = 500;
 
 export class App {
   // Commands run in one worker. Packets and states come from another, so that scrolling never
@@ -39,7 +55,10 @@ export class App {
   frame = 0; // 0 for none
   filter = "";
   frames: Promise<number> = Promise.resolve(0); // of the open capture
+  first = 0n; // time of the first frame, in ns since 1970; valid once frames is settled
+  last = 0n;
   generation = 0; // changes with the capture and its flags
+  private flows: Promise<Cells[]> | null = null;
   private tab = "overview";
   private views = new Map<string, { host: HTMLElement; view: View; generation: number }>();
   private readonly main = document.getElementById("view") as HTMLElement;
@@ -94,9 +113,30 @@ export class App {
 
   private open(): void {
     this.generation++;
-    this.frames = this.index.open(this.files.args());
-    this.frames.catch((e: unknown) => this.fail(e));
+    this.flows = null;
+    this.hold();
     if (!this.follow()) this.show("overview");
+  }
+
+  // hold opens the capture in the worker that holds it.
+  private hold(): void {
+    const time = async (row: number): Promise<bigint> => {
+      const packets = (await this.index.rows(row, 1))[0]?.["packets"] as Cells[] | undefined;
+      return nanoseconds(packets?.[0]?.["time"]);
+    };
+    this.frames = this.index.open(this.files.args()).then(async (count) => {
+      this.first = this.last = 0n;
+      if (count > 0) [this.first, this.last] = await Promise.all([time(0), time(count - 1)]);
+      return count;
+    });
+    this.frames.catch((e: unknown) => this.fail(e));
+  }
+
+  // known returns the flows whose sides have a state.
+  known(): Promise<Cells[]> {
+    this.flows ??= this.commands.table("known", this.command("flows", "--json")).then((t) =>
+      this.commands.lines("known", 0, Math.min(t.count, mostKnown))).then((all) => all.filter((f) => f["vantage"]));
+    return this.flows;
   }
 
   // command returns a command line about the capture.
@@ -138,8 +178,7 @@ export class App {
   private stop(): void {
     this.commands.cancel();
     this.index.cancel();
-    this.frames = this.index.open(this.files.args());
-    this.frames.catch((e: unknown) => this.fail(e));
+    this.hold();
     this.busy();
   }
 
@@ -224,7 +263,7 @@ export class App {
   }
 
   // A link names the file, which the page cannot open by itself, and the place in it.
-  private link(): void {
+  link(): void {
     const { capture } = this.files;
     if (!capture) return;
     const q = new URLSearchParams({ file: capture.name, view: this.tab });

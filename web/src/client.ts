@@ -99,6 +99,12 @@ export class Client {
   rows(from: number, count: number): Promise<Cells[]> { return this.after({ op: "rows", from, count }); }
   packet(entry: number): Promise<Cells> { return this.after({ op: "packet", entry }); }
   state(flow: number, entry: number): Promise<Cells[]> { return this.after({ op: "state", flow, entry }); }
+  beside(flow: number, entry: number, way: number): Promise<number> {
+    return this.after({ op: "beside", flow, entry, way });
+  }
+  around(flow: number, entry: number, count: number): Promise<Cells[]> {
+    return this.after({ op: "around", flow, entry, count });
+  }
   row(frame: number): Promise<number> { return this.after({ op: "row", frame }); }
   at(since: number): Promise<number> { return this.after({ op: "at", since }); }
   memory(): Promise<number> { return this.after({ op: "memory" }); }

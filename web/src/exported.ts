@@ -9,7 +9,9 @@ export interface Exported {
   packets(first: number, count: number): Promise<string>;
   state(flow: number, frame: number): Promise<string>;
   memory(): Promise<number[]>;
+  count(): Promise<number>;
   ready(): Promise<void>;
+  settled(): Promise<void>;
 }
 
 export function exported(app: App): Exported {
@@ -28,7 +30,15 @@ export function exported(app: App): Exported {
       await app.frames;
       return JSON.stringify(await app.index.state(flow, frame - 1));
     },
+    count: () => app.frames,
     memory: () => Promise.all([app.commands.memory(), app.index.memory()]),
+    settled: async () => {
+      // What is asked leads to further requests: it is settled when none was made for two frames.
+      for (let idle = 0; idle < 2;) {
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        idle = app.commands.busy || app.index.busy ? 0 : idle + 1;
+      }
+    },
     ready: async () => { await Promise.all([app.commands.ready, app.index.ready]); },
   };
 }

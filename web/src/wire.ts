@@ -26,6 +26,8 @@ export type Request =
   | { op: "rows"; from: number; count: number }
   | { op: "packet"; entry: number }
   | { op: "state"; flow: number; entry: number }
+  | { op: "beside"; flow: number; entry: number; way: number }
+  | { op: "around"; flow: number; entry: number; count: number }
   | { op: "row"; frame: number }
   | { op: "at"; since: number }
   | { op: "memory" };

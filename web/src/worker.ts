@@ -9,6 +9,8 @@ interface Engine {
   rows(from: number, count: number, to: Done): void;
   packet(entry: number, to: Done): void;
   state(flow: number, entry: number, to: Done): void;
+  beside(flow: number, entry: number, way: number, to: Done): void;
+  around(flow: number, entry: number, count: number, to: Done): void;
   row(frame: number, to: Done): void;
   at(since: number, to: Done): void;
 }
@@ -157,6 +159,10 @@ async function handle(r: Request): Promise<unknown> {
       return parsed((await answered((to) => engine.packet(r.entry, to))).out)[0];
     case "state":
       return parsed((await answered((to) => engine.state(r.flow, r.entry, to))).out);
+    case "beside":
+      return number((to) => engine.beside(r.flow, r.entry, r.way, to));
+    case "around":
+      return parsed((await answered((to) => engine.around(r.flow, r.entry, r.count, to))).out);
     case "row":
       return number((to) => engine.row(r.frame, to));
     case "at":

@@ -2,7 +2,7 @@
 import type { App, View } from "../app";
 import { completed } from "../complete";
 import { clear, h } from "../dom";
-import { count, list, nanoseconds, since, text } from "../format";
+import { count, list, since, text } from "../format";
 import { VirtualTable } from "../vlist";
 import type { Cells } from "../wire";
 import { detail } from "./detail";
@@ -13,11 +13,11 @@ function head(r: Cells): Cells {
 }
 
 export function packets(app: App, host: HTMLElement): View {
-  let first = 0n, rows = 0, flow = -1, filter = "?";
+  let rows = 0, flow = -1, filter = "?";
   const pane = h("section", { class: "detail", "aria-label": "The selected packet" });
   const table = new VirtualTable("Packets", [
     { name: "", title: "Frame", width: "5.5rem", number: true, cell: (r) => text(head(r)["frame"]) },
-    { name: "", title: "Time", width: "7.5rem", number: true, cell: (r) => since(head(r)["time"], first) },
+    { name: "", title: "Time", width: "7.5rem", number: true, cell: (r) => since(head(r)["time"], app.first) },
     { name: "", title: "Flow", width: "4.2rem", number: true, cell: (r) => text(head(r)["flow"]) },
     {
       name: "", title: "Way", width: "4rem", cell: (r) => arrow(head(r)),
@@ -62,7 +62,6 @@ export function packets(app: App, host: HTMLElement): View {
       return;
     }
     input.removeAttribute("aria-invalid");
-    if (first === 0n && all > 0 && rows === all) first = nanoseconds(head((await app.index.rows(0, 1))[0] ?? {})["time"]);
     counted.textContent = `${count(rows)} of ${count(all)}${flow ? `, flow ${flow}` : ""}`;
     table.show({ count: rows, load });
     await goTo();
