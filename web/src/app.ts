@@ -189,7 +189,6 @@ export class App {
       click: () => this.show(t.id),
       keydown: (e) => this.tabKey(e as KeyboardEvent),
     }, h("kbd", { "aria-hidden": "true" }, t.key), ` ${t.title}`)));
-    this.main.setAttribute("role", "tabpanel");
     this.main.setAttribute("aria-labelledby", `tab-${this.tab}`);
   }
 

@@ -115,7 +115,7 @@ function side(app: App, v: Cells): HTMLElement {
     h("dl", { class: "gauges" }, ...list(v["gauges"]).map((g) => h("div", {},
       h("dt", {}, text(g["name"])),
       h("dd", {}, gauge(g), g["certainty"] !== "certain" && h("span", { class: "dim" }, ` (${text(g["certainty"])})`))))),
-    ...list(v["tables"]).map(table));
+    ...list(v["tables"]).map((t) => table(name, t)));
 }
 
 function gauge(g: Cells): string {
@@ -167,10 +167,12 @@ function told(s: Cells): string {
   return parts.join("\n");
 }
 
-function table(t: Cells): HTMLElement {
+function table(side: string, t: Cells): HTMLElement {
   const rows = (t["rows"] as string[][] | undefined) ?? [];
   return h("details", { open: true }, h("summary", {}, text(t["name"])),
-    h("div", { class: "scroll" }, h("table", {},
+    h("div", {
+      class: "scroll", tabindex: 0, role: "region", "aria-label": `${side.toUpperCase()}, ${text(t["name"])}`,
+    }, h("table", {},
       h("thead", {}, h("tr", {}, ...((t["columns"] as string[] | undefined) ?? []).map((c) => h("th", { scope: "col" }, c)))),
       h("tbody", {}, ...rows.map((r) => h("tr", {}, ...r.map((c) => h("td", {}, c))))))));
 }
