@@ -110,7 +110,7 @@ func (m *Model) drawBottom(c draw.Canvas) {
 		x = c.Text(x, 0, draw.Mark, countText(m.keys.count)+m.keys.pending+" ")
 	}
 	if m.help {
-		for _, hint := range [][2]string{{"q", "close"}, {"j k", "scroll"}, {"Space", "a page on"}, {"g G", "first, last"}} {
+		for _, hint := range [][2]string{{"q", "close"}, {"/", "search"}, {"j k", "scroll"}, {"Space", "a page on"}} {
 			x = c.Text(x, 0, draw.Key, hint[0])
 			x = c.Text(x+1, 0, draw.Dim, hint[1]) + 2
 		}
@@ -165,10 +165,10 @@ func (m *Model) drawPrompt(c draw.Canvas) {
 	room.Part(x, 0, room.W-x, 1).Text(-shift, 0, draw.Text, text)
 	c.Right(c.W-1, y, statusRole, status)
 	c.ShowCursor(x-shift+draw.TextWidth(string(p.line.text[:p.line.cursor])), y)
-	if p.check.text != "" && p.check.state == checkInvalid {
+	if p.check.text != "" {
 		below := c.Part(0, y+1, c.W, 1)
 		below.Fill(0, draw.Text)
-		below.Text(1, 0, draw.Error, p.check.text)
+		below.Text(1, 0, statusRole, p.check.text)
 	}
 	if len(p.shown) > 0 {
 		at := y + 1

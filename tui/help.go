@@ -1,55 +1,94 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
+// helpPart is a part of the help: a title, and a line for each key or command.
+type helpPart struct {
+	title string
+	lines []string
+}
+
 func (m *Model) drawHelp(c draw.Canvas) {
-	c.Rule(0, "help", true)
+	title := "help"
+	if m.sought != "" {
+		title += " about " + m.sought + " (Esc: all of it)"
+	}
+	c.Rule(0, title, true)
 	m.Text.Lines = nil
-	for _, line := range helpLines() {
+	for _, line := range helpLines(m.View, m.sought) {
 		m.Text.Lines = append(m.Text.Lines, draw.WrapLine(line, c.W-2)...)
+	}
+	if len(m.Text.Lines) == 0 {
+		m.Text.Lines = []string{"no line has " + m.sought}
 	}
 	m.Text.Draw(c.Part(1, 1, c.W-1, c.H-1))
 }
 
-// helpLines formats the table of keys.
-func helpLines() (lines []string) {
-	lines = append(lines, "\x1b[1mackscope tui\x1b[0m  a number before a key repeats it", "")
-	group := ""
+// helpLines formats the keys and the commands, those of a view first. If a text is sought, only the
+// lines that contain it remain.
+func helpLines(v browser.View, sought string) (lines []string) {
+	for _, part := range helpParts(v) {
+		kept := part.lines
+		if sought != "" {
+			kept = slices.DeleteFunc(kept, func(line string) bool {
+				return !strings.Contains(strings.ToLower(line), strings.ToLower(sought))
+			})
+		}
+		if len(kept) > 0 {
+			lines = append(append(append(lines, "\x1b[1m"+part.title+"\x1b[0m"), kept...), "")
+		}
+	}
+	return lines
+}
+
+func helpParts(v browser.View) []helpPart {
+	here := helpPart{title: "only in this view: " + v.String()}
+	var groups []helpPart
 	bindings := bindingTable()
 	for i := range bindings {
 		b := &bindings[i]
-		if b.group != group && !strings.Contains(strings.Join(lines, "\n"), "\x1b[1m"+b.group+"\x1b[0m") {
-			lines = append(lines, "\x1b[1m"+b.group+"\x1b[0m")
-			for j := range bindings {
-				if o := &bindings[j]; o.group == b.group {
-					lines = append(lines, "  "+draw.PadRight(strings.Join(o.keys, "  "), 22)+" "+o.help+where(o))
-				}
-			}
-			lines = append(lines, "")
+		line := "  " + draw.PadRight(strings.Join(b.keys, "  "), 22) + " " + b.help
+		if len(b.views) > 0 && b.in(v) {
+			here.lines = append(here.lines, line)
+			continue
 		}
-		group = b.group
+		at := slices.IndexFunc(groups, func(g helpPart) bool { return g.title == b.group })
+		if at < 0 {
+			at, groups = len(groups), append(groups, helpPart{title: b.group})
+		}
+		groups[at].lines = append(groups[at].lines, line+where(b))
 	}
-	lines = append(lines, "\x1b[1mcommands\x1b[0m")
+	out := append([]helpPart{here}, groups...)
+	out[1].lines = append(out[1].lines, "  "+draw.PadRight("a number", 22)+" before a key repeats it")
+	list := helpPart{title: "commands"}
 	for _, c := range commands {
-		lines = append(lines, "  "+draw.PadRight(":"+c.name+" "+c.args, 22)+" "+c.help)
+		list.lines = append(list.lines, "  "+draw.PadRight(":"+c.name+" "+c.args, 22)+" "+c.help)
 	}
-	lines = append(lines, "", "\x1b[1min a line that is edited\x1b[0m",
-		"  Tab  Backtab           complete the name at the cursor, the next one, the one before",
-		"  Up  Down               lines typed before; Ctrl-P and Ctrl-N too",
-		"  Ctrl-A  Ctrl-E         to the beginning, to the end; Home and End too",
-		"  Ctrl-W  Ctrl-U  Ctrl-K delete the word, all before the cursor, all behind it",
-		"  Esc  Enter             leave it; take it",
-		"", "\x1b[1mmouse\x1b[0m  a click selects, two open, one on the head of a column of the flows sorts; the wheel "+
-			"scrolls what is under it; with Shift most terminals select text")
-	lines = append(lines, "", "\x1b[1mglyphs\x1b[0m",
-		"  .  empty   s sent   a acked   r received   ? unknown   x lost   ~ claimed, never seen   p some fragments",
-		"  ✓  acked, with the frame that says so   ✗ lost: it can no longer be acked   E W N  a finding: error, "+
-			"warning, note")
-	return lines
+	return append(
+		out, list,
+		helpPart{"in a line that is edited", []string{
+			"  Tab  Backtab           complete the name at the cursor, the next one, the one before",
+			"  Up  Down               lines typed before; Ctrl-P and Ctrl-N too",
+			"  Ctrl-A  Ctrl-E         to the beginning, to the end; Home and End too",
+			"  Ctrl-W  Ctrl-U  Ctrl-K delete the word, all before the cursor, all behind it",
+			"  Esc  Enter             leave it; take it",
+		}},
+		helpPart{"mouse", []string{
+			"  a click selects, two open, one on the head of a column of the flows sorts; the wheel scrolls what is " +
+				"under it; with Shift most terminals select text",
+		}},
+		helpPart{"glyphs", []string{
+			"  .  empty   s sent   a acked   r received   ? unknown   x lost   ~ claimed, never seen   p some fragments",
+			"  ✓  acked, with the frame that says so   ✗ lost: it can no longer be acked   E W N  a finding: error, " +
+				"warning, note",
+		}},
+	)
 }
 
 // where names the views in which a key has its meaning.

@@ -13,7 +13,7 @@ import (
 // The help lists every bound key and every command with its description.
 func TestHelpListsEveryKey(t *testing.T) {
 	var lines []string
-	for _, l := range helpLines() {
+	for _, l := range helpLines(browser.Packets, "") {
 		lines = append(lines, draw.StripStyles(l))
 	}
 	for _, b := range bindingTable() {

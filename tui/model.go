@@ -62,6 +62,7 @@ type Model struct {
 	o                Options
 
 	help   bool
+	sought string // the text that the help is narrowed to
 	prompt prompt
 	keys   keyState
 	search screens.Search

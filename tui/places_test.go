@@ -129,7 +129,7 @@ func TestArgumentsComplete(t *testing.T) {
 
 // WrapLine loses no text, and no part is too wide.
 func TestWrapLine(t *testing.T) {
-	for _, line := range append(helpLines(), "", "short",
+	for _, line := range append(helpLines(browser.Packets, ""), "", "short",
 		"  a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", strings.Repeat("x", 100), "\x1b[33m"+
 			strings.Repeat("word ", 40)+"\x1b[0mend") {
 		for _, width := range []int{20, 37, 78} {

@@ -21,10 +21,11 @@ const (
 	promptCommand
 	promptBreak
 	promptBreakBack
+	promptHelp // narrows the help while it is typed
 	promptKinds
 )
 
-var promptLabels = [promptKinds]string{"", "filter", "/", ":", "break when", "back to"}
+var promptLabels = [promptKinds]string{"", "filter", "/", ":", "break when", "back to", "/"}
 
 // prompt is the line being edited. Each kind has its own history.
 type prompt struct {
@@ -70,6 +71,9 @@ func (m *Model) promptKey(k string) {
 	p := &m.prompt
 	switch k {
 	case "Esc", "Ctrl-C":
+		if p.kind == promptHelp {
+			m.sought = ""
+		}
 		p.kind = promptNone
 		return
 	case "Enter":
@@ -110,6 +114,9 @@ func (p *prompt) filters() bool {
 // recheck checks the text of a filter.
 func (m *Model) recheck() {
 	p := &m.prompt
+	if p.kind == promptHelp {
+		m.sought, m.Text.List = strings.TrimSpace(p.line.String()), draw.List{}
+	}
 	if !p.filters() {
 		p.check = check{}
 		return
@@ -148,6 +155,9 @@ func lastWord(text string) string {
 func (m *Model) completions(text string) []string {
 	word := lastWord(text)
 	var out []string
+	if m.prompt.kind == promptHelp {
+		return nil
+	}
 	if m.prompt.kind == promptCommand {
 		name, argument, ok := strings.Cut(text, " ")
 		if !ok {

@@ -165,13 +165,14 @@ func press(m *Model, keys string) {
 	}
 }
 
-// The screens of all views, as users see them, in two sizes.
+// The screens of all views, as users see them, in three sizes.
 func TestScreens(t *testing.T) {
 	for _, c := range []struct{ name, capture, keys string }{
 		{"flows", "reliable-two-clients.server.pcap.gz", ""},
 		{"packets", "reliable-loss10.client.pcap.gz", "<Enter>300G<Tab>jjj"},
 		{"filtered", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.sequence in {100..110}<Enter>"},
 		{"filter-invalid", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.seqence == 3 && x"},
+		{"filter-incomplete", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.sequence =="},
 		{"filter-complete", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.se<Tab>"},
 		{"state", "reliable-loss10.client.pcap.gz", "<Enter>300GS"},
 		{"difference", "reliable-loss10.client.pcap.gz", "<Enter>300GSd5]"},
@@ -183,13 +184,14 @@ func TestScreens(t *testing.T) {
 		{"replay", "plain-le-stalebug-loss98.client.pcap.gz", "R"},
 		{"replay-matrix", "u210_falseack.server.pcapng.gz", "Rv"},
 		{"help", "reliable-loss10.client.pcap.gz", "?"},
+		{"help-search", "reliable-loss10.client.pcap.gz", "<Enter>?/mark"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := openModel(t, c.capture)
 			for i, size := range []struct {
 				name string
 				w, h int
-			}{{"80x24", 80, 24}, {"160x50", 160, 50}} {
+			}{{"80x24", 80, 24}, {"120x40", 120, 40}, {"200x60", 200, 60}} {
 				if i == 0 {
 					screenOf(t, m, size.w, size.h) // keys may act on what was drawn
 					press(m, c.keys)

@@ -90,7 +90,13 @@ func (m *Model) begins(k string) bool {
 
 func (m *Model) helpKey(k string) {
 	l, n := &m.Text.List, len(m.Text.Lines)
+	if k == "Esc" && m.sought != "" {
+		m.sought = ""
+		return
+	}
 	switch k {
+	case "/":
+		m.ask(promptHelp)
 	case "q", "Esc", "?", "F1", "Enter":
 		m.help = false
 		m.Text = draw.Pager{}
@@ -160,7 +166,7 @@ func (m *Model) lastRow(frame int) {
 func (m *Model) ends(way int) { screens.End(m.Browser, m.screen(), way) }
 
 // openHelp shows the keys.
-func (m *Model) openHelp() { m.help, m.Text.List = true, draw.List{} }
+func (m *Model) openHelp() { m.help, m.sought, m.Text.List = true, "", draw.List{} }
 
 // zoom magnifies the graphs or the ladder around the selected packet.
 func (m *Model) zoom(by int) {

@@ -34,6 +34,7 @@ type FlowTable struct {
 	cost    time.Duration // how long that took
 	later   *flowOrder    // being made in the background; nil for none
 	cause   commonCause   // what the troubles of all flows have in common
+	widths  flowWidths    // of the texts of each column
 }
 
 // orderShare limits sorting while a capture is read to one part in ten of the

@@ -21,7 +21,11 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	if f != nil {
 		title = fmt.Sprintf("%s of flow %d by %s", show.Plural(len(t.all), "message"), f.ID, MessageColumns[t.sort])
 	}
-	if !t.work.Done() {
+	switch {
+	case t.work.Done() || t.work.Err() != nil:
+	case br.Store.Growing():
+		title += ", so far"
+	default:
 		title += ", being gathered"
 	}
 	if t.later != nil {

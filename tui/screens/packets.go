@@ -23,7 +23,7 @@ const (
 
 // PacketView lists the packets of the flow that pass the filter. The selected
 // packet's tree and bytes are below the list. The state of both sides is beside
-// it.
+// them, or below.
 type PacketView struct {
 	list      draw.List
 	refilters int // Browser.Refilters when the list was drawn
@@ -101,39 +101,11 @@ func (p *PacketView) NextPane(br *browser.Browser, by int) {
 	n := int(p.pane)
 	for range paneCount {
 		n = (n + by + int(paneCount)) % int(paneCount)
-		if pane(n) != paneState || wide(br) {
+		if pane(n) != paneState || hasState(br) {
 			break
 		}
 	}
 	p.pane = pane(n)
-}
-
-// wide reports whether there is room for the state beside the packets.
-func wide(br *browser.Browser) bool { return br.W >= 136 }
-
-// paneAt returns the pane at a position of the screen, and the row below the
-// pane's title.
-func (p *PacketView) paneAt(br *browser.Browser, x, y int) (pane, int) {
-	y -= 2
-	h := br.H - 3
-	if p.alone(br) {
-		return p.pane, y - 1
-	}
-	left := br.W
-	if wide(br) {
-		left = min(max(br.W*56/100, 70), br.W-66)
-		if x > left {
-			return paneState, y - 1
-		}
-	}
-	height := min(max(h*50/100+br.Layout.List, 3), h-4)
-	if y < height {
-		return paneList, y - 1
-	}
-	if x < p.treeWidth(br, left) {
-		return paneTree, y - height - 1
-	}
-	return paneHex, y - height - 1
 }
 
 // Click activates the pane at a position of the screen, and selects the row

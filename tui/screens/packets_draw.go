@@ -8,29 +8,6 @@ import (
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// Draw draws list, tree and bytes. On a wide screen it draws the state of both
-// sides too.
-func (p *PacketView) Draw(br *browser.Browser, c draw.Canvas) {
-	if p.alone(br) {
-		p.drawPane(br, p.pane, c)
-		return
-	}
-	left := c
-	if wide(br) {
-		width := min(max(c.W*56/100, 70), c.W-66)
-		left = c.Part(0, 0, width, c.H)
-		c.Column(width, 0, c.H)
-		p.drawPane(br, paneState, c.Part(width+1, 0, c.W-width-1, c.H))
-	}
-	height := min(max(left.H*50/100+br.Layout.List, 3), left.H-4)
-	p.drawPane(br, paneList, left.Part(0, 0, left.W, height))
-	tree := p.treeWidth(br, left.W)
-	below := left.Part(0, height, left.W, left.H-height)
-	p.drawPane(br, paneTree, below.Part(0, 0, tree, below.H))
-	below.Column(tree, 0, below.H)
-	p.drawPane(br, paneHex, below.Part(tree+1, 0, left.W-tree-1, below.H))
-}
-
 // alone reports whether one pane has the whole screen, by choice or for lack of
 // room.
 func (p *PacketView) alone(br *browser.Browser) bool {
