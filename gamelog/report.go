@@ -44,10 +44,9 @@ func (r *Report) Finding(x *analyze.Finding) (Explanation, bool) {
 // Series is where the frames of a game are drawn: a graph.Flow.
 type Series interface {
 	Frame(side machine.Side, at machine.Instant, ms float64)
-	Pause(side machine.Side, from, to machine.Instant)
 }
 
-// Draw adds the frames of the game to the series of a flow, and the pauses of its sides.
+// Draw adds the frames of the game to the series of a flow.
 func (r *Report) Draw(f *analyze.Flow, to Series) {
 	if r == nil {
 		return
@@ -61,9 +60,6 @@ func (r *Report) Draw(f *analyze.Flow, to Series) {
 				if e := &a.Entries[i]; e.Frame >= 0 {
 					to.Frame(side, a.At(e), float64(e.Frame))
 				}
-			}
-			for _, p := range f.Pauses(side, nil) {
-				to.Pause(side, p.Until.Add(-p.Took), p.Until)
 			}
 			break
 		}

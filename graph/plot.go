@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -32,6 +33,8 @@ const (
 	Line                // from point to point, through the middle of each column
 	Marks               // a sign at each point
 	Area                // a filled range from Low to High: stacked amounts
+	Band                // a range from Low to High that each column may lie in
+	Shade               // the whole height of each column, behind the other traces
 )
 
 // Point is one column of a trace.
@@ -49,7 +52,7 @@ type Trace struct {
 	Class  string // for colours: sent, acked, again, lost, raw, smooth, flight, loss, goodput, acks, headers, pause
 	Shape  Shape
 	Sign   string // of marks: one character
-	Bare   bool   // of marks: their height has no meaning
+	Bare   bool   // of marks and shades: their height has no meaning
 	Points []Point
 }
 
@@ -74,8 +77,17 @@ type Plot struct {
 // Empty reports whether there is nothing to draw.
 func (p *Plot) Empty() bool { return len(p.Traces) == 0 }
 
-// Plots returns the plots of a name for a side, with at most columns columns.
+// Plots returns the plots of a name for a side, with at most columns columns. They are shaded where
+// nothing of the side was captured.
 func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
+	plots := f.plots(name, side, columns)
+	for _, p := range plots {
+		f.shade(p, side, columns)
+	}
+	return plots
+}
+
+func (f *Flow) plots(name string, side machine.Side, columns int) []*Plot {
 	switch name {
 	case TimeSequence:
 		plots := []*Plot{
@@ -204,9 +216,9 @@ func (f *Flow) roundTrip(side machine.Side, columns int) *Plot {
 
 func (f *Flow) arrivals(side machine.Side, columns int) *Plot {
 	p := f.plot(Arrivals, "Arrival of "+sideWord(side)+"'s messages", "ms",
-		"How long each message took from its first sending to its arrival, by the time of that sending. The bars are what "+
+		"How long each message took from its first sending to its arrival, by the time of that sending. The band is what "+
 			"the capture proves: not less, not more. The line is the estimate.", columns)
-	p.add(Trace{Name: "bounds", Class: "raw", Shape: Bars, Points: f.points(&f.Series[Bounds][side], columns)})
+	p.add(Trace{Name: "bounds", Class: "raw", Shape: Band, Points: f.points(&f.Series[Bounds][side], columns)})
 	p.add(Trace{Name: "estimate", Class: "smooth", Shape: Line, Points: f.points(&f.Series[Arrival][side], columns)})
 	return p.done(true)
 }
@@ -235,39 +247,50 @@ func (f *Flow) inFlight(side machine.Side, columns int) *Plot {
 }
 
 func (f *Flow) lossShare(side machine.Side, columns int) *Plot {
-	p := f.plot("loss", "Loss, as "+sideWord(side)+" estimates it", "%",
-		"The share of its packets that the side holds for lost, as its own library computes it.", columns)
-	p.add(Trace{Name: "loss", Class: "loss", Shape: Line, Points: f.points(&f.Series[Loss][side], columns)})
+	p := f.plot("loss", "Loss of "+sideWord(side)+"'s packets", "%",
+		"The share of its packets that did not reach the peer. The band is what the capture proves of all packets up to "+
+			"then: not less, not more. The line is what the side holds for lost, as its own library computes it.", columns)
+	p.add(Trace{Name: "bounds so far", Class: "raw", Shape: Band, Points: f.points(&f.Series[PathLoss][side], columns)})
+	estimate := f.points(&f.Series[Loss][side], columns)
+	p.add(Trace{Name: "the library's estimate", Class: "loss", Shape: Line, Points: estimate})
 	if p.High < 0.01 && !p.Empty() {
 		p.High = 0.01 // hardly any loss: the axis ends at 1 %
 	}
 	return p.done(true)
 }
 
-// frameTimes draws how long the frames of the side's game took. It is shaded where nothing of the
-// side was captured.
+// shade shades the longest times in which nothing of the side was captured.
+func (f *Flow) shade(p *Plot, side machine.Side, columns int) {
+	if p.Empty() {
+		return
+	}
+	columns = min(columns, Cells)
+	if p.Name == Spent {
+		columns = min(columns, SpentColumns)
+	}
+	var points []Point
+	for i := range columns {
+		from, to := i*Cells/columns, (i+1)*Cells/columns
+		if slices.ContainsFunc(f.pauses[side], func(x analyze.Pause) bool {
+			return f.CellAt(x.Until.Add(-x.Took)) < to && f.CellAt(x.Until) >= from
+		}) {
+			at := p.Span * float64(from+to) / 2 / Cells
+			points = append(points, Point{At: at, Low: p.Low, High: p.High, Last: p.High, N: 1})
+		}
+	}
+	if len(points) > 0 { // first, so that it is behind the others
+		p.Traces = slices.Insert(p.Traces, 0, Trace{
+			Name: "nothing captured", Class: "pause", Shape: Shade, Bare: true, Points: points,
+		})
+	}
+}
+
+// frameTimes draws how long the frames of the side's game took.
 func (f *Flow) frameTimes(side machine.Side, columns int) *Plot {
 	p := f.plot(FrameTimes, "Frames of "+sideWord(side)+"'s game", "ms",
 		"How long each frame of the game took, as its own log says. Where it is shaded, nothing of the side was captured.",
 		columns)
-	frames := f.points(&f.Series[Frames][side], columns)
-	columns = min(columns, Cells)
-	top := 0.0
-	for i := range frames {
-		top = max(top, frames[i].High)
-	}
-	var shade []Point
-	for i := range columns {
-		from, to := i*Cells/columns, (i+1)*Cells/columns
-		paused := slices.ContainsFunc(f.pauses[side], func(t [2]machine.Instant) bool {
-			return f.CellAt(t[0]) < to && f.CellAt(t[1]) >= from
-		})
-		if paused && len(frames) > 0 {
-			shade = append(shade, Point{At: p.Span * float64(from+to) / 2 / Cells, High: top, Last: top, N: 1})
-		}
-	}
-	p.add(Trace{Name: "nothing captured", Class: "pause", Shape: Bars, Points: shade})
-	p.add(Trace{Name: "frame", Class: "raw", Shape: Bars, Points: frames})
+	p.add(Trace{Name: "frame", Class: "raw", Shape: Bars, Points: f.points(&f.Series[Frames][side], columns)})
 	return p.done(true)
 }
 

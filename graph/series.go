@@ -83,6 +83,7 @@ const (
 	Arrival               // milliseconds from the first sending of a message to its arrival, as estimated
 	Bounds                // the bounds of that
 	Frames                // milliseconds that the game's frames took, as its own log says
+	PathLoss              // bounds of the share of packets lost on the way, 0 to 1, of all packets so far
 	Kinds
 )
 
@@ -95,7 +96,7 @@ type Flow struct {
 	More [2][]*Row
 
 	rows   [2]rows
-	pauses [2][][2]machine.Instant // when nothing of a side was captured: from, to
+	pauses [2][]analyze.Pause // when nothing of a side was captured
 
 	near    [2]bool // the tap sees the side's packets leave and their acks arrive
 	located bool
@@ -275,8 +276,8 @@ func (f *Flow) row(side machine.Side, channel uint8, kind Kind) *Series {
 	return &x.Series[kind]
 }
 
-// Measure adds what a side's own library computes at an instant: its smoothed
-// round-trip time and its loss estimate, if they are known.
+// Measure adds what is known at an instant. The side's own library computes the smoothed round-trip
+// time and the loss. The capture bounds the loss on the way.
 func (f *Flow) Measure(side machine.Side, at machine.Instant, s *machine.Summary) {
 	i := f.CellAt(at)
 	if s.RTT >= 0 {
@@ -284,6 +285,10 @@ func (f *Flow) Measure(side machine.Side, at machine.Instant, s *machine.Summary
 	}
 	if s.Loss >= 0 {
 		f.Series[Loss][side].add(i, s.Loss, 0)
+	}
+	if least, most := s.Bounds.Share(); least >= 0 {
+		f.Series[PathLoss][side].add(i, least, 0)
+		f.Series[PathLoss][side].add(i, most, 0)
 	}
 }
 
@@ -305,8 +310,10 @@ func (f *Flow) Frame(side machine.Side, at machine.Instant, ms float64) {
 	}
 }
 
-// Pause adds a time in which nothing of a side was captured. The plot of its game's frames is
-// shaded there.
-func (f *Flow) Pause(side machine.Side, from, to machine.Instant) {
-	f.pauses[side] = append(f.pauses[side], [2]machine.Instant{from, to})
+// Pauses takes the longest pauses of both sides from the flow, at its end: times in which nothing of
+// a side was captured. Its plots are shaded there.
+func (f *Flow) Pauses(x *analyze.Flow) {
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		f.pauses[side] = x.Pauses(side, f.pauses[side][:0])
+	}
 }

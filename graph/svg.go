@@ -31,7 +31,10 @@ const Style = `.plot text{font:13px system-ui,-apple-system,"Segoe UI",sans-seri
 .plot .grid{stroke:var(--grid);stroke-width:1;fill:none}
 .plot .axis{stroke:var(--dim);stroke-width:1;fill:none}
 .plot path.t{fill:none;stroke-width:1.6;stroke-linejoin:round}
-.plot path.t.area{stroke:none}
+.plot path.t.area{stroke:var(--fg);stroke-width:1}.plot path.t.band{stroke:none;fill:var(--c-raw);fill-opacity:.35}
+.plot path.t.shade{stroke:none;fill:var(--grid);fill-opacity:.8}
+.plot .area.again{stroke-dasharray:6 3}.plot .area.acks{stroke-dasharray:2 2}.plot .area.headers{stroke-dasharray:8 3 2 3}
+.plot .acked{stroke-dasharray:7 3}.plot .loss{stroke-dasharray:4 2}
 .plot .sent{stroke:var(--c-sent)}.plot .acked{stroke:var(--c-acked)}.plot .again{stroke:var(--c-again)}.plot .lost{stroke:var(--c-lost)}
 .plot .raw{stroke:var(--c-raw)}.plot .smooth{stroke:var(--c-smooth);stroke-width:2}.plot .flight{stroke:var(--c-sent)}.plot .loss{stroke:var(--c-lost)}
 .plot .area.goodput{fill:var(--c-acked)}.plot .area.again{fill:var(--c-again)}.plot .area.acks{fill:var(--c-sent)}.plot .area.headers{fill:var(--c-headers)}
@@ -104,13 +107,16 @@ func (p *Plot) Summary() string {
 		switch t.Shape {
 		case Marks:
 			parts = append(parts, fmt.Sprintf("%s: %d", t.Name, n))
+		case Shade:
+			share := 100 * t.width(p) / p.Span
+			parts = append(parts, fmt.Sprintf("%s: %s%% of the time", t.Name, Number(share)))
 		case Area:
 			peak := 0.0
 			for _, x := range t.Points {
 				peak = max(peak, x.High-x.Low)
 			}
 			parts = append(parts, fmt.Sprintf("%s: up to %s %s", t.Name, p.value(peak), p.Unit))
-		case Bars, Steps, Levels, Line:
+		case Bars, Steps, Levels, Line, Band:
 			unit := p.Unit
 			if unit == "%" {
 				unit = ""
@@ -159,8 +165,8 @@ func (p *Plot) legend(b *strings.Builder) {
 		switch t.Shape {
 		case Marks:
 			fmt.Fprintf(b, `<text class="sign %s" x="%d" y="50">%s</text>`, t.Class, x+8, escape(t.Sign))
-		case Area:
-			fmt.Fprintf(b, `<path class="t area %s" d="M%d 39h16v12h-16z"/>`, t.Class, x)
+		case Area, Band, Shade:
+			fmt.Fprintf(b, `<path class="t %s %s" d="M%d 39h16v12h-16z"/>`, shapeClass[t.Shape], t.Class, x)
 		case Bars:
 			fmt.Fprintf(b, `<path class="t %s" d="M%d 51v-9m5 6v-9m5 6v-9"/>`, t.Class, x+3)
 		case Steps, Levels:
@@ -245,14 +251,27 @@ func (p *Plot) trace(b *strings.Builder, t *Trace) {
 			d.WriteString("L" + coordinate(p.x(t.Points[i].At)) + " " + coordinate(p.y(t.Points[i].Low)))
 		}
 		d.WriteByte('Z')
+	case Band, Shade:
+		half := p.Column.Seconds() / 2
+		for _, x := range t.Points {
+			low, high := p.y(x.Low), p.y(x.High)
+			if t.Shape == Band && low-high < 1.6 {
+				low, high = (low+high)/2+0.8, (low+high)/2-0.8
+			}
+			fmt.Fprintf(&d, "M%s %sH%sV%sH%sZ", coordinate(p.x(max(x.At-half, 0))), coordinate(low),
+				coordinate(p.x(min(x.At+half, p.Span))), coordinate(high), coordinate(p.x(max(x.At-half, 0))))
+		}
 	case Marks:
 	}
-	class := "t "
-	if t.Shape == Area {
-		class = "t area "
-	}
-	fmt.Fprintf(b, `<path class="%s" d="%s"/>`, class+t.Class, d.String())
+	fmt.Fprintf(b, `<path class="%s" d="%s"/>`, strings.Join(strings.Fields("t "+shapeClass[t.Shape]+" "+t.Class), " "),
+		d.String())
 }
+
+// shapeClass are the classes of shapes that are filled.
+var shapeClass = map[Shape]string{Area: "area", Band: "band", Shade: "shade"}
+
+// width returns how many seconds the columns of a trace cover.
+func (t *Trace) width(p *Plot) float64 { return min(float64(len(t.Points))*p.Column.Seconds(), p.Span) }
 
 // coordinate formats a coordinate with one decimal.
 func coordinate(v float64) string {

@@ -38,6 +38,58 @@ type dots struct {
 	cells   []rune
 	classes []string
 	signs   []string // shown instead of the dots
+	texture rune     // the dots of a cell that a filled trace sets
+}
+
+// textures are patterns of dots in a cell. They tell filled traces apart without colours.
+var textures = [...]rune{0xff, 0x5a, 0x36, 0x44}
+
+// texture returns the index of the pattern of a trace. Each area has its own. A band has every other
+// dot, so that a line on it can be seen.
+func (p *Plot) texture(trace int) (n int) {
+	switch p.Traces[trace].Shape {
+	case Band:
+		return 1
+	case Area:
+		for i := range trace {
+			if p.Traces[i].Shape == Area {
+				n++
+			}
+		}
+	default:
+	}
+	return n % len(textures)
+}
+
+// fill sets the dots of the texture in a vertical bar, and both ends. Both rows must be inside the
+// drawing.
+func (d *dots) fill(x, from, to int, class string) {
+	from, to = min(from, to), max(from, to)
+	for y := from; y <= to; y++ {
+		if d.texture&dotBits[y%4][x%2] != 0 || y == from {
+			d.dot(x, y, class)
+		}
+	}
+}
+
+// shaded fills what is empty in the columns of a trace.
+func (p *Plot) shaded(d *dots, t *Trace) {
+	half := p.Column.Seconds() / 2
+	for _, x := range t.Points {
+		from := p.column(x.At-half, d)
+		for c := from / 2; c <= max(p.column(x.At+half, d)-1, from)/2; c++ {
+			for row := range d.h {
+				if i := row*d.w + c; d.cells[i] == 0 && d.signs[i] == "" {
+					d.signs[i], d.classes[i] = "░", t.Class
+				}
+			}
+		}
+	}
+}
+
+// column returns the column of dots of a time.
+func (p *Plot) column(at float64, d *dots) int {
+	return min(max(scale.Int(scale.Float(at/p.Span*float64(2*d.w))), 0), 2*d.w-1)
 }
 
 var dotBits = [4][2]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
@@ -73,7 +125,10 @@ func (p *Plot) text(b *strings.Builder, width, height int, paint func(class, tex
 		t := &p.Traces[i]
 		sign := t.Sign
 		if sign == "" {
-			sign = map[Shape]string{Bars: "⠇", Steps: "⠤", Levels: "⠤", Line: "⠒", Area: "⣿"}[t.Shape]
+			sign = map[Shape]string{Bars: "⠇", Steps: "⠤", Levels: "⠤", Line: "⠒", Shade: "░"}[t.Shape]
+		}
+		if t.Shape == Area || t.Shape == Band {
+			sign = string(0x2800 + 0xff&textures[p.texture(i)])
 		}
 		b.WriteString("  " + paint(t.Class, sign+" "+t.Name))
 	}
@@ -81,7 +136,13 @@ func (p *Plot) text(b *strings.Builder, width, height int, paint func(class, tex
 	d := &dots{w: width - textLabel, h: height}
 	d.cells, d.classes, d.signs = make([]rune, d.w*d.h), make([]string, d.w*d.h), make([]string, d.w*d.h)
 	for i := range p.Traces {
+		d.texture = textures[p.texture(i)]
 		p.dots(d, &p.Traces[i])
+	}
+	for i := range p.Traces {
+		if p.Traces[i].Shape == Shade {
+			p.shaded(d, &p.Traces[i])
+		}
 	}
 	labels := map[int]string{}
 	for _, v := range append([]float64{p.High}, p.ticks(max(height/3, 2))...) { // the ends come first
@@ -153,7 +214,7 @@ func (p *Plot) row(v float64, d *dots) int {
 func (p *Plot) dots(d *dots, t *Trace) {
 	last, lastRow := -1, 0
 	for _, x := range t.Points {
-		column := min(scale.Int(scale.Float(x.At/p.Span*float64(2*d.w))), 2*d.w-1)
+		column := p.column(x.At, d)
 		low, high := d.inside(p.row(x.Low, d)), d.inside(p.row(x.High, d))
 		switch t.Shape {
 		case Marks:
@@ -177,8 +238,16 @@ func (p *Plot) dots(d *dots, t *Trace) {
 				continue
 			}
 			for c := max(last+1, column-2*d.w/len(t.Points)); c < column; c++ {
-				d.bar(c, low, high, t.Class)
+				d.fill(c, low, high, t.Class)
 			}
+			d.fill(column, low, high, t.Class)
+			last = column
+			continue
+		case Band:
+			d.fill(column, low, high, t.Class)
+			continue
+		case Shade:
+			return
 		case Bars:
 		}
 		d.bar(column, low, high, t.Class)

@@ -178,7 +178,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 
 var shapeWords = map[graph.Shape]string{
 	graph.Bars: "bars", graph.Steps: "steps", graph.Levels: "levels",
-	graph.Line: "line", graph.Marks: "marks", graph.Area: "area",
+	graph.Line: "line", graph.Marks: "marks", graph.Area: "area", graph.Band: "band", graph.Shade: "shade",
 }
 
 // dataOf encodes a plot for the script.
@@ -297,7 +297,8 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 		if len(g.Plots) > 0 {
 			g.Title = map[string]string{
 				graph.TimeSequence: "Time and sequence", graph.RoundTrip: "Round-trip time",
-				graph.Window: "In flight and loss", graph.Spent: "Bandwidth", graph.FrameTimes: "Frames of the game",
+				graph.Arrivals: "Arrival of messages",
+				graph.Window:   "In flight and loss", graph.Spent: "Bandwidth", graph.FrameTimes: "Frames of the game",
 			}[kind]
 			x.Groups = append(x.Groups, g)
 		}

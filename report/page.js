@@ -39,6 +39,8 @@
   };
   const PLOT = 170, TOP = 48, BOTTOM = 26, LEFT = 54, RIGHT = 10;
 
+  const filled = (t) => t.shape === "area" || t.shape === "band" || t.shape === "shade";
+
   class Graph {
     constructor(figure, group) {
       this.figure = figure;
@@ -59,7 +61,7 @@
       const svg = make("svg", { class: "plot live", viewBox: `0 0 ${width} ${TOP + PLOT + BOTTOM}`, role: "img", "aria-labelledby": this.first.getAttribute("aria-labelledby") });
       for (const name of ["title", "desc"]) svg.append(this.first.querySelector(name).cloneNode(true));
       let low = d.zero ? 0 : Infinity, high = -Infinity;
-      for (const t of d.traces) for (const p of t.points) if (p.x + 1 >= from && p.x <= to) { low = Math.min(low, p.low); high = Math.max(high, p.high); }
+      for (const t of d.traces) if (t.shape !== "shade") for (const p of t.points) if (p.x + 1 >= from && p.x <= to) { low = Math.min(low, p.low); high = Math.max(high, p.high); }
       if (!(high > -Infinity)) { low = 0; high = 1; }
       if (high <= low) high = low + 1;
       const x = this.x = (column) => LEFT + (column - from) / (to - from) * (width - LEFT - RIGHT);
@@ -70,7 +72,7 @@
       let at = 2;
       for (const t of d.traces) {
         if (t.shape === "marks") make("text", { class: "sign " + t.class, x: at + 7, y: 36 }, svg, t.sign);
-        else if (t.shape === "area") make("path", { class: "t area " + t.class, d: `M${at} 27h14v10h-14z` }, svg);
+        else if (filled(t)) make("path", { class: `t ${t.shape} ${t.class}`, d: `M${at} 27h14v10h-14z` }, svg);
         else if (t.shape === "bars") make("path", { class: "t " + t.class, d: `M${at + 2} 37v-8m5 5v-8m5 5v-8` }, svg);
         else if (t.shape === "line") make("path", { class: "t " + t.class, d: `M${at} 32h14` }, svg);
         else make("path", { class: "t " + t.class, d: `M${at} 35h5v-3h5v-4h4` }, svg);
@@ -128,6 +130,14 @@
           case "line":
             d += (i ? "L" : "M") + px + " " + c(y((p.low + p.high) / 2));
             break;
+          case "band":
+          case "shade": {
+            let y0 = y(p.low), y1 = y(p.high);
+            if (t.shape === "shade") { y0 = TOP + PLOT; y1 = TOP; }
+            else if (y0 - y1 < 1.6) { const m = (y0 + y1) / 2; y0 = m + 0.8; y1 = m - 0.8; }
+            d += `M${c(x(p.x))} ${c(y0)}H${c(x(p.x + 1))}V${c(y1)}H${c(x(p.x))}Z`;
+            break;
+          }
           case "area":
             d += (i ? "L" : "M") + px + " " + c(y(p.high));
         }
@@ -136,7 +146,7 @@
         for (let i = points.length - 1; i >= 0; i--) d += "L" + c(mid(points[i])) + " " + c(y(points[i].low));
         d += "Z";
       }
-      make("path", { class: (t.shape === "area" ? "t area " : "t ") + t.class, d }, parent);
+      make("path", { class: (filled(t) ? `t ${t.shape} ` : "t ") + t.class, d }, parent);
     }
     column(event) {
       const box = this.svg.getBoundingClientRect();

@@ -176,6 +176,7 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 			r.Others = append(r.Others, x)
 			continue
 		}
+		series.Pauses(x)
 		r.Logs.Draw(x, series)
 		flow := &report.Flow{Flow: x, Series: series}
 		for _, c := range costs {

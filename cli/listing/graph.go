@@ -194,6 +194,7 @@ func seriesOf(a *app.App, from *reader.Recording, number int, logs *reader.Logs)
 	series, log := sink.Flows[f.ID], logs.Report(s)
 	for _, x := range s.Flows() {
 		if x.FirstRef == f.FirstRef {
+			series.Pauses(x)
 			log.Draw(x, series)
 		}
 	}
