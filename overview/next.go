@@ -49,9 +49,15 @@ type next struct {
 
 // add adds a command that reads the capture.
 func (n *next) add(why, command string, args ...string) {
-	all := append([]string{command}, n.flags...)
+	n.list = append(n.list, NewCommand(why, n.files, n.flags, command, args...))
+}
+
+// NewCommand returns a command that reads files with flags. Standard input cannot be read again:
+// the command then names FILE.
+func NewCommand(why string, files, flags []string, command string, args ...string) Command {
+	all := append([]string{command}, flags...)
 	all = append(all, args...)
-	for _, f := range n.files {
+	for _, f := range files {
 		switch {
 		case f == "-":
 			f = "FILE"
@@ -60,7 +66,7 @@ func (n *next) add(why, command string, args ...string) {
 		}
 		all = append(all, f)
 	}
-	n.list = append(n.list, Command{why, all})
+	return Command{why, all}
 }
 
 // bare adds a command that reads no capture.

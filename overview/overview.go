@@ -21,6 +21,7 @@ type Input struct {
 	Ends     map[int]End      // by flow number: how connections ended, as far as it is known
 	Problem  error            // how reading ended, if not at the end of the capture
 	Logs     *gamelog.Report  // what the game's own logs say; nil without
+	Cause    *cause.Report    // what the flows' troubles have in common; nil to find it out
 }
 
 // End is how the connection of a flow ended.
@@ -86,7 +87,10 @@ type Cause struct {
 // New makes the diagnosis of a capture. It shows the worst flows, at most so many; 0 means
 // all. The order is by the gravest trouble, then by the loss, then by packets.
 func New(in *Input, most int) *Capture {
-	c := &Capture{Name: in.Name, Session: in.Session, Problem: in.Problem, Cause: cause.New(in.Session), Logs: in.Logs}
+	c := &Capture{Name: in.Name, Session: in.Session, Problem: in.Problem, Cause: in.Cause, Logs: in.Logs}
+	if c.Cause == nil {
+		c.Cause = cause.New(in.Session)
+	}
 	results := newResults(in.Replay)
 	var known []ranked
 	for _, f := range in.Session.Flows() {

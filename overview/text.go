@@ -28,8 +28,29 @@ const (
 	indent     = 11 // of what stands behind "network  " and the other labels
 )
 
+// Mark is a place of the text at which a reader may go on: the title of a flow, or a trouble.
+type Mark struct {
+	At    int // byte of the text at which its first line begins
+	Flow  *analyze.Flow
+	Frame machine.Ref // the first that shows the trouble; 0 for a title
+}
+
 // WriteText writes the diagnosis as text.
 func (c *Capture) WriteText(w io.Writer, p *Page) error {
+	t := c.text(p)
+	t.next(c.Next(p.Files, p.Flags))
+	_, err := w.Write(t.out)
+	return err
+}
+
+// Text returns the diagnosis as text without the commands that show more, and its marks in the
+// order of the text.
+func (c *Capture) Text(p *Page) (string, []Mark) {
+	t := c.text(p)
+	return string(t.out), t.marks
+}
+
+func (c *Capture) text(p *Page) *text {
 	t := &text{Page: *p}
 	if t.Width <= 0 {
 		t.Width = usualWidth
@@ -43,15 +64,14 @@ func (c *Capture) WriteText(w io.Writer, p *Page) error {
 		t.flow(f)
 	}
 	t.rest(c)
-	t.next(c.Next(p.Files, p.Flags))
-	_, err := w.Write(t.out)
-	return err
+	return t
 }
 
 // text is a diagnosis as it is written.
 type text struct {
 	Page
-	out []byte
+	out   []byte
+	marks []Mark
 }
 
 func (t *text) blank() { t.out = append(t.out, '\n') }
@@ -112,6 +132,7 @@ func (c *Capture) nothing() string {
 
 func (t *text) flow(f *Flow) {
 	t.blank()
+	t.marks = append(t.marks, Mark{At: len(t.out), Flow: f.Flow})
 	t.out = append(t.Paint.Text(t.out, show.Bold, f.title()), '\n')
 	for i := range f.Sides {
 		s := &f.Sides[i]
@@ -188,6 +209,9 @@ func (t *text) part(label string, figures []string, f *Flow, place machine.Origi
 		}
 		shown++
 		style := show.SeverityStyle(x.Severity)
+		if x.Frame != 0 {
+			t.marks = append(t.marks, Mark{At: len(t.out), Flow: f.Flow, Frame: x.Frame})
+		}
 		line(func(s string) string { return t.Paint.String(style, s) }, x.String())
 		if x.Host != nil {
 			line(plain, show.HostLine(x.Host))

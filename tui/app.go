@@ -60,6 +60,7 @@ func Run(s *store.Store, o Options) (next int, err error) {
 	err = a.Run()
 	s.Lock()
 	defer s.Unlock()
+	a.model.remember()
 	return a.model.next, err
 }
 
@@ -122,6 +123,7 @@ func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
 	if a.model.Layout.Theme == "" {
 		a.model.Layout.Theme = draw.TerminalTheme()
 	}
+	a.model.theme = a.model.Layout.Theme
 	a.app.SetScreen(screen).SetRoot(a, true).EnableMouse(true).EnablePaste(true)
 	// A nil event keeps tview from ending the program on this key.
 	a.app.SetInputCapture(func(e *tcell.EventKey) *tcell.EventKey {
@@ -213,6 +215,11 @@ func (a *App) key(k string) {
 	}
 	a.store.Lock()
 	a.model.Key(k)
+	a.obey()
+}
+
+// obey does what a key or a click asks of the program. It releases the store's lock.
+func (a *App) obey() {
 	quit, copied, redraw, suspend := a.model.quit, a.model.copied, a.model.redraw, a.model.suspend
 	a.model.copied, a.model.redraw, a.model.suspend = "", false, false
 	a.store.Unlock()
@@ -231,15 +238,9 @@ func (a *App) key(k string) {
 	}
 }
 
-// copyMost limits the bytes for the clipboard: terminals take no more.
-const copyMost = 74_000
-
 // copyOut copies text to the clipboard of the terminal, which may be on another
 // machine.
 func (a *App) copyOut(text string) {
-	if len(text) > copyMost {
-		text = text[:copyMost]
-	}
 	if tty, ok := a.screen.Tty(); ok {
 		_, _ = tty.Write([]byte("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\a"))
 	}
@@ -259,10 +260,14 @@ func (a *App) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tvi
 	return func(action tview.MouseAction, e *tcell.EventMouse, setFocus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()
 		a.store.Lock()
+		if action == tview.MouseLeftDown {
+			a.model.click(x, y)
+			a.obey()
+			setFocus(a)
+			return true, nil
+		}
 		defer a.store.Unlock()
 		switch action {
-		case tview.MouseLeftDown:
-			a.model.click(x, y)
 		case tview.MouseLeftDoubleClick:
 			a.model.doubleClick(x, y)
 		case tview.MouseScrollUp:

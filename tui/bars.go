@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/browser"
@@ -28,7 +30,7 @@ func (m *Model) draw(c draw.Canvas) {
 	}
 	m.settleUntil()
 	m.settleSaving()
-	if m.View != browser.Flows {
+	if m.View != browser.Flows && m.View != browser.Overview {
 		m.Settle() // the bars show the position of the selection
 	}
 	m.drawTop(c.Part(0, 0, c.W, 2))
@@ -40,19 +42,25 @@ func (m *Model) draw(c draw.Canvas) {
 	}
 	m.drawBottom(c.Part(0, c.H-1, c.W, 1))
 	m.drawPrompt(c)
+	if m.palette.open {
+		m.drawPalette(c)
+	}
 }
+
+// helpHint ends the first line.
+const helpHint = "  ? help "
 
 // drawTop draws the user's position and the filter.
 func (m *Model) drawTop(c draw.Canvas) {
 	c.Fill(0, draw.Bar)
 	x := c.Text(0, 0, draw.Bar, " ")
 	where := m.View.String()
-	if f := m.Focus(); m.View != browser.Flows && m.Flow != 0 && f != nil {
+	if f := m.Focus(); m.View != browser.Flows && m.View != browser.Overview && m.Flow != 0 && f != nil {
 		where = fmt.Sprintf("flows ▸ %d %s %s ⇄ %s ▸ %s", f.ID, show.FlowName(f), f.A, f.B, where)
 		if c.W < 110 {
 			where = fmt.Sprintf("%d %s %s ⇄ %s ▸ %s", f.ID, show.FlowName(f), f.A.Addr(), f.B.Addr(), m.View.String())
 		}
-	} else if m.View != browser.Flows {
+	} else if m.View != browser.Flows && m.View != browser.Overview {
 		where = "all flows ▸ " + where
 	}
 	if n := len(m.o.Files); n > 1 {
@@ -62,12 +70,12 @@ func (m *Model) drawTop(c draw.Canvas) {
 	if p := m.Store.Progress(); p != "" {
 		right = p + "  "
 	}
-	if m.View == browser.Flows || m.View == browser.Findings {
+	if m.View == browser.Flows || m.View == browser.Findings || m.View == browser.Overview {
 		right += show.Plural(m.Store.Len(), "packet")
 	} else {
 		right += m.SelectedFrame() + "/" + show.Grouped(m.Store.Len())
 	}
-	right += "  ? help "
+	right += helpHint
 	c.Part(0, 0, c.W-draw.TextWidth(right)-1, 1).Text(x, 0, draw.Bar, where)
 	c.Right(c.W, 0, draw.Bar, right)
 
@@ -95,8 +103,15 @@ func (m *Model) drawTop(c draw.Canvas) {
 	}
 }
 
+// hint is a key of the last line that was drawn: a click there presses it.
+type hint struct {
+	from, to int    // columns
+	keys     string // separated by blanks
+}
+
 // drawBottom draws the last notice, or the keys of the view.
 func (m *Model) drawBottom(c draw.Canvas) {
+	m.hints = m.hints[:0]
 	if m.Note != "" {
 		r := draw.Note
 		if m.Bad {
@@ -109,25 +124,65 @@ func (m *Model) drawBottom(c draw.Canvas) {
 	if m.keys.count > 0 || m.keys.pending != "" {
 		x = c.Text(x, 0, draw.Mark, countText(m.keys.count)+m.keys.pending+" ")
 	}
-	if m.help {
-		for _, hint := range [][2]string{{"q", "close"}, {"/", "search"}, {"j k", "scroll"}, {"Space", "a page on"}} {
-			x = c.Text(x, 0, draw.Key, hint[0])
-			x = c.Text(x+1, 0, draw.Dim, hint[1]) + 2
+	for _, h := range m.hintsOf() {
+		if end := x + len(h[0]) + draw.TextWidth(h[1]) + 2; end < c.W {
+			c.Text(c.Text(x, 0, draw.Key, h[0])+1, 0, draw.Dim, h[1])
+			m.hints = append(m.hints, hint{x, end - 1, h[0]})
+			x = end + 1
 		}
-		return
+	}
+}
+
+// hintsOf returns the keys for the last line, each with a word for what it does. After the first
+// key of a sequence they are those that may follow.
+func (m *Model) hintsOf() (list [][2]string) {
+	if m.help {
+		return [][2]string{{"q", "close"}, {"/", "search"}, {"j", "down"}, {"k", "up"}, {"Space", "a page on"}}
 	}
 	for _, b := range bindingTable() {
-		if b.hint == "" || !b.in(m.View) || b.hint == m.View.String() {
+		if !b.in(m.View) {
 			continue
 		}
-		keys := b.keys[0]
-		if (m.View == browser.Flows || m.View == browser.Messages || m.View == browser.Findings) && b.hint == "pane" ||
-			x+len(keys)+len(b.hint)+2 >= c.W {
+		if first := m.keys.pending; first != "" {
+			for _, keys := range b.keys {
+				if next, ok := strings.CutPrefix(keys, first+" "); ok {
+					list = append(list, [2]string{next, cmp.Or(b.hint, b.help)})
+				}
+			}
 			continue
 		}
-		x = c.Text(x, 0, draw.Key, keys)
-		x = c.Text(x+1, 0, draw.Dim, b.hint) + 2
+		tables := m.View == browser.Flows || m.View == browser.Messages || m.View == browser.Findings
+		if strings.Contains(b.keys[0], " ") || b.hint == "" || b.hint == m.View.String() || tables && b.hint == "pane" {
+			continue
+		}
+		list = append(list, [2]string{b.keys[0], b.hint})
 	}
+	return list
+}
+
+// clickBar handles a click into the first two lines or the last one. It returns false for a click
+// elsewhere.
+func (m *Model) clickBar(x, y int) bool {
+	switch {
+	case y == 0:
+		if x >= m.W-len(helpHint) {
+			m.Key("?")
+		}
+	case y == 1 && !m.help:
+		m.Key("f")
+	case y == m.H-1:
+		for _, h := range m.hints {
+			if x >= h.from && x < h.to {
+				for k := range strings.FieldsSeq(h.keys) {
+					m.Key(k)
+				}
+				break
+			}
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // drawPrompt draws the line being edited over the last line of the screen, and

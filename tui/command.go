@@ -179,18 +179,3 @@ func (m *Model) keepLayout(word string) {
 		m.Fail("layout %q: expected save or reset", word)
 	}
 }
-
-// copySelection copies the item at the cursor to the clipboard.
-func (m *Model) copySelection() {
-	text := strings.TrimSpace(m.screen().Copy(m.Browser))
-	if text == "" {
-		m.Fail("nothing to copy")
-		return
-	}
-	m.copied = text
-	line, _, more := strings.Cut(text, "\n")
-	if more {
-		line += " …"
-	}
-	m.Say("copied: %s", line)
-}

@@ -82,7 +82,10 @@ var driven = sync.OnceValue(func() (x struct {
 		": c o l u m n s Space t i m e Space i n f o Enter", ": m a r k s Enter", ": w Space x Enter",
 		": s o r t Space w a i t Enter", ": r e p l a y Enter", ": h e l p Enter", "b f r a m e > 2 Enter",
 		"B f r a m e < 9 Enter", "m a", "' a", "9 9 9 9 9 9 9 9 9 9 9 9 9 ]", "9 9 9 9 9 9 9 9 9 9 9 }",
-		"8 8 8 8 8 8 8 8 8 [", "7 j", "9 9 9 9 9 9 9 9 9 9 k", "9 9 9 9 9 9 9 G", "0", "é", "世", "Backspace", "Delete",
+		"8 8 8 8 8 8 8 8 8 [", "Ctrl-P l o s s Enter", "Ctrl-P f l o w Down PgDn Enter",
+		"Ctrl-P Up z q x Enter Esc", "Ctrl-P g a f f Enter Enter",
+		"? / m a r k Enter Esc",
+		"y h", "y j", "y f", "y c", "7 j", "9 9 9 9 9 9 9 9 9 9 k", "9 9 9 9 9 9 9 G", "0", "é", "世", "Backspace", "Delete",
 		"z", "u",
 		// Repeated, so that views are opened more often.
 		"Enter", "Enter", "Enter", "j", "k", "P", "S", "L", "L", "T", "T", "M", "M", "F", "A", "R")

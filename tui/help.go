@@ -31,14 +31,13 @@ func (m *Model) drawHelp(c draw.Canvas) {
 }
 
 // helpLines formats the keys and the commands, those of a view first. If a text is sought, only the
-// lines that contain it remain.
+// lines that contain it remain, and the parts whose titles do.
 func helpLines(v browser.View, sought string) (lines []string) {
 	for _, part := range helpParts(v) {
 		kept := part.lines
-		if sought != "" {
-			kept = slices.DeleteFunc(kept, func(line string) bool {
-				return !strings.Contains(strings.ToLower(line), strings.ToLower(sought))
-			})
+		has := func(text string) bool { return strings.Contains(lower(text), lower(sought)) }
+		if !has(part.title) {
+			kept = slices.DeleteFunc(kept, func(line string) bool { return !has(line) })
 		}
 		if len(kept) > 0 {
 			lines = append(append(append(lines, "\x1b[1m"+part.title+"\x1b[0m"), kept...), "")

@@ -122,12 +122,21 @@ func bindingTable() []binding {
 			do: func(m *Model, _ int) { m.screen().Enter(m.Browser) },
 		},
 		{
-			keys: []string{"q", "Esc"}, group: "opening", help: "back; from the flows: quit", hint: "back",
+			keys: []string{"q", "Esc"}, group: "opening", help: "back; from the first view: quit", hint: "back",
 			do: func(m *Model, _ int) { m.goBack() },
 		},
 		{
-			keys: []string{"a"}, views: []browser.View{browser.Flows}, group: "opening", help: "packets of all flows",
+			keys: []string{"a"}, views: []browser.View{browser.Flows, browser.Overview}, group: "opening",
+			help: "packets of all flows",
 			hint: "all packets", do: func(m *Model, _ int) { m.Open(0) },
+		},
+		{
+			keys: []string{"Tab"}, views: []browser.View{browser.Overview}, group: "opening", help: "the list of flows",
+			hint: "flows", do: func(m *Model, _ int) { m.Show(browser.Flows) },
+		},
+		{
+			keys: []string{"O", "Tab"}, views: []browser.View{browser.Flows}, group: "opening", help: "overview of the capture",
+			hint: "overview", do: func(m *Model, _ int) { m.Show(browser.Overview) },
 		},
 		{keys: []string{"P"}, group: "opening", help: "packets", do: func(m *Model, _ int) { m.Show(browser.Packets) }},
 		{
@@ -284,8 +293,30 @@ func bindingTable() []binding {
 			do: func(m *Model, _ int) { m.zoom(-1) },
 		},
 		{
-			keys: []string{"c"}, group: "program", help: "copy the row, the field or the state (OSC 52)",
-			do: func(m *Model, _ int) { m.copySelection() },
+			keys: []string{"Ctrl-P"}, group: "program", hint: "palette",
+			help: "palette: a command, flow, finding or field by some of its letters",
+			do:   func(m *Model, _ int) { m.openPalette() },
+		},
+		{
+			keys: []string{"y y", "c"}, group: "copying to the clipboard (OSC 52)", help: "the row, the field or the state",
+			hint: "text", do: func(m *Model, _ int) { m.copySelection(copyText) },
+		},
+		{
+			keys: []string{"y h"}, group: "copying to the clipboard (OSC 52)", hint: "hex",
+			help: "the field's bytes in hexadecimal, else the payload's",
+			do:   func(m *Model, _ int) { m.copySelection(copyHex) },
+		},
+		{
+			keys: []string{"y j"}, group: "copying to the clipboard (OSC 52)", hint: "JSON",
+			help: "it as JSON, as --json prints it", do: func(m *Model, _ int) { m.copySelection(copyJSON) },
+		},
+		{
+			keys: []string{"y f"}, group: "copying to the clipboard (OSC 52)", hint: "filter", help: "a filter that it passes",
+			do: func(m *Model, _ int) { m.copySelection(copyFilter) },
+		},
+		{
+			keys: []string{"y c"}, group: "copying to the clipboard (OSC 52)", hint: "command",
+			help: "the ackscope command that shows it", do: func(m *Model, _ int) { m.copySelection(copyCommand) },
 		},
 		{
 			keys: []string{":"}, group: "program", help: "command line; :help lists the commands", hint: "command",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/tui/browser"
@@ -23,6 +24,22 @@ func loadLayout(l *browser.Layout, path string) {
 	}
 	kept.Bound()
 	*l = kept
+}
+
+// remember saves the layout for next time if the user changed it. A theme that the user did not
+// choose with :theme stays that of the terminal. Where the layout cannot be written it is lost:
+// that is no reason to end with an error.
+func (m *Model) remember() {
+	if m.o.Config == "" {
+		return
+	}
+	now := *m.Layout
+	if now.Theme == m.theme {
+		now.Theme = m.kept.Theme
+	}
+	if !reflect.DeepEqual(now, m.kept) {
+		_ = saveLayout(&now, m.o.Config)
+	}
 }
 
 // saveLayout saves the layout.

@@ -28,6 +28,10 @@ type Options struct {
 	File  int
 	// Save creates a capture file for frames of the input.
 	Save func(path string, in *capture.Input) (store.Saver, error)
+	// Overview opens the overview first, where no filter and no frame is asked for.
+	Overview bool
+	// Flags are those that a command needs to read the captures as this program does.
+	Flags []string
 	// Begin is where the screens open. The zero value opens the list of flows.
 	Begin Begin
 }
@@ -61,13 +65,17 @@ type Model struct {
 	screens          *screens.Set
 	o                Options
 
-	help   bool
-	sought string // the text that the help is narrowed to
-	prompt prompt
-	keys   keyState
-	search screens.Search
-	until  *untilRun
-	saving *saving
+	help    bool
+	sought  string // the text that the help is narrowed to
+	prompt  prompt
+	palette palette
+	keys    keyState
+	hints   []hint         // of the last line, as it was drawn
+	kept    browser.Layout // as it was read
+	theme   string         // that the terminal or --theme chose
+	search  screens.Search
+	until   *untilRun
+	saving  *saving
 
 	quit    bool
 	next    int    // index of the capture to open after quitting; Options.File for none
@@ -83,9 +91,12 @@ func NewModel(s *store.Store, o Options) *Model {
 	if o.Config != "" {
 		loadLayout(layout, o.Config)
 	}
-	m := &Model{Browser: browser.New(s, o.Table, layout), o: o, next: o.File}
+	m := &Model{Browser: browser.New(s, o.Table, layout), o: o, next: o.File, kept: *layout}
 	m.screens = screens.NewSet(m.Browser, o.Autopsy)
 	m.Note = m.fileTitle()
+	if o.Overview && o.Filter == "" && o.Begin.Ref == 0 {
+		m.View = browser.Overview
+	}
 	if o.Filter != "" {
 		if f, err := o.Table.Compile(o.Filter); err == nil {
 			m.Browser.SetFilter(f)

@@ -26,11 +26,15 @@ func (m *Model) isTable() bool {
 }
 
 // click selects the item at a position of the screen. A click on the head of a
-// column of the flows sorts by it.
+// column of the flows sorts by it, and one on a key of the last line presses it.
 func (m *Model) click(x, y int) {
 	m.Note = ""
 	m.Store.Turn()
-	if m.help || m.prompt.kind != promptNone {
+	if m.palette.open {
+		m.paletteClick(x, y)
+		return
+	}
+	if m.prompt.kind != promptNone || m.clickBar(x, y) || m.help {
 		return
 	}
 	if m.View == browser.Packets {
@@ -48,7 +52,7 @@ func (m *Model) click(x, y int) {
 // doubleClick opens the item at a position of the screen.
 func (m *Model) doubleClick(x, y int) {
 	m.Store.Turn()
-	if m.help || m.prompt.kind != promptNone {
+	if m.help || m.palette.open || m.prompt.kind != promptNone {
 		return
 	}
 	if m.isTable() {
@@ -62,6 +66,10 @@ func (m *Model) doubleClick(x, y int) {
 // wheel scrolls the part of the screen under the mouse.
 func (m *Model) wheel(x, y, by int) {
 	m.Store.Turn()
+	if m.palette.open {
+		m.palette.list.Scroll(by, len(m.palette.found))
+		return
+	}
 	if m.help {
 		m.Text.Scroll(by)
 		return

@@ -95,15 +95,21 @@ func (m *Model) promptKey(k string) {
 
 // Paste inserts pasted text.
 func (m *Model) Paste(s string) {
-	if m.prompt.kind == promptNone {
-		m.ask(promptFilter)
-	}
-	m.prompt.line.insert(strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, s))
+	}, s)
+	if m.palette.open {
+		m.palette.line.insert(s)
+		m.palette.narrow()
+		return
+	}
+	if m.prompt.kind == promptNone {
+		m.ask(promptFilter)
+	}
+	m.prompt.line.insert(s)
 	m.recheck()
 }
 

@@ -168,6 +168,7 @@ func press(m *Model, keys string) {
 // The screens of all views, as users see them, in three sizes.
 func TestScreens(t *testing.T) {
 	for _, c := range []struct{ name, capture, keys string }{
+		{"overview", "reliable-two-clients.server.pcap.gz", "<Tab>j"},
 		{"flows", "reliable-two-clients.server.pcap.gz", ""},
 		{"packets", "reliable-loss10.client.pcap.gz", "<Enter>300G<Tab>jjj"},
 		{"filtered", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.sequence in {100..110}<Enter>"},
@@ -183,6 +184,7 @@ func TestScreens(t *testing.T) {
 		{"autopsy", "u210_falseack.server.pcapng.gz", "<Enter>A"},
 		{"replay", "plain-le-stalebug-loss98.client.pcap.gz", "R"},
 		{"replay-matrix", "u210_falseack.server.pcapng.gz", "Rv"},
+		{"palette", "reliable-two-clients.server.pcap.gz", "<Ctrl-P>loss"},
 		{"help", "reliable-loss10.client.pcap.gz", "?"},
 		{"help-search", "reliable-loss10.client.pcap.gz", "<Enter>?/mark"},
 	} {

@@ -86,6 +86,8 @@ func TestTUISession(t *testing.T) {
 	x.typed("stty -a >before; " + program + " tui " + testenv.Capture(t, "reliable-loss10.client.pcap.gz") +
 		"; echo left $?; stty -a | cmp - before && echo as before")
 	x.keys("Enter")
+	x.see(`The trouble is in the network(?s:.*)flow 1 +gaffer/reliable`) // the overview comes first
+	x.keys("Tab")
 	x.see(`gaffer/reliable +10\.77\.1\.2:30000`)
 	x.keys("Enter")
 	x.see(`300|2,332 of 2,332 packets`)
@@ -138,4 +140,34 @@ func TestTUIEndedBySignal(t *testing.T) {
 	x.see("left 2")
 	x.see("as before")
 	x.see("ended by signal terminated")
+}
+
+// The first screen has all that the command overview prints of the flows.
+func TestTUIOverview(t *testing.T) {
+	program := testenv.Ackscope(t)
+	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_falseack.server.pcapng.gz"} {
+		t.Run(name, func(t *testing.T) {
+			path := testenv.Capture(t, name)
+			out, err := exec.Command(program, "overview", "--color", "never", path).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := newTerminal(t, "82", "70") // the command prints 80 columns
+			x.run(program + " tui " + path)
+			screen := x.see(`overview +[\d,]+ packets(?s:.*)code +[AB] `)
+			_, want, _ := strings.Cut(string(out), "\n\n") // without the name of the file
+			want, _, _ = strings.Cut(want, "\nnext\n")
+			for line := range strings.Lines(want) {
+				if line = strings.TrimSpace(line); !strings.Contains(screen, line) {
+					t.Errorf("%q is missing in\n%s", line, screen)
+				}
+			}
+			x.keys("j", "Enter")
+			x.see(`▸ packets`)
+			x.keys("q")
+			x.see(`^ overview `)
+			x.keys("q")
+			x.see("ready>")
+		})
+	}
 }

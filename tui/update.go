@@ -13,6 +13,10 @@ import (
 func (m *Model) Key(k string) {
 	m.Note, m.copied, m.o.Begin = "", "", Begin{}
 	m.Store.Turn()
+	if m.palette.open {
+		m.paletteKey(k)
+		return
+	}
 	if m.prompt.kind != promptNone {
 		m.promptKey(k)
 		return
@@ -187,12 +191,14 @@ func (m *Model) jumpBlocks() {
 	}
 }
 
-// goBack closes the view. From the flows it leaves the program.
+// goBack closes the view. From the first one it leaves the program.
 func (m *Model) goBack() {
 	m.until.end()
 	m.EndJob()
 	switch {
-	case m.View == browser.Flows:
+	case m.View == browser.Flows && m.o.Overview:
+		m.Show(browser.Overview)
+	case m.View == browser.Flows, m.View == browser.Overview:
 		m.leaveProgram()
 	case m.View == browser.Packets && m.screens.Packets.Back():
 	default:

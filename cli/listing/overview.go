@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -91,7 +90,7 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 			most = 0
 		}
 		x := overview.New(in, most)
-		flags := repeated(c)
+		flags := app.Repeated(c)
 		if a.Flags.JSON {
 			if err := writeOverview(a, r, x, r.Paths, flags); err != nil {
 				return err
@@ -109,26 +108,6 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 		}
 		return a.Ended(ended)
 	}))
-}
-
-// repeated returns the flags that commands to paste need too: those that say how captures are
-// read.
-func repeated(c *cobra.Command) (list []string) {
-	c.Flags().Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "decode-as", "profiles":
-			if v, ok := f.Value.(pflag.SliceValue); ok {
-				for _, x := range v.GetSlice() {
-					list = append(list, "--"+f.Name, x)
-				}
-			}
-		case "keys", "schema", "vantage", "memory":
-			list = append(list, "--"+f.Name, f.Value.String())
-		case "join":
-			list = append(list, "--join="+f.Value.String())
-		}
-	})
-	return list
 }
 
 // studyOverview reads a recording for an overview. The error says why there is none, or how

@@ -50,7 +50,11 @@ keep what they have, and say how many more packets have come.`,
   ssh server tcpdump -U -w - udp port 7777 | ackscope tui -
   ackscope tui --log client=game.jsonl match.pcapng
   ackscope tui -i any`,
-		RunE: func(_ *cobra.Command, args []string) error { return look(a, live, bounds, theme, filter, logs, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			options := screenOptions(a, theme, filter)
+			options.Flags = app.Repeated(c)
+			return look(a, live, bounds, &options, logs, args)
+		},
 	}
 	live.Register(c)
 	a.Writes(c)
@@ -63,7 +67,7 @@ keep what they have, and say how many more packets have come.`,
 	return c
 }
 
-func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, filter string,
+func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, options *tui.Options,
 	logs *reader.Logs, args []string,
 ) error {
 	if live.List {
@@ -76,13 +80,13 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 	if err != nil {
 		return err
 	}
-	if _, err := reader.Compile(a, filter); err != nil {
+	if _, err := reader.Compile(a, options.Filter); err != nil {
 		return err
 	}
 	if err := logs.Load(); err != nil {
 		return err
 	}
-	screens := &screens{app: a, bounds: bounds, analysis: o, options: screenOptions(a, theme, filter), logs: logs}
+	screens := &screens{app: a, bounds: bounds, analysis: o, options: *options, logs: logs}
 	if len(live.Devices) > 0 {
 		if len(args)+len(a.Flags.Read) > 0 {
 			return reader.ErrIAndFile
@@ -179,6 +183,8 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 		debug.SetMemoryLimit(memory)
 	}
 	held := store.New(in, o, growing)
+	held.StudyWith(func() store.Study { return &study{endings: s.app.NewEndings()} })
+	s.options.Overview = !growing
 	held.Bound(int(memory / 2))
 	if s.logs.Asked() {
 		held.AddLogs(s.logs.Again())

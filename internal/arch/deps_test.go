@@ -119,16 +119,16 @@ var law = []rule{
 	{"lab", []string{"machine", "agenda", "sim"}, nil},
 	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"tui/store", []string{
-		"analyze", "capture", "dissect", "filter", "gamelog", "machine", "replay", "scale", "show",
+		"analyze", "capture", "dissect", "filter", "gamelog", "machine", "overview", "replay", "scale", "show",
 	}, nil},
 	{"tui/browser", []string{"tui/draw", "tui/store", "analyze", "filter", "machine", "show"}, nil},
 	{"tui/screens", []string{
-		"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "cause", "dissect", "filter", "gamelog",
-		"graph", "machine", "replay", "scale", "show", "show/table",
+		"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "cause", "dissect", "export", "filter", "gamelog",
+		"graph", "machine", "overview", "replay", "scale", "show", "show/table",
 	}, nil},
 	{
 		"tui",
-		[]string{"tui/...", "analyze", "capture", "filter", "machine", "outfile", "show"},
+		[]string{"tui/...", "analyze", "capture", "filter", "machine", "outfile", "overview", "show"},
 		[]string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"},
 	},
 	{"cli/app", cliBase(), cliOutside},

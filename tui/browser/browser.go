@@ -95,7 +95,7 @@ func (br *Browser) GoTo(p Place) {
 // Open shows the packets of one flow, or of all flows for 0.
 func (br *Browser) Open(flow int) {
 	br.Leave()
-	if br.Flow != flow || br.View == Flows {
+	if br.Flow != flow || br.View == Flows || br.View == Overview {
 		br.Flow = flow
 		br.Refilter()
 		if f := br.Opened(); f != nil && (br.Selected < 0 || br.Store.FlowID(br.Selected) != flow) {
@@ -128,7 +128,7 @@ func (br *Browser) Focus() *analyze.Flow {
 	if f := br.Opened(); f != nil {
 		return f
 	}
-	if n := br.Selected; n >= 0 && n < br.Store.Len() && br.View != Flows {
+	if n := br.Selected; n >= 0 && n < br.Store.Len() && br.View != Flows && br.View != Overview {
 		if f := br.Store.FlowOf(n); f != nil {
 			return f
 		}
@@ -187,7 +187,7 @@ func (br *Browser) Back() {
 func (br *Browser) cameFrom() (Place, bool) {
 	for n := len(br.back) - 1; n >= 0; n-- {
 		p := br.back[n]
-		if p.View == br.View || br.View != Packets && p.View != Flows && p.View != Packets {
+		if p.View == br.View || br.View != Packets && p.View != Flows && p.View != Packets && p.View != Overview {
 			continue
 		}
 		br.back = br.back[:n]

@@ -14,12 +14,13 @@ const (
 	Findings
 	Autopsy
 	Replay
+	Overview
 	viewCount
 )
 
 var viewNames = [viewCount]string{
 	"flows", "packets", "state", "ladder", "graphs", "messages", "findings",
-	"autopsy", "replay",
+	"autopsy", "replay", "overview",
 }
 
 func (v View) String() string { return viewNames[v] }

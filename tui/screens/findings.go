@@ -172,6 +172,24 @@ func (t *FindingTable) Copy(br *browser.Browser) string {
 	return ""
 }
 
+// Show opens the findings with the cursor at one of them.
+func (t *FindingTable) Show(br *browser.Browser, x *analyze.Finding) {
+	br.Show(browser.Findings)
+	if br.Flow != 0 {
+		br.OpenFlow(x.Flow.ID)
+	}
+	t.settle(br)
+	at := slices.IndexFunc(t.rows, func(r findingRow) bool { // the second run makes the findings anew
+		y := r.finding
+		return y != nil && y.Rule == x.Rule && y.Flow.ID == x.Flow.ID && y.Side == x.Side
+	})
+	if at < 0 {
+		br.Fail("%s is not in the list: a filter hides it, or the list is being made", x.Rule.ID)
+		return
+	}
+	t.Move(br, at-t.list.Cursor)
+}
+
 // SortTurn reverses the order.
 func (t *FindingTable) SortTurn(*browser.Browser) {
 	t.reverse = !t.reverse

@@ -18,6 +18,7 @@ type commonCause struct {
 	version int              // of the store at that time
 	begun   time.Time
 	running bool
+	report  *cause.Report
 	text    string // what the flows have in common; empty if too few were compared
 	found   bool   // there is a cause
 }
@@ -48,7 +49,7 @@ func (c *commonCause) settle(s *store.Store) {
 		r := g.Compare()
 		s.Lock()
 		defer s.Unlock()
-		c.running = false
+		c.running, c.report = false, r
 		c.text, c.found = strings.Join(r.Sentences(), " "), len(r.Verdicts) > 0
 		s.Redraw()
 	})

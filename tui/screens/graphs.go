@@ -107,14 +107,17 @@ func (g *Graphs) gathering(br *browser.Browser) bool {
 }
 
 // panels returns the graphs of the flow. Where its messages are not known, nothing is said of
-// their arrival. Without logs of the game, nothing is said of its frames.
-func (g *Graphs) panels(br *browser.Browser) []panel {
+// their arrival. Without logs of the game, nothing is said of its frames. The loss needs a large
+// screen.
+func (g *Graphs) panels(br *browser.Browser, rows int) []panel {
 	return slices.DeleteFunc(slices.Clone(panels), func(p panel) bool {
 		switch p.kinds[0] {
 		case graph.Bounds:
 			return g.empty(graph.Arrival)
 		case graph.Frames:
 			return !br.Store.HasLogs()
+		case graph.PathLoss:
+			return rows < lossRows || g.empty(graph.PathLoss) && g.empty(graph.Loss)
 		default:
 			return false
 		}
@@ -175,6 +178,9 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	left, right := s.TimeOf(from), min(s.TimeOf(from+span), end) // a cell may be longer than the packets in it
 	title := fmt.Sprintf("%s of flow %d over %v", [...]string{"A and B", "A", "B"}[g.only], g.flow,
 		right.Sub(left).Round(time.Millisecond))
+	if g.only == 0 {
+		title += ", B dotted"
+	}
 	if g.gathering(br) {
 		title += ", being gathered"
 	}
@@ -187,7 +193,7 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	}
 	c.Rule(0, title, true)
 	plot := c.Part(graphLabel, 1, c.W-graphLabel-2, c.H-2) // each series ends with its letter
-	panels := g.panels(br)
+	panels := g.panels(br, c.H)
 	each := max(plot.H/len(panels), 3)
 	x := stretch{from, span, s.CellAt(end), (s.CellAt(now) - from) * plot.W / span}
 	for i := range panels {

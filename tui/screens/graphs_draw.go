@@ -18,16 +18,31 @@ type panel struct {
 	kinds []graph.Kind
 	rate  bool // show the sum of values in each second instead of their range
 	whole bool // values are whole numbers
+	share bool // values are shares of 1, shown in percent
+}
+
+// text formats a value of the panel.
+func (p *panel) text(v float64) string {
+	if p.share {
+		return number(100*v) + "%"
+	}
+	return number(v)
 }
 
 var panels = []panel{
-	{"sequence", "", []graph.Kind{graph.Sequence, graph.Acked, graph.Resent, graph.Lost}, false, true},
-	{"RTT", "ms", []graph.Kind{graph.RTT, graph.Smoothed}, false, false},
-	{"arrival", "ms", []graph.Kind{graph.Bounds, graph.Arrival}, false, false},
-	{"in flight", "packets", []graph.Kind{graph.InFlight}, false, true},
-	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true, false},
-	{"game frame", "ms", []graph.Kind{graph.Frames}, false, false},
+	{
+		name: "sequence", kinds: []graph.Kind{graph.Sequence, graph.Acked, graph.Resent, graph.Lost}, whole: true,
+	},
+	{name: "RTT", unit: "ms", kinds: []graph.Kind{graph.RTT, graph.Smoothed}},
+	{name: "arrival", unit: "ms", kinds: []graph.Kind{graph.Bounds, graph.Arrival}},
+	{name: "in flight", unit: "packets", kinds: []graph.Kind{graph.InFlight}, whole: true},
+	{name: "loss so far", unit: "of packets", kinds: []graph.Kind{graph.PathLoss, graph.Loss}, share: true},
+	{name: "bandwidth", unit: "B/s", kinds: []graph.Kind{graph.Bandwidth}, rate: true},
+	{name: "game frame", unit: "ms", kinds: []graph.Kind{graph.Frames}},
 }
+
+// lossRows is the least height of a view that has the loss too: each graph then has five rows.
+const lossRows = 34
 
 // graphLabel is the width of what stands left of a graph: its name, the figures at the cursor,
 // and the ends of its axis.
@@ -132,7 +147,7 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, x stretch) {
 	plot.Column(x.cursor, 0, plot.H)
 	b := draw.NewBraille(plot.W, plot.H)
 	for i := range list {
-		list[i].line(b, y, p.rate)
+		list[i].line(b, y, p.rate, g.only == 0 && list[i].side == machine.B)
 	}
 	b.Paint(plot)
 	letters, named := map[int]bool{}, [2]bool{}
@@ -147,9 +162,9 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, x stretch) {
 			whole.Text(whole.W-1, row, sideRole(list[i].side), strings.ToUpper(list[i].side.String()))
 		}
 	}
-	whole.Right(graphLabel, 0, draw.Dim, number(high)+"┤")
+	whole.Right(graphLabel, 0, draw.Dim, p.text(high)+"┤")
 	if plot.H > 1 {
-		whole.Right(graphLabel, plot.H-1, draw.Dim, number(low)+"┤")
+		whole.Right(graphLabel, plot.H-1, draw.Dim, p.text(low)+"┤")
 	}
 	g.drawFigures(whole, p, list, x, plot.H)
 }
@@ -181,7 +196,7 @@ func (g *Graphs) drawFigures(whole draw.Canvas, p *panel, list []curve, x stretc
 	for _, side := range g.sides() {
 		if at, ok := figure(list, side, 2*x.cursor); ok && row < height-1 {
 			end := whole.Text(0, row, sideRole(side), strings.ToUpper(side.String())+" ")
-			whole.Text(end, row, draw.Text, number(at.Max))
+			whole.Text(end, row, draw.Text, p.text(at.Max))
 			row++
 		}
 	}
@@ -200,8 +215,9 @@ func (g *Graphs) drawStalls(plot draw.Canvas, x stretch) {
 	}
 }
 
-// line draws the curve's dots. Two windows of a rate are joined, since both last.
-func (c *curve) line(b *draw.Braille, y func(float64) int, rate bool) {
+// line draws the curve's dots. Two windows of a rate are joined, since both last. A dotted curve has
+// every other dot, so that two sides can be told apart without colours.
+func (c *curve) line(b *draw.Braille, y func(float64) int, rate, dotted bool) {
 	if seriesGlyphs[c.kind] != "" {
 		return
 	}
@@ -215,8 +231,20 @@ func (c *curve) line(b *draw.Braille, y func(float64) int, rate bool) {
 		if rate && before >= 0 {
 			from = before
 		}
-		b.Line(int64(i), int64(from), int64(i), int64(to), seriesRole(c.kind, c.side), 1)
 		before = to
+		every := int64(1)
+		if dotted {
+			every = 2
+		}
+		if from == to && i%int(every) != 0 {
+			continue
+		}
+		role := seriesRole(c.kind, c.side)
+		if c.kind == graph.PathLoss { // its ends: what is between them is most of the graph
+			b.Line(int64(i), int64(from), int64(i), int64(from), role, 1)
+			from = to
+		}
+		b.Line(int64(i), int64(from), int64(i), int64(to), role, every)
 	}
 }
 

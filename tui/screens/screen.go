@@ -18,6 +18,8 @@ type Screen interface {
 	Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool)
 	// Copy returns the item at the cursor as text.
 	Copy(br *browser.Browser) string
+	// About returns the item at the cursor.
+	About(br *browser.Browser) Subject
 }
 
 // Table is a screen of rows with a cursor.
@@ -86,6 +88,7 @@ type Set struct {
 	Findings *FindingTable
 	Autopsy  *Autopsy
 	Replay   *ReplayTable
+	Overview *Overview
 }
 
 // NewSet returns the screens of a browser's capture. autopsy is nil if no
@@ -99,6 +102,7 @@ func NewSet(br *browser.Browser, autopsy AutopsyFunc) *Set {
 	s.Packets = &PacketView{state: s.State}
 	s.State.packets = s.Packets
 	s.Ladder, s.Graphs = &Ladder{scrubber: scrubber{s.Packets}}, &Graphs{scrubber: scrubber{s.Packets}}
+	s.Overview = &Overview{flows: s.Flows, replay: s.Replay}
 	br.Picked = s.Flows.selected
 	return s
 }
@@ -109,6 +113,7 @@ func (s *Set) Screen(v browser.View) Screen {
 		browser.Flows: s.Flows, browser.Packets: s.Packets, browser.State: s.State,
 		browser.Ladder: s.Ladder, browser.Graphs: s.Graphs, browser.Messages: s.Messages,
 		browser.Findings: s.Findings, browser.Autopsy: s.Autopsy, browser.Replay: s.Replay,
+		browser.Overview: s.Overview,
 	}[v]
 }
 

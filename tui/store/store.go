@@ -55,6 +55,9 @@ type Store struct {
 	trace  analyze.Sink    // what the logs are aligned with; nil in a run that does not settle packets
 	report *gamelog.Report // what the logs say; nil until all is read
 
+	newStudy func() Study // nil if no overview is wanted
+	study    Study        // of the run that settles packets; nil without
+
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	// approach is the running walk to a packet far behind a checkpoint, or nil.
@@ -189,9 +192,15 @@ func (s *Store) begin(survey *analyze.Survey) *analyze.Session {
 	if survey != nil || s.growing {
 		o.Sink = s.record
 		s.follow()
+		if s.newStudy != nil {
+			s.study = s.newStudy()
+		}
 	}
 	if o.Limits != (analyze.Limits{}) {
-		o.Gone = func(f *analyze.Flow, _ analyze.Reason) {
+		o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+			if s.study != nil {
+				s.study.Forget(f, why)
+			}
 			s.timeline.Forget(f)
 			delete(s.figures, f.ID)
 			if s.logs != nil {
@@ -212,6 +221,9 @@ func (s *Store) record(r *analyze.Record) {
 	s.timeline.Record(r)
 	if s.trace != nil {
 		s.trace(r)
+	}
+	if s.study != nil {
+		s.study.Take(r)
 	}
 	f := r.Flow
 	if f == nil {
