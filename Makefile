@@ -209,7 +209,8 @@ memory: ## every command over files of a million flows within --memory 64MiB
 web: ## the page of `ackscope web` in web/dist, and the program with it in bin/ackscope; needs npm
 	cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run -s check && npm run -s build
 	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" web/dist/
-	GOOS=js GOARCH=wasm go build -pgo=off -trimpath -ldflags='-s -w' -o web/dist/ackscope.wasm ./cmd/ackscope
+	GOOS=js GOARCH=wasm go build -pgo=cmd/ackscope/default.pgo -trimpath -ldflags='-s -w' \
+		-o web/dist/ackscope.wasm ./cmd/ackscope
 	go build -tags webassets -o $(TOOLS)/ackscope ./cmd/ackscope
 
 .PHONY: readme

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -60,7 +61,7 @@ func errorOf(list ...error) error {
 // build builds the analysis as `make web` does.
 func build(t *testing.T, to string) error {
 	t.Helper()
-	c := exec.Command("go", "build", "-pgo=off", "-trimpath", "-ldflags=-s -w", "-o", to, "./cmd/ackscope")
+	c := exec.Command("go", "build", "-pgo=cmd/ackscope/default.pgo", "-trimpath", "-ldflags=-s -w", "-o", to, "./cmd/ackscope")
 	c.Dir = testenv.Module(t)
 	c.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if said, err := c.CombinedOutput(); err != nil {
@@ -131,9 +132,8 @@ func TestPageEqualsCommandLine(t *testing.T) {
 	if asked < 3 {
 		t.Fatalf("the browser reported %d requests of the page's own files", asked)
 	}
-	for _, name := range captures(t) {
-		t.Run(name, func(t *testing.T) {
-			path := testenv.Capture(t, name)
+	for _, path := range captures(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
 			drop(t, p, path)
 			for _, words := range [][]string{
 				{"overview", "--json"},
@@ -167,13 +167,44 @@ func complaints(t *testing.T, b *chrome.Browser) {
 	}
 }
 
-// captures returns captures of every protocol, plain and compressed.
-func captures(t *testing.T) []string {
+// perProtocol is how many captures of each protocol the page is compared over.
+const perProtocol = 20
+
+// riptideName matches the names of Riptide's captures: those over UDP, TCP and of Pytide.
+var riptideName = regexp.MustCompile(`^[ut](py)?\d`)
+
+// captures returns captures of every protocol, spread over those of testdata. SRDP has no endpoint
+// outside of this repository, so its captures are simulated.
+func captures(t *testing.T) (list []string) {
 	t.Helper()
-	return []string{
-		"oldreliable-loss20-reorder.client.pcap.gz", "reliable-burst.client.pcap.gz", "plain-le-clean.server.pcap.gz",
-		"u210_timeout_kill.client.pcap.gz", "linktype-vlan.pcap.gz",
+	all, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", "*.pcap*"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	var byProtocol [2][]string
+	for _, path := range all {
+		of := 0
+		if riptideName.MatchString(filepath.Base(path)) {
+			of = 1
+		}
+		byProtocol[of] = append(byProtocol[of], path)
+	}
+	for _, paths := range byProtocol {
+		if len(paths) < perProtocol {
+			t.Fatalf("%d captures of a protocol", len(paths))
+		}
+		for i := range perProtocol {
+			list = append(list, paths[i*len(paths)/perProtocol])
+		}
+	}
+	dir := t.TempDir()
+	for seed := 1; seed <= perProtocol; seed++ {
+		path := filepath.Join(dir, fmt.Sprintf("srdp-%d.pcapng", seed))
+		testenv.Output(t, testenv.Ackscope(t), "simulate", "--protocol", "srdp", "--seed", fmt.Sprint(seed), "--loss",
+			fmt.Sprintf("%d%%", seed), "--delay", "30ms", "--duration", "5s", "--tap", "a", "-w", path)
+		list = append(list, path)
+	}
+	return list
 }
 
 // samePackets compares the rows of the page with `packets --json`.
@@ -213,10 +244,11 @@ func samePackets(t *testing.T, p *chrome.Page, path string) {
 func sameState(t *testing.T, p *chrome.Page, path string) {
 	t.Helper()
 	first := lines(t, cli(t, path, "flows", "--json"))
-	if len(first) == 0 || first[0]["protocol"] == nil {
-		return
+	frames, _ := first[0]["packets_a"].(float64)
+	if first[0]["vantage"] == nil || frames == 0 {
+		return // no state to show
 	}
-	for _, frame := range []int{40, 7, 90} {
+	for _, frame := range []int{int(frames), 1 + int(frames)/4, 1 + int(frames)/2} {
 		out := cli(t, path, "state", "--json", "--flow", "1", "--at", fmt.Sprint(frame))
 		var text string
 		p.Eval(t, fmt.Sprintf("window.ackscope.state(1, %d)", frame), &text)

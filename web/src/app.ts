@@ -124,7 +124,9 @@ export class App {
       const packets = (await this.index.rows(row, 1))[0]?.["packets"] as Cells[] | undefined;
       return nanoseconds(packets?.[0]?.["time"]);
     };
-    this.frames = this.index.open(this.files.args()).then(async (count) => {
+    // The overview comes first where both workers would share a core or two with the page.
+    const first = navigator.hardwareConcurrency > 2 ? Promise.resolve() : this.commands.idle(50);
+    this.frames = first.then(() => this.index.open(this.files.args())).then(async (count) => {
       this.first = this.last = 0n;
       if (count > 0) [this.first, this.last] = await Promise.all([time(0), time(count - 1)]);
       return count;

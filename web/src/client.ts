@@ -68,6 +68,11 @@ export class Client {
     return this.waiting.size > 0;
   }
 
+  // idle waits until nothing runs. It looks every so many milliseconds, and first after as many.
+  async idle(every: number): Promise<void> {
+    do await new Promise((resolve) => setTimeout(resolve, every)); while (this.busy);
+  }
+
   private ask(request: Request): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const id = ++this.last;

@@ -18,10 +18,10 @@ interface Open {
   position: number;
 }
 
-// A block is what one read of a dropped file copies. The cache keeps a few blocks, since a scroll
-// through packets reads places near each other.
-const blockSize = 256 << 10;
-const blocksKept = 24;
+// A block is what one read of a dropped file copies, in bytes. The cache keeps a few blocks, since
+// a scroll through packets reads places near each other.
+const blockSize = 1 << 20;
+const blocksKept = 16;
 
 function failure(code: string, path: string): Error {
   const error = new Error(`${code}: ${path}`) as Error & { code: string };
