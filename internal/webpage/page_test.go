@@ -61,7 +61,8 @@ func errorOf(list ...error) error {
 // build builds the analysis as `make web` does.
 func build(t *testing.T, to string) error {
 	t.Helper()
-	c := exec.Command("go", "build", "-pgo=cmd/ackscope/default.pgo", "-trimpath", "-ldflags=-s -w", "-o", to, "./cmd/ackscope")
+	c := exec.Command("go", "build", "-pgo=cmd/ackscope/default.pgo", "-trimpath", "-ldflags=-s -w", "-o", to,
+		"./cmd/ackscope")
 	c.Dir = testenv.Module(t)
 	c.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if said, err := c.CombinedOutput(); err != nil {
