@@ -18,9 +18,12 @@ var program struct {
 }
 
 // Main runs the tests of a package that uses Ackscope, and then removes the
-// program: func TestMain(m *testing.M) { testenv.Main(m) }.
-func Main(m *testing.M) {
+// program: func TestMain(m *testing.M) { testenv.Main(m) }. It calls after before it ends.
+func Main(m *testing.M, after ...func()) {
 	code := m.Run()
+	for _, f := range after {
+		f()
+	}
 	if program.path != "" {
 		if err := os.RemoveAll(filepath.Dir(program.path)); err != nil {
 			fmt.Fprintln(os.Stderr, err)

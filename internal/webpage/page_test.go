@@ -21,7 +21,15 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Main(m, func() {
+		for _, dir := range []string{built.dir, tools.dir} {
+			if dir != "" {
+				_ = os.RemoveAll(dir) // it is below the folder for temporary files
+			}
+		}
+	})
+}
 
 // built is the folder of the page: its committed files, with the analysis built for this test.
 var built struct {
@@ -34,7 +42,8 @@ var built struct {
 func assets(t *testing.T) string {
 	t.Helper()
 	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "ackscope-page"); built.err != nil { //nolint:usetesting // several tests share it
+		built.dir, built.err = os.MkdirTemp("", "ackscope-page") //nolint:usetesting // several tests share it
+		if built.err != nil {
 			return
 		}
 		built.err = errorOf(
@@ -92,7 +101,8 @@ func open(t *testing.T, width, height int, dark bool) (*chrome.Browser, *chrome.
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: serving.Handler(os.DirFS(assets(t)), l.Addr().String())} //nolint:gosec // the test's own browser is no stranger
+	//nolint:gosec // the test's own browser is no stranger
+	s := &http.Server{Handler: serving.Handler(os.DirFS(assets(t)), l.Addr().String())}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	b := chrome.Start(t, chromium)
