@@ -226,6 +226,16 @@ func bindingTable() []binding {
 			do:   func(m *Model, _ int) { m.jumpBlocks() },
 		},
 		{
+			keys: []string{"e"}, views: []browser.View{browser.Messages}, group: "jumping", hint: "each packet",
+			help: "each packet of the message: those that carried it, acked it, proved its arrival",
+			do:   func(m *Model, _ int) { m.screens.Messages.FollowMessage(m.Browser) },
+		},
+		{
+			keys: []string{"e"}, views: inPackets, group: "jumping",
+			help: "to the message that this packet carries; from the packets of one message back to all",
+			do:   func(m *Model, _ int) { m.screens.Messages.FollowPacket(m.Browser) },
+		},
+		{
 			keys: []string{"Ctrl-O"}, group: "jumping", help: "back to where you were",
 			do: func(m *Model, _ int) { m.JumpBack() },
 		},

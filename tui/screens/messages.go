@@ -32,6 +32,7 @@ type MessageTable struct {
 	work    *store.Collect
 	later   *messageOrder // being made in the background; nil for none
 	bars    []string      // how latencies are spread, by type
+	follow  following
 }
 
 // messagesMost limits the lives that are kept.
@@ -44,7 +45,10 @@ func (t *MessageTable) ensure(br *browser.Browser) {
 		return
 	}
 	t.work.End()
-	*t = MessageTable{flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread, filter: t.filter, refused: t.refused}
+	*t = MessageTable{
+		flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread, filter: t.filter, refused: t.refused,
+		follow: t.follow,
+	}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		return
 	}
@@ -74,6 +78,7 @@ func (t *MessageTable) settle(br *browser.Browser) {
 	if t.sorted != len(t.all) {
 		t.order(br)
 	}
+	t.seekPacket(br)
 }
 
 // filtered reports whether the filter applies to the messages.
