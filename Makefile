@@ -52,8 +52,8 @@ full: ## the tests that need tools, privileges or time, in random order; a skipp
 # - The other excluded packages start no goroutine. internal/arch checks that.
 # - -short omits long repetitions, which `full` has run.
 # - -skip omits tests that run one command after the other.
-RACE_SKIP := AckBase|ComparePairs|Plurals|PatternAsEachAlone|RestsOn|Columns|NotesMatrix|Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
-RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong
+RACE_SKIP := AckBase|ComparePairs|Plurals|PatternAsEachAlone|RestsOn|Columns|NotesMatrix|Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause|HostileArguments|HostileText|NoKeyInAnyOutput|YojimboProfiles
+RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong|overview|log|whatif|reduce|resend|fail_if
 .PHONY: race
 race: ## the tests of concurrent code with the race detector
 	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -pgo=off -short -shuffle=on -timeout 20m -skip "$(RACE_SKIP)|Scripts/($(RACE_SCRIPTS))" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|agenda|wire|machine|schema|sim|dissect|filter|analyze|replay|rewrite|graph|show|ledger|report|overview|cause|recorder|compare|figures|export|capture/stream|capture/pcapfilter)(/|$$)')
