@@ -71,11 +71,26 @@ func (x *testTerminal) see(expr string) string {
 	screen := ""
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
 		if screen = x.do("capture-pane", "-p"); re.MatchString(screen) {
-			return screen
+			return x.drawn(re, screen)
 		}
 	}
 	x.t.Fatalf("the screen never showed %q:\n%s", expr, screen)
 	return ""
+}
+
+// drawn returns a screen that shows re, once two pictures of it in a row are the same. Until then
+// tmux may have drawn a part of it. A live screen never stands still: the last of ten pictures will do.
+func (x *testTerminal) drawn(re *regexp.Regexp, screen string) string {
+	x.t.Helper()
+	for range 10 {
+		time.Sleep(20 * time.Millisecond)
+		again := x.do("capture-pane", "-p")
+		if !re.MatchString(again) || again == screen {
+			return screen
+		}
+		screen = again
+	}
+	return screen
 }
 
 // A typical session: open a capture, filter, open a finding, read both sides'

@@ -248,7 +248,8 @@ func TestTUIColours(t *testing.T) {
 			x.run(program + " tui " + capture)
 			x.see(`gaffer/`)
 			x.keys("F", "j")
-			text := x.see(`E stale-entry(?s:.*)packets acked that never arrived`)
+			// Without colours the letters of severities say the same.
+			x.see(`E stale-entry(?s:.*)W loss-burst(?s:.*)N ack-window-edge`)
 			seen := x.seen()
 			for _, re := range c.has {
 				if !re.MatchString(seen) {
@@ -259,10 +260,6 @@ func TestTUIColours(t *testing.T) {
 				if re.MatchString(seen) {
 					t.Errorf("%s in the screen: %q", re, re.FindString(seen))
 				}
-			}
-			// Without colours the screen says the same.
-			if !strings.Contains(text, "W loss-burst") || !strings.Contains(text, "N ack-window-edge") {
-				t.Errorf("severities have no letters:\n%s", text)
 			}
 			x.keys("Z", "Z")
 		})
