@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -21,16 +20,7 @@ import (
 // the config line of its log, and every session key.
 func secretsOf(t *testing.T, run string) (private, protocolID string, all []string) {
 	t.Helper()
-	f, err := os.Open(testenv.Capture(t, run+".truth.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scan := bufio.NewScanner(z)
+	scan := bufio.NewScanner(bytes.NewReader(testenv.Unpacked(t, testenv.Capture(t, run+".truth.jsonl.gz"))))
 	scan.Buffer(nil, 1<<20)
 	for scan.Scan() {
 		var l struct {

@@ -4,13 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -56,24 +53,6 @@ type run struct {
 }
 
 var captureName = regexp.MustCompile(`^(.*)\.(client|server)\.pcap(ng)?\.gz$`)
-
-func unzip(t *testing.T, path string) []byte {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // endpointLines returns the lines of the endpoint that a capture was taken at.
 func endpointLines(t *testing.T, text []byte, endpoint string) (list []line) {
@@ -139,7 +118,7 @@ func runs(t *testing.T) (list []*run) {
 		}
 		truth := strings.TrimSuffix(path, filepath.Base(path)) + m[1] + ".truth.jsonl.gz"
 		r := &run{name: m[1] + "." + m[2]}
-		text := unzip(t, truth)
+		text := testenv.Unpacked(t, truth)
 		r.lines = logOf(t, text, m[2])
 		r.far = logOf(t, text, map[string]string{"client": "server", "server": "client"}[m[2]])
 		var at, gaps []float64

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -68,7 +67,7 @@ func TestMutatedCaptures(t *testing.T) {
 	}
 	for s, name := range seeds {
 		t.Run(name, func(t *testing.T) {
-			sound := unzip(t, testenv.Capture(t, name))
+			sound := testenv.Unpacked(t, testenv.Capture(t, name))
 			for i := range count {
 				// The name of the test and i are the seed of a mutation: they reproduce
 				// it.
@@ -271,22 +270,4 @@ func zip(t *testing.T, data []byte) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-func unzip(t *testing.T, path string) []byte {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }

@@ -2,10 +2,9 @@ package rebinding
 
 import (
 	"bufio"
-	"compress/gzip"
+	"bytes"
 	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -20,16 +19,7 @@ import (
 // withKeys returns the protocol with the private key of a recorded run.
 func withKeys(t *testing.T, run string) *dissect.Protocol {
 	t.Helper()
-	f, err := os.Open(testenv.Capture(t, run+".truth.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
+	lines := bufio.NewScanner(bytes.NewReader(testenv.Unpacked(t, testenv.Capture(t, run+".truth.jsonl.gz"))))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var l struct {

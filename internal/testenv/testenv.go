@@ -5,6 +5,8 @@
 package testenv
 
 import (
+	"compress/gzip"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,4 +148,23 @@ func Module(t testing.TB) string {
 			t.Fatalf("no go.mod above %s", start)
 		}
 	}
+}
+
+// Unpacked returns the contents of a gzip file.
+func Unpacked(t testing.TB, path string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return data
 }

@@ -3,7 +3,6 @@ package gaffertest
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,16 +53,7 @@ type LogLine struct {
 // ReadLog returns the lines of a run's truth file in testdata/pcaps.
 func ReadLog(t testing.TB, run string) (lines []LogLine) {
 	t.Helper()
-	f, err := os.Open(testenv.Capture(t, run+".truth.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := bufio.NewScanner(z)
+	s := bufio.NewScanner(bytes.NewReader(testenv.Unpacked(t, testenv.Capture(t, run+".truth.jsonl.gz"))))
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		var l LogLine
