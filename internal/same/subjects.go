@@ -141,7 +141,7 @@ func alone() (list []subject) {
 		"", "anonymise", "autopsy", "capture", "compare", "events", "explain", "export", "export csv",
 		"export jsonl", "export parquet", "export pcapng", "export qlog", "export wireshark", "fields", "findings", "flows",
 		"graph", "guess", "lab", "lab gaffer", "lab riptide", "lab srdp", "ledger", "merge", "messages", "overview",
-		"packets", "protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui",
+		"packets", "protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui", "web",
 	} {
 		helps = append(helps, command{"help." + strings.ReplaceAll(c, " ", "."), append(strings.Fields(c), "--help")})
 	}
