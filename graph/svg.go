@@ -31,7 +31,7 @@ const Style = `.plot text{font:13px system-ui,-apple-system,"Segoe UI",sans-seri
 .plot .grid{stroke:var(--grid);stroke-width:1;fill:none}
 .plot .axis{stroke:var(--dim);stroke-width:1;fill:none}
 .plot path.t{fill:none;stroke-width:1.6;stroke-linejoin:round}
-.plot path.t.area{stroke:var(--fg);stroke-width:1}.plot path.t.band{stroke:none;fill:var(--c-raw);fill-opacity:.35}
+.plot path.t.area{stroke:var(--fg);stroke-width:1}.plot path.t.band{stroke:none;fill:var(--c-raw);fill-opacity:.55}
 .plot path.t.shade{stroke:none;fill:var(--grid);fill-opacity:.8}
 .plot .area.again{stroke-dasharray:6 3}.plot .area.acks{stroke-dasharray:2 2}.plot .area.headers{stroke-dasharray:8 3 2 3}
 .plot .acked{stroke-dasharray:7 3}.plot .loss{stroke-dasharray:4 2}

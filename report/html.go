@@ -146,6 +146,7 @@ type plotData struct {
 	Span    float64     `json:"span"`
 	Columns int         `json:"columns"`
 	Zero    bool        `json:"zero"`
+	Whole   bool        `json:"whole,omitempty"` // values are whole numbers
 	Traces  []traceData `json:"traces"`
 }
 
@@ -183,7 +184,7 @@ var shapeWords = map[graph.Shape]string{
 
 // dataOf encodes a plot for the script.
 func dataOf(p *graph.Plot, columns int, zero bool) plotData {
-	d := plotData{Title: p.Title, Unit: p.Unit, Span: p.Span, Columns: columns, Zero: zero}
+	d := plotData{Title: p.Title, Unit: p.Unit, Span: p.Span, Columns: columns, Zero: zero, Whole: p.Whole}
 	for i := range p.Traces {
 		t := &p.Traces[i]
 		x := traceData{Name: t.Name, Class: t.Class, Shape: shapeWords[t.Shape], Sign: t.Sign, Bare: t.Bare}

@@ -16,11 +16,14 @@
     if (a >= 1e4) return Math.round(v / 1e2) / 10 + "k";
     return String(a < 0.1 ? Math.round(v * 1e4) / 1e4 : Math.round(v * 100) / 100);
   };
+  const stepOf = (low, high, about) => {
+    const step = Math.pow(10, Math.floor(Math.log10((high - low) / about)));
+    for (const m of [1, 2, 5, 10]) if ((high - low) / (step * m) <= about) return step * m;
+    return step * 10;
+  };
   const ticks = (low, high, about) => {
     if (!(high > low)) return [];
-    let step = Math.pow(10, Math.floor(Math.log10((high - low) / about)));
-    for (const m of [1, 2, 5, 10]) if ((high - low) / (step * m) <= about) { step *= m; break; }
-    const out = [];
+    const step = stepOf(low, high, about), out = [];
     for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) out.push(i * step);
     return out;
   };
@@ -64,6 +67,10 @@
       for (const t of d.traces) if (t.shape !== "shade") for (const p of t.points) if (p.x + 1 >= from && p.x <= to) { low = Math.min(low, p.low); high = Math.max(high, p.high); }
       if (!(high > -Infinity)) { low = 0; high = 1; }
       if (high <= low) high = low + 1;
+      // The axis ends at ticks that enclose the data.
+      const step = d.whole ? Math.ceil(stepOf(low, high, 4)) : stepOf(low, high, 4);
+      low = Math.floor(low / step + 1e-9) * step;
+      high = Math.ceil(high / step - 1e-9) * step;
       const x = this.x = (column) => LEFT + (column - from) / (to - from) * (width - LEFT - RIGHT);
       const y = (v) => TOP + PLOT - (v - low) / (high - low) * PLOT;
       this.width = width;
@@ -80,7 +87,7 @@
         at += 18 + 6.4 * t.name.length + 16;
         void label;
       }
-      for (const v of ticks(low, high, 4)) {
+      for (let v = low; v <= high + step * 1e-9; v += step) {
         make("path", { class: "grid", d: `M${LEFT} ${y(v).toFixed(1)}H${width - RIGHT}` }, svg);
         make("text", { x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, svg, this.value(v));
       }
