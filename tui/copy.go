@@ -72,7 +72,22 @@ func (m *Model) copyOf(form copyForm) (string, error) {
 		return m.commandOf(&x)
 	case copyText:
 	}
-	return m.screen().Copy(m.Browser), nil
+	return clean(m.screen().Copy(m.Browser)), nil
+}
+
+// clean escapes what is not printable, except the ends of lines and of columns: a copy is pasted into
+// shells and editors, and a capture may hold sequences that control them.
+func clean(text string) string {
+	var out []byte
+	for text != "" {
+		n := strings.IndexAny(text, "\n\t")
+		if n < 0 {
+			return string(show.AppendClean(out, text))
+		}
+		out = append(show.AppendClean(out, text[:n]), text[n])
+		text = text[n+1:]
+	}
+	return string(out)
 }
 
 // commandOf returns the command line that shows the item at the cursor, with the files and the

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/tui/browser"
@@ -113,6 +114,22 @@ func TestCopyField(t *testing.T) {
 	}
 	if m.View != browser.Packets {
 		t.Errorf("copying opened %s", m.View)
+	}
+}
+
+// A copy is printable, whatever the capture holds.
+func TestCopyIsPrintable(t *testing.T) {
+	m := openModel(t, "reliable-loss10.client.pcap.gz")
+	m.View = browser.State
+	m.Text.Lines = []string{"a\x07b\u202ec\td", "\xff\x9b", "é世\xff"}
+	press(m, "yy")
+	for _, r := range m.copied {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			t.Errorf("%q holds %q", m.copied, r)
+		}
+	}
+	if !strings.HasPrefix(m.copied, "a") || !strings.Contains(m.copied, "é世") || strings.Count(m.copied, "\n") != 2 {
+		t.Errorf("%q lost what is printable", m.copied)
 	}
 }
 
