@@ -75,7 +75,7 @@ func (m *Model) copyOf(form copyForm) (string, error) {
 	return clean(m.screen().Copy(m.Browser)), nil
 }
 
-// clean escapes what is not printable, except the ends of lines and of columns: a copy is pasted into
+// clean escapes what is not printable, except the ends of lines and of columns. A copy is pasted into
 // shells and editors, and a capture may hold sequences that control them.
 func clean(text string) string {
 	var out []byte
