@@ -198,6 +198,8 @@ func (m *Model) goBack() {
 	switch {
 	case m.View == browser.Flows && m.o.Overview:
 		m.Show(browser.Overview)
+	case m.View == browser.Overview && !m.o.Overview:
+		m.Show(browser.Flows)
 	case m.View == browser.Flows, m.View == browser.Overview:
 		m.leaveProgram()
 	case m.View == browser.Packets && m.screens.Packets.Back():

@@ -28,6 +28,7 @@ type Overview struct {
 	// What the lines were made of.
 	session *analyze.Session
 	version int
+	settled bool
 	width   int
 	judged  *store.Replay
 	cause   *cause.Report
@@ -46,6 +47,10 @@ const (
 	packetsJudged = 200_000 // packets that are replayed for it
 )
 
+// overviewAgain is how long the page of a live capture stays. It can be read meanwhile, and making
+// it takes milliseconds.
+const overviewAgain = 2 * time.Second
+
 // settle makes the page anew when more is known.
 func (o *Overview) settle(br *browser.Browser, width int) {
 	s := br.Store
@@ -56,14 +61,16 @@ func (o *Overview) settle(br *browser.Browser, width int) {
 	judged := o.judge(br)
 	report := o.flows.cause.report
 	now := time.Now()
-	known := o.session == s.Session() && o.judged == judged && o.cause == report && o.width == width
-	if o.lines != nil && known && (o.version == s.Version() || now.Sub(o.made) < cause.Again) {
+	known := o.session == s.Session() && o.judged == judged && o.cause == report && o.width == width &&
+		o.settled == s.Settled()
+	if o.lines != nil && known && (o.version == s.Version() || now.Sub(o.made) < overviewAgain) {
 		return
 	}
 	if report == nil && o.lines == nil && !s.Growing() {
 		return // it is on its way
 	}
-	o.session, o.version, o.width, o.judged, o.cause, o.made = s.Session(), s.Version(), width, judged, report, now
+	o.session, o.version, o.settled, o.width = s.Session(), s.Version(), s.Settled(), width
+	o.judged, o.cause, o.made = judged, report, now
 	o.goals = o.goals[:0]
 	if n := len(s.Flows()); n > flowsJudged {
 		o.lines = strings.Split(show.Wrap(fmt.Sprintf("%s: too many for an overview here. The command ackscope FILE "+
@@ -72,8 +79,11 @@ func (o *Overview) settle(br *browser.Browser, width int) {
 	}
 	in := s.Overview()
 	in.Name, in.Cause = filepath.Base(s.FileName(0)), report
-	if s.Several() {
+	switch {
+	case s.Several():
 		in.Name = show.Plural(s.Input().Files(), "file")
+	case in.Name == "-":
+		in.Name = "standard input"
 	}
 	if judged != nil {
 		in.Replay = judged.File
