@@ -15,6 +15,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 )
@@ -124,7 +125,7 @@ func TestAltered(t *testing.T) {
 	switch {
 	case testing.Short():
 		step = 25
-	case os.Getenv("ACKSCOPE_REQUIRE") != "":
+	case testenv.Required():
 		step = 3
 	}
 	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol)

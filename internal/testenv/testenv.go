@@ -20,12 +20,18 @@ import (
 const Require = "ACKSCOPE_REQUIRE"
 
 // Required reports whether skipped checks are failures.
-func Required() bool { return os.Getenv(Require) == "1" }
+func Required() bool {
+	askedBy(nil)
+	return required()
+}
+
+func required() bool { return os.Getenv(Require) == "1" }
 
 // Skip ends the test. The test is skipped, or failed if checks are required.
 func Skip(t testing.TB, reason string) {
 	t.Helper()
-	if Required() {
+	askedBy(t)
+	if required() {
 		t.Fatalf("%s (and %s=1 makes a skipped check a failure)", reason, Require)
 	}
 	t.Skip(reason)
@@ -34,6 +40,7 @@ func Skip(t testing.TB, reason string) {
 // Need returns the path of an external tool that the test needs.
 func Need(t testing.TB, tool string) string {
 	t.Helper()
+	askedBy(t)
 	path, err := exec.LookPath(tool)
 	if err != nil {
 		Skip(t, tool+" is not installed here")
@@ -45,6 +52,7 @@ func Need(t testing.TB, tool string) string {
 // make network namespaces and to open packet sockets.
 func Root(t testing.TB) {
 	t.Helper()
+	askedBy(t)
 	switch {
 	case runtime.GOOS != "linux":
 		Skip(t, "needs Linux")
@@ -90,7 +98,8 @@ func Long(t testing.TB, why string) {
 // what takes long.
 func Grid(t testing.TB, why string) {
 	t.Helper()
-	if !Whole() {
+	askedBy(t)
+	if !whole() {
 		t.Skip("make full runs it: " + why)
 	}
 }
@@ -98,6 +107,11 @@ func Grid(t testing.TB, why string) {
 // Whole reports whether a test runs over all its data, as under make full, or
 // over a part.
 func Whole() bool {
+	askedBy(nil)
+	return whole()
+}
+
+func whole() bool {
 	asked := slices.ContainsFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "ACKSCOPE_") || strings.HasPrefix(variable, "SOAK_")
 	})
@@ -111,10 +125,11 @@ func Soak() bool { return os.Getenv("ACKSCOPE_SOAK") != "" }
 // Rounds returns how often a test over data made at random runs: by itself, under make full,
 // and in a soak.
 func Rounds(alone, full, soak int) int {
+	askedBy(nil)
 	switch {
 	case Soak():
 		return soak
-	case Whole():
+	case whole():
 		return full
 	}
 	return alone
