@@ -9,7 +9,8 @@ GOLANGCI_LINT := v2.15.0
 DEADCODE := v0.52.0
 MISSPELL := v0.8.0
 TOOLS := $(CURDIR)/bin
-FUZZTIME ?= 30s
+ASKED := $(TOOLS)/asked
+FUZZTIME ?= 60s
 # ackscope needs no C. So its tests run without cgo and compile only the packages that are shipped.
 # The race detector and the comparisons with C programs set CGO_ENABLED themselves.
 export CGO_ENABLED := 0
@@ -39,13 +40,16 @@ verify: plain full lint race fuzzshort benchsmoke readme ## everything that CI r
 plain: ## the test command of README.md
 	go build ./...
 	go vet ./...
-	go test ./...
+	@mkdir -p $(TOOLS); rm -f $(ASKED)*
+	asked=$$(mktemp $(ASKED).XXXXXX); TESTENV_ASKED=$$asked go test ./...; mv $$asked $(ASKED)
 
-# `plain` has run the other packages already. Their tests need no tool, no privilege and no long grid, so a
-# second run would repeat the first.
+# `plain` has run the other tests already. They need no tool, no privilege and no long grid, so a second run
+# would repeat the first. It leaves the names of those that ask for more in the file ASKED. Its name there is
+# new for each run, so that no test is answered from the cache. Without this file, all tests of the packages run.
 .PHONY: full
 full: ## the tests that need tools, privileges or time, in random order; a skipped test is a failure
-	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $$(git ls-files '*_test.go' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Grid|Require)|gaffertest\.Seeds|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	only=$$(sort -u $(ASKED) 2>/dev/null | paste -sd '|'); rm -f $(ASKED); \
+	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $${only:+-run "^($$only)\$$"} $$(git ls-files '*_test.go' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Grid|Require)|gaffertest\.Seeds|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # The race detector runs where it can find something:
 # - The packages below internal/ run the program in other processes, so it would watch only the tests.
@@ -148,12 +152,12 @@ thresholds: ## how far each measured constant of the machines may be off; writes
 	go run ./internal/thresholds -measure
 
 .PHONY: fuzz
-fuzz: ## every fuzz target, FUZZTIME each (30s)
+fuzz: ## every fuzz target, FUZZTIME each (60s), two at a time
 	scripts/fuzz $(FUZZTIME) $(FUZZCAP)
 
 .PHONY: fuzzshort
 fuzzshort:
-	scripts/fuzz 4s 110
+	scripts/fuzz 6s 110
 
 .PHONY: bench
 bench: ## every benchmark, with the ratios to libpcap and tshark
