@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A test that asks is named, whether it asks by itself, from a subtest or from a function of its
-// own; one that cannot be named stands for all.
+// A test that asks is named, whether it asks by itself or from a subtest. One that cannot be named
+// stands for all.
 func TestAskedNamesTheTest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "asked")
 	t.Setenv(askedFile, path)
