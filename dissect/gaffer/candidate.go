@@ -77,7 +77,7 @@ func (c *candidate) feed(d *machine.Datagram) {
 		c.fail()
 		return
 	}
-	if err := c.profile.Parse(d.Bytes, d.Length, &pk); err != nil {
+	if err := c.profile.Try(d.Bytes, d.Length, &pk); err != nil {
 		if errors.Is(err, common.ErrSnapped) {
 			c.cut = true
 		} else {

@@ -22,16 +22,19 @@ type classifier struct {
 	empty      uint16 // datagrams without a payload
 	noNetcode  uint8  // datagrams that cannot be netcode's
 	directions uint8  // bit set: that side was seen
+	room       rooms
 	family     string // the settled family: only the meaning of ack_bits is open; "" for none
+}
+
+// rooms is the memory of the trials that few flows need. It serves one flow after the other.
+type rooms struct {
+	framed  []candidate
+	netcode *netcodeTrial
 }
 
 // Reset forgets the flow.
 func (c *classifier) Reset() {
-	plain := c.plain
-	for i := range plain {
-		plain[i] = candidate{profile: c.set.plain[i].wire}
-	}
-	*c = classifier{set: c.set, plain: plain}
+	*c = classifier{set: c.set, plain: c.set.candidates(c.plain, c.set.plain), room: c.room}
 }
 
 // Feed weighs one more datagram.
@@ -46,20 +49,25 @@ func (c *classifier) Feed(d *machine.Datagram) {
 		return
 	}
 	if c.plain == nil {
-		c.plain = c.set.candidates(c.set.plain)
+		c.plain = c.set.candidates(nil, c.set.plain)
 	}
 	for i := range c.plain {
 		c.plain[i].feed(d)
 	}
 	if c.framed == nil && mayBeFramed(d) {
-		c.framed = c.set.candidates(c.set.framed)
+		c.room.framed = c.set.candidates(c.room.framed, c.set.framed)
+		c.framed = c.room.framed
 	}
 	for i := range c.framed {
 		c.framed[i].feed(d)
 	}
 	if c.netcode == nil && c.noNetcode < 8 {
 		if mayBeNetcode(d) {
-			c.netcode = &netcodeTrial{profile: c.set.netcode}
+			if c.room.netcode == nil {
+				c.room.netcode = new(netcodeTrial)
+			}
+			c.netcode = c.room.netcode
+			*c.netcode = netcodeTrial{profile: c.set.netcode}
 		} else {
 			c.noNetcode++
 		}

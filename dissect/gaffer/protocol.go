@@ -190,10 +190,11 @@ func family(w *wire.Profile) string {
 		w.Fragments, w.Slices, w.SliceSize, w.Handshake)
 }
 
-func (s *profileSet) candidates(entries []*entry) []candidate {
-	c := make([]candidate, len(entries))
+// candidates returns a fresh candidate for each entry, in room if that is large enough.
+func (s *profileSet) candidates(room []candidate, entries []*entry) []candidate {
+	c := slices.Grow(room[:0], len(entries))[:len(entries)]
 	for i, e := range entries {
-		c[i].profile = e.wire
+		c[i] = candidate{profile: e.wire}
 	}
 	return c
 }

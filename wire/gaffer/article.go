@@ -1,8 +1,6 @@
 package gaffer
 
 import (
-	"fmt"
-
 	"github.com/ackscope/ackscope/wire"
 )
 
@@ -29,10 +27,10 @@ func (f *frame) fragment() error {
 		most = 255
 	}
 	if count == 0 || int(count) > most {
-		return f.fault("fragment.count", wire.ErrRange, fmt.Sprintf("1 to %d", most), count, 8)
+		return f.fault("fragment.count", wire.ErrRange, want("1 to %d", most), count, 8)
 	}
 	if id >= count {
-		return f.fault("fragment.id", wire.ErrRange, fmt.Sprintf("less than the count, %d", count), id, 16)
+		return f.fault("fragment.id", wire.ErrRange, want("less than the count, %d", int(count)), id, 16)
 	}
 	if err := f.align(); err != nil {
 		return err
@@ -41,7 +39,7 @@ func (f *frame) fragment() error {
 	out.PayloadLen = f.wireLen - out.PayloadOffset
 	if size := f.p.FragmentSize; size > 0 &&
 		(out.PayloadLen > size || out.PayloadLen != size && id != count-1 || out.PayloadLen == 0) {
-		return f.fault("payload", wire.ErrRange, fmt.Sprintf("%d bytes, fewer in the last fragment", size),
+		return f.fault("payload", wire.ErrRange, want("%d bytes, fewer in the last fragment", size),
 			uint64(out.PayloadLen), 0)
 	}
 	return nil
@@ -65,7 +63,7 @@ func (f *frame) slice() error {
 		return err
 	}
 	if out.SliceID >= out.SliceCount {
-		return f.fault("slice.id", wire.ErrRange, fmt.Sprintf("less than the count, %d", out.SliceCount), uint64(out.SliceID),
+		return f.fault("slice.id", wire.ErrRange, want("less than the count, %d", out.SliceCount), uint64(out.SliceID),
 			2*f.p.plan.idBits)
 	}
 	n := f.p.SliceSize
@@ -137,10 +135,7 @@ func (f *frame) handshake() error {
 	at := f.r.Pos() / 8
 	for i := at; i < min(at+n, len(f.b)); i++ {
 		if f.b[i] != 0 {
-			return &wire.ParseError{
-				Field: "handshake.padding", Bit: i * 8, Expected: "0x00",
-				Found: fmt.Sprintf("%#02x", f.b[i]), Err: wire.ErrPadding,
-			}
+			return f.error("handshake.padding", i*8, wire.ErrPadding, want("0x00"), want("%#02x", int(f.b[i])))
 		}
 	}
 	return f.payload(n)

@@ -26,6 +26,17 @@ var (
 // otherwise a *wire.ParseError. Fields that were read before the error are in out.
 // Parse does not allocate on success, nor on the failures that foreign datagrams cause.
 func (p *Profile) Parse(b []byte, wireLen int, out *Packet) error {
+	return p.parse(b, wireLen, out, false)
+}
+
+// Try is Parse without the words of an error: of a fault within the frame it returns only the
+// kind, such as wire.ErrRange. So it never allocates. Classifiers call it with each profile for
+// every datagram, and most of them fail.
+func (p *Profile) Try(b []byte, wireLen int, out *Packet) error {
+	return p.parse(b, wireLen, out, true)
+}
+
+func (p *Profile) parse(b []byte, wireLen int, out *Packet, terse bool) error {
 	*out = Packet{}
 	wireLen = max(wireLen, len(b))
 	l := &p.plan
@@ -71,7 +82,7 @@ func (p *Profile) Parse(b []byte, wireLen int, out *Packet) error {
 	if l.whole {
 		return nil
 	}
-	return p.parseFrame(b, wireLen, out)
+	return p.parseFrame(b, wireLen, out, terse)
 }
 
 // ParseRegular reads the header of the most common datagrams: regular packets with a
@@ -132,8 +143,8 @@ func (p *Profile) field(b []byte, f field) uint64 {
 }
 
 // parseFrame reads what follows the header in the article's bit-packed frame.
-func (p *Profile) parseFrame(b []byte, wireLen int, out *Packet) error {
-	f := frame{p: p, b: b, wireLen: wireLen, out: out}
+func (p *Profile) parseFrame(b []byte, wireLen int, out *Packet, terse bool) error {
+	f := frame{p: p, b: b, wireLen: wireLen, out: out, terse: terse}
 	f.r.Reset(b, (p.plan.prefix+p.plan.header)*8)
 	kind, err := f.bits("type", p.plan.typeBits)
 	if err != nil {
@@ -141,7 +152,7 @@ func (p *Profile) parseFrame(b []byte, wireLen int, out *Packet) error {
 	}
 	out.Type = uint32(kind)
 	if p.PacketTypes > 1 && kind >= uint64(p.PacketTypes) {
-		return f.fault("type", wire.ErrRange, fmt.Sprintf("at most %d", p.PacketTypes-1), kind, p.plan.typeBits)
+		return f.fault("type", wire.ErrRange, want("at most %d", p.PacketTypes-1), kind, p.plan.typeBits)
 	}
 	switch {
 	case p.Fragments == FragmentsArticle && kind == 0:
@@ -169,7 +180,7 @@ func (p *Profile) parseFrame(b []byte, wireLen int, out *Packet) error {
 		end -= endCheckBytes
 	}
 	if end < bits.Bytes(pos) {
-		return f.fault("end_check", wire.ErrShort, "4 bytes", 0, 0)
+		return f.fault("end_check", wire.ErrShort, want("4 bytes"), 0, 0)
 	}
 	out.PayloadLen = end - out.PayloadOffset
 	return f.end(end)
@@ -182,6 +193,23 @@ type frame struct {
 	wireLen int
 	r       bits.Reader
 	out     *Packet
+	terse   bool // an error is its kind only
+}
+
+// wanted is what a field should have held: a format, and the numbers for it.
+type wanted struct {
+	format  string
+	numbers []int
+}
+
+func want(format string, numbers ...int) wanted { return wanted{format, numbers} }
+
+func (w wanted) String() string {
+	list := make([]any, len(w.numbers))
+	for i, n := range w.numbers {
+		list[i] = n
+	}
+	return fmt.Sprintf(w.format, list...)
 }
 
 // bits reads n bits of the named field.
@@ -191,10 +219,7 @@ func (f *frame) bits(name string, n int) (uint64, error) {
 		if f.r.Pos()+n <= f.wireLen*8 {
 			return 0, wire.ErrSnapped
 		}
-		return 0, &wire.ParseError{
-			Field: name, Bit: f.r.Pos(), Expected: fmt.Sprintf("%d bits", n),
-			Found: fmt.Sprintf("%d", max(f.wireLen*8-f.r.Pos(), 0)), Err: wire.ErrShort,
-		}
+		return 0, f.error(name, f.r.Pos(), wire.ErrShort, want("%d bits", n), want("%d", max(f.wireLen*8-f.r.Pos(), 0)))
 	}
 	return v, nil
 }
@@ -207,18 +232,25 @@ func (f *frame) ranged(name string, least, most int) (int, error) {
 		return 0, err
 	}
 	if int(v)+least > most {
-		return 0, f.fault(name, wire.ErrRange, fmt.Sprintf("%d to %d", least, most), v+uint64(least), n)
+		return 0, f.fault(name, wire.ErrRange, want("%d to %d", least, most), v+uint64(least), n)
 	}
 	return int(v) + least, nil
 }
 
 // fault describes an error in a field of which the last n bits read are part.
-func (f *frame) fault(name string, kind error, expected string, found uint64, n int) error {
-	e := &wire.ParseError{Field: name, Bit: f.r.Pos() - n, Expected: expected, Err: kind}
-	if n > 0 {
-		e.Found = fmt.Sprintf("%d", found)
+func (f *frame) fault(name string, kind error, expected wanted, found uint64, n int) error {
+	if n == 0 {
+		return f.error(name, f.r.Pos(), kind, expected, wanted{})
 	}
-	return e
+	return f.error(name, f.r.Pos()-n, kind, expected, want("%d", int(found)))
+}
+
+// error describes an error in the field at a bit, or names its kind only.
+func (f *frame) error(name string, bit int, kind error, expected, found wanted) error {
+	if f.terse {
+		return kind
+	}
+	return &wire.ParseError{Field: name, Bit: bit, Expected: expected.String(), Found: found.String(), Err: kind}
 }
 
 func (f *frame) align() error {
@@ -228,7 +260,7 @@ func (f *frame) align() error {
 		return err
 	}
 	if v != 0 {
-		return f.fault("padding", wire.ErrPadding, "zero bits", v, n)
+		return f.fault("padding", wire.ErrPadding, want("zero bits"), v, n)
 	}
 	return nil
 }
@@ -239,7 +271,7 @@ func (f *frame) payload(n int) error {
 	f.out.PayloadOffset, f.out.PayloadLen = at, n
 	if at+n > f.wireLen {
 		f.out.PayloadLen = f.wireLen - at
-		return f.fault("payload", wire.ErrShort, fmt.Sprintf("%d bytes", n), uint64(f.wireLen-at), 0)
+		return f.fault("payload", wire.ErrShort, want("%d bytes", n), uint64(f.wireLen-at), 0)
 	}
 	return f.end(at + n)
 }
@@ -251,23 +283,15 @@ func (f *frame) end(at int) error {
 		stop += endCheckBytes
 	}
 	if stop > f.wireLen {
-		return &wire.ParseError{
-			Field: "end_check", Bit: at * 8, Expected: "4 bytes", Found: fmt.Sprintf("%d", f.wireLen-at),
-			Err: wire.ErrShort,
-		}
+		return f.error("end_check", at*8, wire.ErrShort, want("4 bytes"), want("%d", f.wireLen-at))
 	}
 	if stop < f.wireLen {
-		return &wire.ParseError{
-			Field: "trailing", Bit: stop * 8, Expected: "the end of the packet",
-			Found: fmt.Sprintf("%d more bytes", f.wireLen-stop), Err: wire.ErrTrailing,
-		}
+		return f.error("trailing", stop*8, wire.ErrTrailing, want("the end of the packet"),
+			want("%d more bytes", f.wireLen-stop))
 	}
 	if f.p.EndCheck && stop <= len(f.b) {
 		if v := binary.LittleEndian.Uint32(f.b[at:]); v != EndCheck {
-			return &wire.ParseError{
-				Field: "end_check", Bit: at * 8, Expected: fmt.Sprintf("%#08x", uint32(EndCheck)),
-				Found: fmt.Sprintf("%#08x", v), Err: wire.ErrChecksum,
-			}
+			return f.error("end_check", at*8, wire.ErrChecksum, want("%#08x", EndCheck), want("%#08x", int(v)))
 		}
 	}
 	return nil
