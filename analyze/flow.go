@@ -90,10 +90,10 @@ func (f *Flow) Addr(s machine.Side) netip.AddrPort {
 // protocol explains the flow.
 func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 	switch {
+	case f.ended != nil: // while a flow ends, it still has a tracker
+		return f.ended.summary[s], true
 	case f.tracker != nil:
 		return f.tracker.Summary(s), true
-	case f.ended != nil:
-		return f.ended.summary[s], true
 	}
 	return machine.Summary{}, false
 }

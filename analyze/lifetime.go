@@ -179,6 +179,11 @@ func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	s.wantEvents(f)
 	f.tracker.Finish(&s.out)
+	f.ended = &ended{
+		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
+		facts:   f.tracker.Learned(),
+	}
+	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
 	s.countSizes(f)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
@@ -191,11 +196,6 @@ func (s *Session) end(f *Flow) {
 	s.noteSteady(f)
 	s.noteGhost(f)
 	s.noteHost(f, f.Last, f.LastRef)
-	f.ended = &ended{
-		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
-		facts:   f.tracker.Learned(),
-	}
-	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
 	s.noteReconnect(f)
 	s.review(f)
 	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
