@@ -25,6 +25,8 @@ type reportFlags struct {
 	flows  int
 	replay bool
 	logs   *reader.Logs
+
+	interactive interactiveFlags
 }
 
 // ReportCommand builds `ackscope report`.
@@ -40,11 +42,24 @@ what replay says. It is light or dark as its reader's browser is, and prints.
 
 The flows with the gravest findings are shown in full (--flows), the others in one line each. After
 1,000 lines, the rest is counted.
---format markdown writes the same without graphs, for issues and wikis.`,
+--format markdown writes the same without graphs, for issues and wikis.
+
+--interactive writes the page of "ackscope web" with the captures inside, as one file that opens
+from a disk and allows no connection. Its reader has every packet and state to look into. So it
+holds the captures whole: anonymise one first, or choose packets by -Y. The files of --schema,
+--profiles, --thresholds and --log are inside too, and the keys if --with-keys asks for them. The
+page is part of the program where it was built with "make web", else --assets names web/dist.`,
 		Example: `  ackscope report match.pcapng -o report.html
   ackscope report --log client=game.jsonl match.pcapng -o report.html
-  ackscope report --format markdown match.pcapng >> issue.md`,
-		RunE: func(_ *cobra.Command, args []string) error { return reportOnAll(a, args, &f) },
+  ackscope report --format markdown match.pcapng >> issue.md
+  ackscope report --interactive match.pcapng -o match.html
+  ackscope report --interactive -Y 'flow == 2' --assets web/dist match.pcapng -o flow2.html`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.interactive.check(c, f.format); err != nil {
+				return err
+			}
+			return reportOnAll(a, args, &f)
+		},
 	}
 	a.Writes(c)
 	reader.JoinFlag(a, c)
@@ -54,6 +69,7 @@ The flows with the gravest findings are shown in full (--flows), the others in o
 	p.IntVar(&f.flows, "flows", 8, "flows to tell in full, 0 to 32")
 	f.logs = reader.LogFlag(a, c)
 	p.BoolVar(&f.replay, "replay", true, "hold the flows against the reference implementations too")
+	f.interactive.register(a, c)
 	_ = c.RegisterFlagCompletionFunc("format", app.CompleteWords("html", "markdown"))
 	return c
 }
@@ -67,6 +83,9 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 	case f.out == "" && f.format == "html":
 		return errors.New("expected where to write the page, as in `ackscope report match.pcapng -o report.html` (-o - for " +
 			"standard output)")
+	}
+	if f.interactive.on {
+		return reportInteractive(a, args, f)
 	}
 	o, err := a.Options()
 	if err != nil {

@@ -79,7 +79,7 @@ func (l *Listing) Run(args []string) error {
 		if l.shown > 0 && l.shown == l.Live.Count {
 			return errEnough
 		}
-		return l.read(r)
+		return l.Read(r)
 	})
 	if err != nil && Unread(err) == nil {
 		return err
@@ -92,8 +92,8 @@ func (l *Listing) Run(args []string) error {
 	return errors.Join(err, l.close())
 }
 
-// read lists a recording. The error is a failure, or how the capture ended.
-func (l *Listing) read(from *Recording) (err error) {
+// Read lists a recording. The error is a failure, or how the capture ended.
+func (l *Listing) Read(from *Recording) (err error) {
 	a := l.App
 	l.From = from
 	o, err := a.Options()

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"os"
 	"slices"
@@ -91,6 +92,18 @@ func load(path string) (*gamelog.Log, error) {
 	}
 	defer f.Close()
 	return gamelog.Read(path, f)
+}
+
+// Files returns each log's side, as "client=" or empty, and its path.
+func (l *Logs) Files() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, text := range l.texts {
+			_, path := owner(text)
+			if !yield(strings.TrimSuffix(text, path), path) {
+				return
+			}
+		}
+	}
 }
 
 // Sink begins a recording. It returns a sink that also passes records to next, which may be

@@ -2,7 +2,6 @@ package serving
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -41,7 +39,7 @@ serve that folder too.`,
   ackscope web --assets web/dist`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			files, err := assetsOf(assets)
+			files, err := web.Open(assets)
 			if err != nil {
 				return err
 			}
@@ -52,27 +50,9 @@ serve that folder too.`,
 	}
 	p := c.Flags()
 	p.StringVar(&assets, "assets", "", "serve the page in the folder `DIR`, which `make web` wrote")
+	_ = c.MarkFlagDirname("assets")
 	p.StringVar(&listen, "listen", "127.0.0.1:0", "loopback `ADDRESS` and port; port 0 takes a free one")
 	return c
-}
-
-// program is the file of the page that is not committed, and so may be missing.
-const program = "ackscope.wasm"
-
-// assetsOf returns the files of the page: those of a folder, or those in the program.
-func assetsOf(folder string) (fs.FS, error) {
-	files := web.Assets()
-	if folder != "" {
-		files = os.DirFS(filepath.Clean(folder))
-	}
-	if files == nil {
-		return nil, errors.New("this program was built without the page: run `make web` in the source of ackscope, and " +
-			"then `ackscope web --assets web/dist`")
-	}
-	if _, err := fs.Stat(files, program); err != nil {
-		return nil, fmt.Errorf("--assets %s: expected the folder that `make web` writes: %w", folder, err)
-	}
-	return files, nil
 }
 
 // A browser on the same machine sends a request at once, and reads 30 MB in well under a second.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/ackscope/ackscope/web"
 )
 
 var page = fstest.MapFS{
@@ -60,7 +62,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s is served", at)
 		}
 	}
-	if _, err := assetsOf(t.TempDir()); err == nil || !strings.Contains(err.Error(), "make web") {
+	if _, err := web.Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "make web") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }

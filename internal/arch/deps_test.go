@@ -138,7 +138,7 @@ var law = []rule{
 	{"cli/state", cliBase("app", "reader"), cliOutside},
 	{"cli/replaying", cliBase("app", "reader"), cliOutside},
 	{"cli/comparing", cliBase("app", "reader"), cliOutside},
-	{"cli/files", cliBase("app", "reader", "listing"), cliOutside},
+	{"cli/files", append(cliBase("app", "reader", "listing"), "web"), cliOutside},
 	{"cli/simulate", cliBase("app", "reader"), cliOutside},
 	{"cli/labs", cliBase("app", "reader", "privilege", "simulate"), cliOutside},
 	{"cli/about", cliBase("app"), cliOutside},

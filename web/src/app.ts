@@ -3,6 +3,7 @@ import { Cancelled, Client } from "./client";
 import { clear, h } from "./dom";
 import { exported } from "./exported";
 import { Loaded, type Support, supportOf } from "./files";
+import { inside, single } from "./inside";
 import { findings } from "./views/findings";
 import { flows } from "./views/flows";
 import { graphs } from "./views/graphs";
@@ -86,7 +87,32 @@ export class App {
       if (e.dataTransfer) void this.take([...e.dataTransfer.files]);
     });
     window.addEventListener("hashchange", () => this.follow());
-    this.draw();
+    if (single) this.begin().catch((e: unknown) => this.fail(e));
+    else this.draw();
+  }
+
+  // begin opens the first capture that is inside the page.
+  private async begin(): Promise<void> {
+    this.say("Unpacking the capture…");
+    const { flags, files } = await inside();
+    this.files.flags = flags;
+    for (const { file, kind, side } of files) {
+      if (kind === "capture") this.files.inside.push(file);
+      else this.files.support(file, kind, side);
+    }
+    this.say("Starting the analysis…");
+    await Promise.all(files.flatMap(({ file }) => [this.commands, this.index].map((c) => c.file(file.name, file))));
+    this.say("");
+    const wanted = this.wanted();
+    this.choose(this.files.inside.find((f) => f.name === wanted) ?? this.files.inside[0] ?? null);
+  }
+
+  // choose opens a capture that both workers know.
+  private choose(capture: File | null): void {
+    this.files.capture = capture;
+    this.flow = this.frame = 0;
+    this.filter = "";
+    this.open();
   }
 
   // take adds dropped files: a capture opens, other files serve it.
@@ -241,7 +267,7 @@ export class App {
     }
     document.title = `${capture.name} – ackscope`;
     clear(this.head, h("span", { class: "file" }, capture.name),
-      ...this.files.names().map((n) => h("span", { class: "chip" }, n)), this.picker("Open…"));
+      ...this.files.names().map((n) => h("span", { class: "chip" }, n)), this.others(), this.picker("Open…"));
     const tab = tabs.find((t) => t.id === this.tab);
     if (!tab) return;
     let made = this.views.get(tab.id);
@@ -254,6 +280,16 @@ export class App {
     made.view.shown();
   }
 
+  // others returns a choice of the captures inside the page, if it has several.
+  private others(): HTMLElement | null {
+    const { capture, inside } = this.files;
+    if (inside.length < 2) return null;
+    return h("select", {
+      "aria-label": "Capture",
+      change: (e) => this.choose(inside[(e.target as HTMLSelectElement).selectedIndex] ?? null),
+    }, ...inside.map((f) => h("option", { selected: f === capture }, f.name)));
+  }
+
   // picker returns a button that asks for files.
   picker(label: string): HTMLElement {
     const input = h("input", {
@@ -263,7 +299,8 @@ export class App {
     return h("span", {}, input, h("button", { type: "button", click: () => input.click() }, label));
   }
 
-  // A link names the file, which the page cannot open by itself, and the place in it.
+  // A link names the file, which the page cannot open by itself, and the place in it. Where the
+  // capture is inside the page, a link may do without the name.
   link(): void {
     const { capture } = this.files;
     if (!capture) return;
@@ -278,7 +315,7 @@ export class App {
   private follow(): boolean {
     const q = new URLSearchParams(location.hash.slice(1));
     const { capture } = this.files;
-    if (!capture || q.get("file") !== capture.name) return false;
+    if (!capture || q.get("file") !== capture.name && !(single && !q.has("file"))) return false;
     this.flow = Number(q.get("flow")) || 0;
     this.frame = Number(q.get("frame")) || 0;
     this.filter = q.get("filter") ?? "";

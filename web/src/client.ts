@@ -1,19 +1,22 @@
 // The page's side of a worker: each request is a promise.
+import { program, single, worker } from "./inside";
 import type { Answer, Cells, Envelope, Reply, Request, Table } from "./wire";
 
 interface TrustedFactory {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
 }
 
+const script = single ? worker() : "worker.js";
+
 // The CSP lets only this policy name the URL of a script, and it knows one.
 const policy = (globalThis as unknown as { trustedTypes?: TrustedFactory }).trustedTypes?.createPolicy("ackscope", {
-  createScriptURL: () => "worker.js",
+  createScriptURL: () => script,
 });
 
 let compiled: Promise<WebAssembly.Module> | null = null;
 
 function compile(): Promise<WebAssembly.Module> {
-  compiled ??= WebAssembly.compileStreaming(fetch("ackscope.wasm"));
+  compiled ??= WebAssembly.compileStreaming(single ? program() : fetch("ackscope.wasm"));
   return compiled;
 }
 
@@ -37,7 +40,7 @@ export class Client {
   }
 
   private begin(): void {
-    this.worker = new Worker((policy?.createScriptURL("worker.js") ?? "worker.js") as string);
+    this.worker = new Worker((policy?.createScriptURL(script) ?? script) as string);
     this.worker.onmessage = ({ data }: MessageEvent<Reply>) => {
       if ("progress" in data) {
         this.onProgress(data.total > 0 ? data.progress / data.total : 0);

@@ -24,11 +24,14 @@ export async function supportOf(file: File): Promise<Support> {
 
 export class Loaded {
   capture: File | null = null;
+  inside: File[] = []; // captures that came with the page
+  flags: string[] = []; // of every command about one of these
   private readonly supports = new Map<Support, string[]>();
 
-  support(file: File, kind: Support): void {
+  // support adds a file. side is whose log it is, as "client=", or empty.
+  support(file: File, kind: Support, side = ""): void {
     const list = kind === "profiles" || kind === "log" ? this.supports.get(kind) ?? [] : [];
-    if (!list.includes(file.name)) list.push(file.name);
+    if (!list.includes(side + file.name)) list.push(side + file.name);
     this.supports.set(kind, list);
   }
 
@@ -38,7 +41,7 @@ export class Loaded {
 
   // args returns the flags and the capture, as the command line takes them.
   args(): string[] {
-    const args: string[] = [];
+    const args: string[] = this.capture && this.inside.includes(this.capture) ? [...this.flags] : [];
     for (const [kind, names] of this.supports) {
       if (kind === "keys" || kind === "schema" || kind === "profiles" || kind === "thresholds") {
         for (const n of names) args.push(`--${kind}`, n);

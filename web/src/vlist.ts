@@ -30,7 +30,7 @@ export class VirtualTable {
   private readonly space: HTMLElement;
   private readonly rows: HTMLElement;
   private readonly pages = new Map<number, Cells[]>();
-  private readonly loading = new Set<number>();
+  private readonly loading = new Map<number, Promise<void>>();
   private source: Source = { count: 0, load: async () => [] };
   private generation = 0;
   private drawn = 0;
@@ -152,10 +152,16 @@ export class VirtualTable {
     e.stopPropagation();
   }
 
-  private async need(n: number): Promise<void> {
+  // need loads the page of a row. The promise ends once it is there, whoever asked for it first.
+  private need(n: number): Promise<void> {
     const index = Math.floor(n / page);
-    if (n < 0 || n >= this.source.count || this.pages.has(index) || this.loading.has(index)) return;
-    this.loading.add(index);
+    if (n < 0 || n >= this.source.count || this.pages.has(index)) return Promise.resolve();
+    let loading = this.loading.get(index);
+    if (!loading) this.loading.set(index, loading = this.load(index));
+    return loading;
+  }
+
+  private async load(index: number): Promise<void> {
     const generation = this.generation;
     try {
       const rows = await this.source.load(index * page, page);

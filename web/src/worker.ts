@@ -25,7 +25,7 @@ interface Loader {
 interface Scope {
   fs: object;
   process: object;
-  Go: new () => Loader;
+  Go: (new () => Loader) | undefined;
   ackscope: Engine;
   ackscopeReady: () => void;
   postMessage(reply: Reply, transfer?: Transferable[]): void;
@@ -102,8 +102,8 @@ async function start(module: WebAssembly.Module): Promise<void> {
     getuid: () => 0, getgid: () => 0, geteuid: () => 0, getegid: () => 0, getgroups: () => [], pid: 1, ppid: 0,
     umask: () => 0, cwd: () => "/", chdir: () => undefined,
   };
-  scope.importScripts("wasm_exec.js");
-  const go = new scope.Go();
+  if (!scope.Go) scope.importScripts("wasm_exec.js"); // a page of one file has it in this script
+  const go = new (scope.Go as new () => Loader)();
   const ready = new Promise<void>((resolve) => { scope.ackscopeReady = resolve; });
   const instance = await WebAssembly.instantiate(module, go.importObject);
   memory = instance.exports["mem"] as WebAssembly.Memory;
