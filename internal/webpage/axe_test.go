@@ -22,6 +22,7 @@ func TestAxe(t *testing.T) {
 	b, p := open(t, 1280, 900, false)
 	p.Eval(t, string(text)+"; 0", nil)
 	check := func(view string) {
+		t.Helper()
 		var broken []string
 		p.Eval(t, axe, &broken)
 		for _, x := range broken {
@@ -36,5 +37,10 @@ func TestAxe(t *testing.T) {
 		p.Resize(t, 390, 844, true)
 		check(v.id + " on a telephone, dark")
 	}
+	complaints(t, b)
+	capture := testenv.Capture(t, "u210_clean.client.pcap.gz")
+	b, p = openFile(t, single(t, capture, capture), "")
+	p.Eval(t, string(text)+"; 0", nil)
+	check("one file with two captures")
 	complaints(t, b)
 }

@@ -156,8 +156,28 @@ func TestSingleOfSeveral(t *testing.T) {
 	if toJSON(t, got.Options) != toJSON(t, want) {
 		t.Errorf("the page offers %q, expected %q", got.Options, want)
 	}
-	p.Eval(t, `(() => { const s = document.querySelector("#capture select"); s.selectedIndex = 1; s.dispatchEvent(new Event("change")); })()`, nil)
+	const second = `(() => { const s = document.querySelector("#capture select"); s.selectedIndex = 1;
+		s.dispatchEvent(new Event("change")); })()`
+	p.Eval(t, second, nil)
 	p.Until(t, `document.title.startsWith("u210_clean.client") && document.querySelector(".verdict")`)
+	// A dropped file takes the place of the one inside, also if it has the same name, until that is
+	// chosen again.
+	same := filepath.Join(dir, "u210_clean.client.pcap.gz")
+	if err := os.WriteFile(same, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verdict := `document.querySelector(".verdict")?.textContent`
+	var before, dropped string
+	p.Eval(t, verdict, &before)
+	p.Eval(t, `document.querySelector(".host").remove()`, nil)
+	p.Choose(t, "input[type=file]", same)
+	p.Until(t, `document.querySelector(".verdict")`)
+	p.Eval(t, verdict, &dropped)
+	p.Eval(t, second, nil)
+	p.Until(t, verdict+" === "+toJSON(t, before))
+	if before == dropped {
+		t.Errorf("both captures are said to be %s", before)
+	}
 	p.Resize(t, 390, 844, false)
 	var out string
 	if p.Eval(t, wide, &out); out != "" {

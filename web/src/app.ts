@@ -100,16 +100,20 @@ export class App {
       if (kind === "capture") this.files.inside.push(file);
       else this.files.support(file, kind, side);
     }
-    this.say("Starting the analysis…");
-    await Promise.all(files.flatMap(({ file }) => [this.commands, this.index].map((c) => c.file(file.name, file))));
+    await Promise.all(files.flatMap(({ file, kind }) =>
+      kind === "capture" ? [] : [this.commands, this.index].map((c) => c.file(file.name, file))));
     this.say("");
     const wanted = this.wanted();
     this.choose(this.files.inside.find((f) => f.name === wanted) ?? this.files.inside[0] ?? null);
   }
 
-  // choose opens a capture that both workers know.
+  // choose opens a capture inside the page. A dropped file may have had its name since.
   private choose(capture: File | null): void {
     this.files.capture = capture;
+    if (capture) {
+      const both = [this.commands, this.index].map((client) => client.file(capture.name, capture));
+      Promise.all(both).catch((e: unknown) => this.fail(e));
+    }
     this.flow = this.frame = 0;
     this.filter = "";
     this.open();
@@ -284,10 +288,10 @@ export class App {
   private others(): HTMLElement | null {
     const { capture, inside } = this.files;
     if (inside.length < 2) return null;
-    return h("select", {
-      "aria-label": "Capture",
-      change: (e) => this.choose(inside[(e.target as HTMLSelectElement).selectedIndex] ?? null),
-    }, ...inside.map((f) => h("option", { selected: f === capture }, f.name)));
+    const choice = h("select", { "aria-label": "Capture", change: () => this.choose(inside[choice.selectedIndex] ?? null) },
+      ...inside.map((f) => h("option", {}, f.name)));
+    choice.selectedIndex = inside.findIndex((f) => f === capture); // none where another was dropped
+    return choice;
   }
 
   // picker returns a button that asks for files.
