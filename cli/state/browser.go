@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
@@ -21,6 +23,7 @@ type Browser struct {
 	app    *app.App
 	ended  error
 	walks  map[int]*analyze.Walk // the last walk of a flow, by the flow's number
+	ways   map[int]time.Duration // how long packets of a flow travel; none where it is not known
 }
 
 // Browse reads one capture. The error is a failure. The caller closes the browser.
@@ -33,7 +36,7 @@ func Browse(a *app.App, args []string) (*Browser, error) {
 	if t == nil {
 		return nil, err
 	}
-	b := &Browser{travel: t, app: a, ended: err, walks: map[int]*analyze.Walk{}}
+	b := &Browser{travel: t, app: a, ended: err, walks: map[int]*analyze.Walk{}, ways: map[int]time.Duration{}}
 	if err := a.Ended(err); err != nil {
 		return nil, b.close(err)
 	}
@@ -61,8 +64,8 @@ var fateWords = [...]string{
 	analyze.FateOpen: "", analyze.FateAcked: filter.Acked.String(), analyze.FateLost: filter.Lost.String(),
 }
 
-// Rows writes one line for each entry: what became of its packet, and its rows as `packets
-// --json` prints them. With details they have the decode tree and the bytes.
+// Rows writes one line for each entry: what became of its packet, when it left and arrived, and
+// its rows as `packets --json` prints them. With details they have the decode tree and the bytes.
 func (b *Browser) Rows(entries []int, details bool) error {
 	in := b.travel.in
 	reading := &filter.Reading{Start: in.Start, Previous: in.Start, FileName: in.In.FileName, Join: true}
@@ -86,6 +89,7 @@ func (b *Browser) Rows(entries []int, details bool) error {
 			severity = worst.String()
 		}
 		o.Str("severity", severity)
+		b.addWay(&o, n)
 		o.Key("packets")
 		o.Buf = append(o.Buf, '[')
 		err := b.records(n, reading, func(r *analyze.Record) error {
@@ -101,6 +105,28 @@ func (b *Browser) Rows(entries []int, details bool) error {
 		}
 	}
 	return nil
+}
+
+// addWay adds when a packet left its side and when it reached the other, in ns after the tap had
+// it. It adds nothing where the length of the way is not known.
+func (b *Browser) addWay(o *app.Object, n int) {
+	t := b.travel.timeline
+	f := b.travel.Session.Flow(t.FlowID(n))
+	if f == nil || f.Protocol == nil {
+		return
+	}
+	oneWay, known := b.ways[f.ID]
+	if !known {
+		oneWay, known = graph.OneWay(f)
+		if !known {
+			return
+		}
+		b.ways[f.ID] = oneWay
+	}
+	a := graph.Arrow{From: t.At(n).Marks.From()}
+	graph.Place(&a, f.Facts().Vantage, oneWay)
+	o.Int("leaves_ns", int64(a.Leaves))
+	o.Int("arrives_ns", int64(a.Arrives))
 }
 
 // elements appends each line that it receives to a list in an object.

@@ -202,13 +202,22 @@ func TestAlongFlow(t *testing.T) {
 	last, count := 0.0, 0
 	for line := range strings.Lines(out.String()) {
 		var row struct {
+			Leaves  float64 `json:"leaves_ns"`
+			Arrives float64 `json:"arrives_ns"`
 			Packets []struct {
 				Frame float64 `json:"frame"`
 				Flow  int     `json:"flow"`
+				Side  string  `json:"side"`
 			} `json:"packets"`
 		}
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
+		}
+		// The capture was taken at A: A's packets leave when it has them, and B's arrive then.
+		atTap := map[string]float64{"a": row.Leaves, "b": row.Arrives}[row.Packets[0].Side]
+		if way := row.Arrives - row.Leaves; atTap != 0 || way < 1e6 || way > 50e6 {
+			t.Errorf("frame %v of %s leaves %v ns and arrives %v ns after the tap has it", row.Packets[0].Frame,
+				row.Packets[0].Side, row.Leaves, row.Arrives)
 		}
 		if p := row.Packets[0]; p.Flow != 2 || p.Frame <= last {
 			t.Errorf("frame %v of flow %d after frame %v", p.Frame, p.Flow, last)

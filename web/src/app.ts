@@ -2,7 +2,8 @@
 import { Cancelled, Client } from "./client";
 import { clear, h } from "./dom";
 import { exported } from "./exported";
-import { Loaded, type Support, supportOf } from "./files";
+import { Loaded, supportOf } from "./files";
+import { help } from "./help";
 import { inside, single } from "./inside";
 import { findings } from "./views/findings";
 import { flows } from "./views/flows";
@@ -15,7 +16,7 @@ import { replay } from "./views/replay";
 import { report } from "./views/report";
 import { state } from "./views/state";
 import { welcome } from "./views/welcome";
-import { nanoseconds } from "./format";
+import { nanoseconds, plain } from "./format";
 import type { Cells } from "./wire";
 
 export interface View {
@@ -68,6 +69,7 @@ export class App {
   private readonly head = document.getElementById("capture") as HTMLElement;
   private readonly meter = h("progress", { max: 1, value: 0, "aria-label": "Reading the capture" });
   private readonly said = h("span");
+  private readonly notice = h("div", { class: "notice", role: "alert", hidden: true });
   private readonly cancel = h("button", { type: "button", click: () => this.stop() }, "Cancel");
 
   constructor() {
@@ -77,6 +79,10 @@ export class App {
     }
     this.meter.hidden = this.cancel.hidden = true;
     clear(this.status, this.said, this.meter, this.cancel);
+    this.main.before(this.notice);
+    this.head.after(h("button", {
+      type: "button", class: "keys", "aria-label": "Keys", "aria-keyshortcuts": "?", click: () => help(tabs),
+    }, "?"));
     this.drawTabs();
     document.addEventListener("keydown", (e) => this.key(e));
     document.addEventListener("dragover", (e) => { e.preventDefault(); document.body.classList.add("over"); });
@@ -86,7 +92,7 @@ export class App {
       document.body.classList.remove("over");
       if (e.dataTransfer) void this.take([...e.dataTransfer.files]);
     });
-    window.addEventListener("hashchange", () => this.follow());
+    window.addEventListener("hashchange", () => { if (!this.follow()) this.draw(); });
     if (single) this.begin().catch((e: unknown) => this.fail(e));
     else this.draw();
   }
@@ -100,50 +106,72 @@ export class App {
       if (kind === "capture") this.files.inside.push(file);
       else this.files.support(file, kind, side);
     }
-    await Promise.all(files.flatMap(({ file, kind }) =>
-      kind === "capture" ? [] : [this.commands, this.index].map((c) => c.file(file.name, file))));
+    this.files.captures = [...this.files.inside];
+    this.register(files.map(({ file }) => file));
     this.say("");
-    const wanted = this.wanted();
-    this.choose(this.files.inside.find((f) => f.name === wanted) ?? this.files.inside[0] ?? null);
+    const { captures } = this.files;
+    const wanted = captures.find((f) => f.name === this.wanted()) ?? captures[0];
+    if (wanted) this.turnTo(wanted);
   }
 
-  // choose opens a capture inside the page. A dropped file may have had its name since.
-  private choose(capture: File | null): void {
-    this.files.capture = capture;
-    if (capture) {
-      const both = [this.commands, this.index].map((client) => client.file(capture.name, capture));
-      Promise.all(both).catch((e: unknown) => this.fail(e));
+  // register tells the workers of files, before they are asked for any.
+  private register(files: File[]): void {
+    for (const file of files) {
+      void Promise.all([this.commands.file(file.name, file), this.index.file(file.name, file)])
+        .catch((e: unknown) => this.fail(e));
     }
-    this.flow = this.frame = 0;
-    this.filter = "";
-    this.open();
   }
 
-  // take adds dropped files: a capture opens, other files serve it.
+  // take adds dropped files: captures open, other files serve them.
   async take(list: File[]): Promise<void> {
-    const support: [File, Support][] = [];
-    let capture: File | null = null;
+    const captures: File[] = [];
     for (const file of list) {
       const kind = await supportOf(file);
-      if (kind === "capture") capture = file;
-      else support.push([file, kind]);
+      if (kind === "capture") captures.push(file);
+      else this.files.support(file, kind);
     }
-    for (const [file, kind] of support) this.files.support(file, kind);
-    if (capture) {
-      this.files.capture = capture;
+    if (captures[0]) {
+      this.files.captures = [...captures, ...this.files.inside];
+      this.leave(captures[0]);
+    } else if (this.files.capture) {
+      this.leave(this.files.capture);
+    }
+    this.register(list);
+    if (this.files.capture) this.open();
+    else this.draw();
+  }
+
+  // leave ends what is read of one capture, for another.
+  private leave(to: File): void {
+    if (to !== this.files.capture) {
       this.flow = this.frame = 0;
       this.filter = "";
     }
-    for (const file of [...support.map(([f]) => f), ...(capture ? [capture] : [])]) {
-      await Promise.all([this.commands.file(file.name, file), this.index.file(file.name, file)]);
-    }
-    if (this.files.capture) this.open();
-    else this.say(`${list.map((f) => f.name).join(", ")}: now drop the capture that it belongs to`);
+    this.files.capture = to;
+    this.generation++;
+    if (this.commands.busy) this.commands.cancel();
+    if (this.index.busy) this.index.cancel();
+  }
+
+  // turnTo opens another of the captures that were dropped or came with the page. Two of them may
+  // have one name.
+  private turnTo(capture: File): void {
+    this.register([capture]);
+    this.leave(capture);
+    this.open();
+  }
+
+  // without goes on without a file that served the capture.
+  private without(name: string): void {
+    this.files.remove(name);
+    if (this.files.capture) this.turnTo(this.files.capture);
+    else this.draw();
   }
 
   private open(): void {
     this.generation++;
     this.flows = null;
+    this.warn("");
     this.hold();
     if (!this.follow()) this.show("overview");
   }
@@ -161,13 +189,16 @@ export class App {
       if (count > 0) [this.first, this.last] = await Promise.all([time(0), time(count - 1)]);
       return count;
     });
-    this.frames.catch((e: unknown) => this.fail(e));
+    // The views say what is wrong, where a person looks.
+    this.frames.catch(() => undefined).finally(() => this.busy());
   }
 
   // known returns the flows whose sides have a state.
   known(): Promise<Cells[]> {
-    this.flows ??= this.commands.table("known", this.command("flows", "--json")).then((t) =>
-      this.commands.lines("known", 0, Math.min(t.count, mostKnown))).then((all) => all.filter((f) => f["vantage"]));
+    this.flows ??= this.commands.table("known", this.command("flows", "--json")).then((t) => {
+      if (t.code !== 0 && t.count === 0) throw new Error(t.complaints);
+      return this.commands.lines("known", 0, Math.min(t.count, mostKnown));
+    }).then((all) => all.filter((f) => f["vantage"]));
     return this.flows;
   }
 
@@ -181,21 +212,41 @@ export class App {
   }
 
   fail(e: unknown): void {
-    if (e instanceof Cancelled) this.say("Cancelled.");
-    else this.say((e as Error).message);
+    this.say(e instanceof Cancelled ? "" : plain((e as Error).message));
+    this.busy();
+  }
+
+  // warn says above the view what a person must know of the capture or of a link. "" ends it.
+  warn(text: string): void {
+    this.notice.hidden = text === "";
+    clear(this.notice, h("span", {}, text), h("button", { type: "button", click: () => this.warn("") }, "Close"));
+  }
+
+  // problem shows in a view why it has nothing to show, and what can be done.
+  problem(host: Element, e: unknown): void {
+    if (e instanceof Cancelled) {
+      clear(host, h("div", { class: "problem" }, h("h2", {}, "Reading was cancelled"),
+        h("p", {}, h("button", { type: "button", click: () => this.open() }, "Read it again"))));
+    } else {
+      clear(host, h("div", { class: "problem", role: "alert" }, h("h2", {}, "This cannot be read"),
+        h("pre", {}, plain((e as Error).message)),
+        h("p", {}, "Open another file, or remove the file that is named here.")));
+    }
     this.busy();
   }
 
   // work runs a request and shows that it runs.
   async work<T>(what: string, request: Promise<T>): Promise<T | null> {
+    const { generation } = this;
     this.say(what);
     this.busy();
     try {
       const value = await request;
+      if (generation !== this.generation) return null; // it is about another capture
       this.say("");
       return value;
     } catch (e) {
-      this.fail(e);
+      if (generation === this.generation) this.fail(e);
       return null;
     } finally {
       this.busy();
@@ -207,11 +258,17 @@ export class App {
     this.meter.hidden = this.cancel.hidden = !now || !this.files.capture;
   }
 
+  // stop ends all reading. Every view then says so, and offers to read again.
   private stop(): void {
+    this.generation++;
     this.commands.cancel();
     this.index.cancel();
-    this.hold();
-    this.busy();
+    const cancelled = new Cancelled("cancelled");
+    this.frames = Promise.reject(cancelled);
+    this.frames.catch(() => undefined);
+    this.say("Cancelled.");
+    this.views.clear();
+    this.problem(this.main, cancelled);
   }
 
   private drawTabs(): void {
@@ -222,6 +279,7 @@ export class App {
       keydown: (e) => this.tabKey(e as KeyboardEvent),
     }, h("kbd", { "aria-hidden": "true" }, t.key), ` ${t.title}`)));
     this.main.setAttribute("aria-labelledby", `tab-${this.tab}`);
+    document.getElementById(`tab-${this.tab}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   private tabKey(e: KeyboardEvent): void {
@@ -238,7 +296,13 @@ export class App {
     const at = e.target as HTMLElement;
     if (e.ctrlKey || e.altKey || e.metaKey || at.closest("input, textarea, select")) return;
     const tab = tabs.find((t) => t.key === e.key);
-    if (tab && this.files.capture) {
+    if (document.querySelector("dialog[open]")) return;
+    // Enter is the button's own where a button has the focus.
+    if (e.key === "Enter" && at.closest("button, a, summary")) return;
+    if (e.key === "?") {
+      help(tabs);
+      e.preventDefault();
+    } else if (tab && this.files.capture) {
       this.show(tab.id);
       e.preventDefault();
     } else if (this.views.get(this.tab)?.view.key?.(e)) {
@@ -246,11 +310,12 @@ export class App {
     }
   }
 
-  show(id: string): void {
+  // show opens a view. The way back leads to the one before it.
+  show(id: string, back = id !== this.tab): void {
     this.tab = id;
     this.drawTabs();
     this.draw();
-    this.link();
+    this.link(back);
   }
 
   // select goes to a frame and its flow.
@@ -264,14 +329,12 @@ export class App {
   private draw(): void {
     const { capture } = this.files;
     document.body.classList.toggle("empty", capture === null);
+    this.drawHead();
     if (!capture) {
-      clear(this.head);
       welcome(this, this.main);
       return;
     }
     document.title = `${capture.name} – ackscope`;
-    clear(this.head, h("span", { class: "file" }, capture.name),
-      ...this.files.names().map((n) => h("span", { class: "chip" }, n)), this.others(), this.picker("Open…"));
     const tab = tabs.find((t) => t.id === this.tab);
     if (!tab) return;
     let made = this.views.get(tab.id);
@@ -284,14 +347,18 @@ export class App {
     made.view.shown();
   }
 
-  // others returns a choice of the captures inside the page, if it has several.
-  private others(): HTMLElement | null {
-    const { capture, inside } = this.files;
-    if (inside.length < 2) return null;
-    const choice = h("select", { "aria-label": "Capture", change: () => this.choose(inside[choice.selectedIndex] ?? null) },
-      ...inside.map((f) => h("option", {}, f.name)));
-    choice.selectedIndex = inside.findIndex((f) => f === capture); // none where another was dropped
-    return choice;
+  private drawHead(): void {
+    const { capture, captures } = this.files;
+    const several = h("select", {
+      "aria-label": "Capture", change: () => {
+        const chosen = captures[several.selectedIndex];
+        if (chosen) this.turnTo(chosen);
+      },
+    }, ...captures.map((f) => h("option", { selected: f === capture }, f.name)));
+    clear(this.head, captures.length > 1 ? several : capture && h("span", { class: "file" }, capture.name),
+      ...this.files.names().map(([kind, name]) => h("span", { class: "chip" }, `${kind}: ${name}`, h("button", {
+        type: "button", class: "link", "aria-label": `Remove ${name}`, click: () => this.without(name),
+      }, "✕"))), capture && this.picker("Open…"));
   }
 
   // picker returns a button that asks for files.
@@ -303,29 +370,52 @@ export class App {
     return h("span", {}, input, h("button", { type: "button", click: () => input.click() }, label));
   }
 
-  // A link names the file, which the page cannot open by itself, and the place in it. Where the
-  // capture is inside the page, a link may do without the name.
-  link(): void {
+  // A link names the file, which the page cannot open by itself, and the place in it.
+  link(back = false): void {
     const { capture } = this.files;
     if (!capture) return;
     const q = new URLSearchParams({ file: capture.name, view: this.tab });
     if (this.flow) q.set("flow", String(this.flow));
     if (this.frame) q.set("frame", String(this.frame));
     if (this.filter) q.set("filter", this.filter);
-    history.replaceState(null, "", `#${q.toString()}`);
+    const hash = `#${q.toString()}`;
+    if (back && location.hash !== "") history.pushState(null, "", hash);
+    else history.replaceState(null, "", hash);
   }
 
   // follow goes where the link points, if it is about the open capture.
   private follow(): boolean {
     const q = new URLSearchParams(location.hash.slice(1));
     const { capture } = this.files;
-    if (!capture || q.get("file") !== capture.name && !(single && !q.has("file"))) return false;
+    // Where the capture is inside the page, a link may do without the name.
+    if (!capture || q.get("file") !== capture.name && !(single && !q.has("file") && q.size > 0)) {
+      if (capture && q.get("file")) this.warn(`The link is about ${q.get("file") ?? ""}. This is ${capture.name}.`);
+      return false;
+    }
     this.flow = Number(q.get("flow")) || 0;
     this.frame = Number(q.get("frame")) || 0;
     this.filter = q.get("filter") ?? "";
     const view = q.get("view") ?? (this.frame ? "packets" : "overview");
-    this.show(tabs.some((t) => t.id === view) ? view : "overview");
+    this.show(tabs.some((t) => t.id === view) ? view : "overview", false);
+    void this.checkLink();
     return true;
+  }
+
+  // checkLink says what of a link the capture does not have.
+  private async checkLink(): Promise<void> {
+    const { generation, frame, flow } = this;
+    try {
+      const count = await this.frames;
+      if (generation !== this.generation) return;
+      if (frame > count) this.warn(`The link names frame ${frame}. The capture has ${count} frames.`);
+      if (flow === 0) return;
+      const found = await this.commands.run(this.command("flows", "--json", "-Y", `flow == ${flow}`));
+      if (generation === this.generation && found.out.length === 0) {
+        this.warn(`The link names flow ${flow}. The capture has no such flow: view Flows lists them.`);
+      }
+    } catch {
+      // the view says what is wrong with the capture
+    }
   }
 
   // wanted is the file that a link asks for.

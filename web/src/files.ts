@@ -23,7 +23,8 @@ export async function supportOf(file: File): Promise<Support> {
 }
 
 export class Loaded {
-  capture: File | null = null;
+  captures: File[] = []; // those that were dropped together; each is read for itself
+  capture: File | null = null; // the one that is shown
   inside: File[] = []; // captures that came with the page
   flags: string[] = []; // of every command about one of these
   private readonly supports = new Map<Support, string[]>();
@@ -35,8 +36,13 @@ export class Loaded {
     this.supports.set(kind, list);
   }
 
-  names(): string[] {
-    return [...this.supports].flatMap(([kind, names]) => names.map((n) => `${kind}: ${n}`));
+  // names returns what each file is, and its name.
+  names(): [Support, string][] {
+    return [...this.supports].flatMap(([kind, names]) => names.map((n): [Support, string] => [kind, n]));
+  }
+
+  remove(name: string): void {
+    for (const [kind, names] of this.supports) this.supports.set(kind, names.filter((n) => n !== name));
   }
 
   // args returns the flags and the capture, as the command line takes them.

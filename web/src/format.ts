@@ -43,3 +43,21 @@ export function list(v: unknown): Cells[] {
 export function plural(n: number, word: string): string {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 }
+
+// sure returns a certainty in words, after a value. What is certain needs no word.
+export function sure(certainty: unknown): string {
+  const word = text(certainty);
+  return word === "" || word === "certain" ? "" : ` (${word})`;
+}
+
+// bounded returns a loss: what is most probable, how surely, and the bounds that the capture proves.
+export function bounded(value: unknown, least: unknown, most: unknown, certainty: unknown): string {
+  if (typeof value !== "number") return "not known";
+  const known = typeof least === "number" && typeof most === "number" && share(least) !== share(most);
+  return `${share(value)}${sure(certainty)}${known ? `, between ${share(least)} and ${share(most)}` : ""}`;
+}
+
+// plain returns complaints of a command without the name of the program and its files' folders.
+export function plain(complaints: string): string {
+  return complaints.trim().replace(/^ackscope: (warning: )?/gm, "");
+}

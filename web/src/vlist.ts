@@ -7,6 +7,9 @@ export interface Column {
   name: string; // key of the row, for sorting
   title: string;
   width: string; // a track of the grid
+  // Where the table is narrow: its track, or "below" for a line of its own. Without it, the column
+  // is left out there, and the pane of the selected row has its value.
+  narrow?: string;
   number?: boolean;
   cell?: (row: Cells) => string | Node;
   className?: (row: Cells) => string;
@@ -17,7 +20,10 @@ export interface Source {
   load(from: number, count: number): Promise<Cells[]>;
 }
 
-const rowHeight = 26; // px; --row of app.css
+// Heights in rem, so that they grow with the letters: of a row, and of a line below it where the
+// table is narrow.
+const rowRem = 1.75;
+const belowRem = 1.4;
 // Browsers limit the height of an element: Chromium to 33 million px.
 const tallest = 15_000_000;
 const page = 100; // rows loaded at a time
@@ -35,12 +41,17 @@ export class VirtualTable {
   private generation = 0;
   private drawn = 0;
   private top = 0; // the first row in sight
+  private rowHeight = 26; // px
+  private narrow = false;
+  private readonly leastRem: number; // what the columns need at least; below that, rows are narrow
   cursor = -1;
   onSelect: (row: number, cells: Cells | undefined, open: boolean) => void = () => undefined;
   onSort: ((column: string) => void) | null = null;
   onError: (e: Error) => void = () => undefined;
 
-  constructor(label: string, private readonly columns: Column[], private readonly empty: string) {
+  // below is how many lines a row has below its first where the table is narrow.
+  constructor(label: string, private readonly columns: Column[], private empty: string, private readonly below = 1) {
+    this.leastRem = columns.reduce((sum, c) => sum + parseFloat(/[\d.]+/.exec(c.width)?.[0] ?? "0"), 0);
     const tracks = columns.map((c) => c.width).join(" ");
     this.head = h("div", { role: "row", class: "vrow vhead", "aria-rowindex": 1 });
     columns.forEach((c, i) => this.head.append(this.title(c, i)));
@@ -48,21 +59,60 @@ export class VirtualTable {
     this.space = h("div", { class: "vspace", role: "presentation" }, this.rows);
     this.body = h("div", {
       class: "vtable", role: "grid", tabindex: 0, "aria-label": label,
-      keydown: (e) => this.key(e as KeyboardEvent), scroll: () => this.scrolled(),
+      keydown: (e) => {
+        if (e.target !== this.body || !this.key(e as KeyboardEvent)) return;
+        e.preventDefault();
+        e.stopPropagation();
+      },
+      scroll: () => this.scrolled(),
       focus: () => { if (this.cursor < 0 && this.source.count > 0) this.select(0, false); },
     }, h("div", { role: "rowgroup", class: "vheadgroup" }, this.head), this.space);
     this.element = this.body;
     this.body.style.setProperty("--tracks", tracks);
-    new ResizeObserver(() => this.draw()).observe(this.body);
+    this.body.style.setProperty("--narrow-tracks", columns.map((c) => c.narrow ?? "below")
+      .filter((track) => track !== "below").join(" "));
+    this.body.setAttribute("aria-colcount", String(columns.length));
+    new ResizeObserver(() => this.resize()).observe(this.body);
+  }
+
+  // resize chooses the kind of rows by the width, and keeps the top row where it is.
+  private resize(): void {
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const narrow = this.body.clientWidth < this.leastRem * rem;
+    const height = Math.round((rowRem + (narrow ? belowRem * this.below : 0)) * rem);
+    if (height !== this.rowHeight || narrow !== this.narrow) {
+      this.rowHeight = height;
+      this.narrow = narrow;
+      this.body.classList.toggle("narrow", narrow);
+      this.body.style.setProperty("--row", `${height}px`);
+      this.body.style.setProperty("--below", `${belowRem * this.below}rem`);
+      this.stretch();
+      this.scrollToTop(this.top);
+    }
+    this.draw();
+  }
+
+  private stretch(): void {
+    const { count } = this.source;
+    this.space.style.height = count > 0 ? `${Math.min(count * this.rowHeight, tallest)}px` : "";
+  }
+
+  private scrollToTop(row: number): void {
+    const span = tallest - this.body.clientHeight + this.head.offsetHeight;
+    this.body.scrollTop = this.scaled ? (row / Math.max(this.source.count - this.fits, 1)) * span : row * this.rowHeight;
+  }
+
+  private place(c: Column): string {
+    return c.narrow === undefined ? "aside" : c.narrow === "below" ? `below ${c.width === "0" ? "only" : ""}` : "";
   }
 
   private title(c: Column, i: number): HTMLElement {
-    const e = h("div", { role: "columnheader", class: c.number ? "num" : "", "aria-colindex": i + 1 });
+    const e = h("div", { role: "columnheader", class: `${c.number ? "num" : ""} ${this.place(c)}`.trim(), "aria-colindex": i + 1 });
     if (c.name === "") {
       e.append(c.title);
     } else {
       e.append(h("button", {
-        type: "button", tabindex: -1, title: `Sort by ${c.title}`, click: () => this.onSort?.(c.name),
+        type: "button", title: `Sort by ${c.title}`, click: () => this.onSort?.(c.name),
       }, c.title));
       if (!this.onSort) queueMicrotask(() => { if (!this.onSort) clear(e, c.title); });
     }
@@ -77,14 +127,16 @@ export class VirtualTable {
     });
   }
 
-  show(source: Source): void {
+  // show lists other rows. The text says why there is none, and what to do.
+  show(source: Source, empty = this.empty): void {
     this.source = source;
+    this.empty = empty;
     this.generation++;
     this.pages.clear();
     this.loading.clear();
     this.cursor = Math.min(this.cursor, source.count - 1);
     this.body.setAttribute("aria-rowcount", String(source.count + 1));
-    this.space.style.height = `${Math.max(Math.min(source.count * rowHeight, tallest), rowHeight)}px`;
+    this.stretch();
     this.draw();
   }
 
@@ -93,20 +145,20 @@ export class VirtualTable {
   }
 
   private get fits(): number {
-    return Math.max(1, Math.floor((this.body.clientHeight - rowHeight) / rowHeight));
+    return Math.max(1, Math.floor((this.body.clientHeight - this.head.offsetHeight) / this.rowHeight));
   }
 
   private get scaled(): boolean {
-    return this.source.count * rowHeight > tallest;
+    return this.source.count * this.rowHeight > tallest;
   }
 
   private scrolled(): void {
     const at = this.body.scrollTop;
     if (this.scaled) {
-      const span = tallest - this.body.clientHeight + rowHeight;
+      const span = tallest - this.body.clientHeight + this.head.offsetHeight;
       this.top = Math.round((at / span) * Math.max(this.source.count - this.fits, 0));
     } else {
-      this.top = Math.floor(at / rowHeight);
+      this.top = Math.floor(at / this.rowHeight);
     }
     this.draw();
   }
@@ -118,8 +170,7 @@ export class VirtualTable {
       return;
     }
     const top = n < this.top ? n : n - this.fits + 1;
-    const span = tallest - this.body.clientHeight + rowHeight;
-    this.body.scrollTop = this.scaled ? (top / Math.max(this.source.count - this.fits, 1)) * span : top * rowHeight;
+    this.scrollToTop(top);
     this.top = Math.max(top, 0);
     this.draw();
   }
@@ -134,22 +185,18 @@ export class VirtualTable {
     });
   }
 
-  private key(e: KeyboardEvent): void {
-    if (e.ctrlKey || e.altKey || e.metaKey) return;
+  // key moves and opens by the keyboard. It returns false for a key that it does not know.
+  key(e: KeyboardEvent): boolean {
+    if (e.ctrlKey || e.altKey || e.metaKey) return false;
     const steps: Record<string, number> = {
       ArrowDown: 1, ArrowUp: -1, PageDown: this.fits, PageUp: -this.fits, j: 1, k: -1,
       Home: -Infinity, End: Infinity,
     };
     const step = steps[e.key];
-    if (step !== undefined) {
-      this.select(this.cursor + step, false);
-    } else if (e.key === "Enter") {
-      this.select(this.cursor, true);
-    } else {
-      return;
-    }
-    e.preventDefault();
-    e.stopPropagation();
+    if (step !== undefined) this.select(this.cursor + step, false);
+    else if (e.key === "Enter") this.select(this.cursor, true);
+    else return false;
+    return true;
   }
 
   // need loads the page of a row. The promise ends once it is there, whoever asked for it first.
@@ -195,7 +242,7 @@ export class VirtualTable {
     }
     const from = Math.max(0, Math.min(this.top, count - this.fits));
     const to = Math.min(count, from + this.fits + 2);
-    this.rows.style.transform = `translateY(${this.scaled ? this.body.scrollTop : from * rowHeight}px)`;
+    this.rows.style.transform = `translateY(${this.scaled ? this.body.scrollTop : from * this.rowHeight}px)`;
     const made: HTMLElement[] = [];
     for (let n = from; n < to; n++) {
       made.push(this.renderRow(n));
@@ -216,7 +263,7 @@ export class VirtualTable {
     });
     this.columns.forEach((c, i) => {
       const value = cells ? (c.cell ? c.cell(cells) : text(cells[c.name])) : "…";
-      const names = `${c.number ? "num" : ""} ${cells && c.className ? c.className(cells) : ""}`;
+      const names = `${c.number ? "num" : ""} ${this.place(c)} ${cells && c.className ? c.className(cells) : ""}`;
       e.append(h("div", { role: "gridcell", class: names.trim(), "aria-colindex": i + 1 }, value));
     });
     return e;

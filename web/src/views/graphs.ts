@@ -1,7 +1,7 @@
 // The graphs of a flow, as `ackscope graph` draws them.
 import type { App, View } from "../app";
 import { clear, h } from "../dom";
-import { text } from "../format";
+import { plain, text } from "../format";
 
 const decoder = new TextDecoder();
 
@@ -22,11 +22,12 @@ export function graphs(app: App, host: HTMLElement): View {
     clear(flow, ...all.map((f) => h("option", { value: text(f["flow"]) }, `${text(f["flow"])} ${text(f["protocol"])}`)));
     return all;
   });
+  known.catch(() => undefined); // draw() says it
 
   async function draw(): Promise<void> {
     const all = await known;
     if (all.length === 0) {
-      clear(figure, h("p", { class: "dim" }, "No flow of this capture has a graph."));
+      clear(figure, h("p", {}, "No flow of this capture is of a known protocol, so none has a graph. The view Flows says why."));
       return;
     }
     if (!all.some((f) => Number(f["flow"]) === app.flow)) app.flow = Number(all[0]?.["flow"]);
@@ -40,23 +41,40 @@ export function graphs(app: App, host: HTMLElement): View {
     if (!answer || key !== drawn) return;
     const svg = decoder.decode(answer.out);
     if (answer.code !== 0 || svg === "") {
-      clear(figure, h("p", { class: "wrong" }, answer.complaints.trim()));
+      clear(figure, h("p", { role: "alert" }, plain(answer.complaints)));
       return;
     }
-    // In an image, no script of the drawing can run, and none is in it.
-    const said = /<desc[^>]*>([^<]*)</.exec(svg)?.[1] ?? "";
     const title = kinds.find(([value]) => value === kind.value)?.[1] ?? "";
+    const said = /<desc[^>]*>([^<]*)</.exec(svg)?.[1] ?? "";
+    // In an image, no script of the drawing can run, and none is in it.
     clear(figure,
-      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${title}, flow ${app.flow}` },
-        h("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`, alt: `${title}, flow ${app.flow}` })),
-      h("figcaption", {}, plain(said)),
-      answer.complaints && h("p", { class: "dim" }, answer.complaints.trim()));
+      h("div", { class: "panels" }, ...panels(svg).map((one) => h("img", {
+        src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(one)}`,
+        alt: `${title}, flow ${app.flow}: ${unescaped(/class="title"[^>]*>([^<]*)</.exec(one)?.[1] ?? "")}`,
+      }))),
+      h("figcaption", {}, unescaped(said)),
+      answer.complaints && h("p", {}, plain(answer.complaints)));
   }
-  return { shown: () => void draw().catch((e: unknown) => app.fail(e)) };
+  return { shown: () => void draw().catch((e: unknown) => app.problem(figure, e)) };
+}
+
+// panels cuts a drawing into its plots, which stand below each other in it. So there can be several
+// in a row where there is room.
+function panels(svg: string): string[] {
+  const at = [...svg.matchAll(/<g transform="translate\(0 (\d+)\)">/g)];
+  const size = /viewBox="0 0 (\d+) (\d+)"/.exec(svg);
+  if (at.length < 2 || !size) return [svg];
+  const head = svg.slice(0, at[0]?.index);
+  const height = Number(size[2]) / at.length;
+  return at.map((g, i) => {
+    const part = svg.slice(g.index, at[i + 1]?.index ?? svg.lastIndexOf("</svg>"));
+    return head.replace(size[0], `viewBox="0 ${g[1] ?? "0"} ${size[1] ?? ""} ${height}"`)
+      .replace(/<rect /, `<rect y="${g[1] ?? "0"}" `) + `${part}</svg>`;
+  });
 }
 
 const entities: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&#34;": '"', "&#39;": "'" };
 
-function plain(xml: string): string {
+function unescaped(xml: string): string {
   return xml.replace(/&(lt|gt|amp|#34|#39);/g, (e) => entities[e] ?? e);
 }

@@ -2,7 +2,7 @@
 import type { App, View } from "../app";
 import { completed } from "../complete";
 import { clear, h } from "../dom";
-import { count, list, since, text } from "../format";
+import { count, list, plain, since, text } from "../format";
 import { VirtualTable } from "../vlist";
 import type { Cells } from "../wire";
 import { detail } from "./detail";
@@ -14,23 +14,26 @@ function head(r: Cells): Cells {
 
 export function packets(app: App, host: HTMLElement): View {
   let rows = 0, flow = -1, filter = "?";
-  const pane = h("section", { class: "detail", "aria-label": "The selected packet" });
+  const pane = h("section", { class: "detail", tabindex: -1, "aria-label": "The selected packet" });
   const table = new VirtualTable("Packets", [
-    { name: "", title: "Frame", width: "5.5rem", number: true, cell: (r) => text(head(r)["frame"]) },
-    { name: "", title: "Time", width: "7.5rem", number: true, cell: (r) => since(head(r)["time"], app.first) },
+    { name: "", title: "Frame", width: "5.5rem", number: true, narrow: "4.6rem", cell: (r) => text(head(r)["frame"]) },
+    { name: "", title: "Time", width: "7.5rem", number: true, narrow: "6.6rem", cell: (r) => since(head(r)["time"], app.first) },
     { name: "", title: "Flow", width: "4.2rem", number: true, cell: (r) => text(head(r)["flow"]) },
     {
-      name: "", title: "Way", width: "4rem", cell: (r) => arrow(head(r)),
+      name: "", title: "Way", width: "4rem", narrow: "3.6rem", cell: (r) => arrow(head(r)),
       className: (r) => `side-${text(head(r)["side"])}`,
     },
     { name: "", title: "Bytes", width: "5rem", number: true, cell: (r) => text(head(r)["length"]) },
-    { name: "", title: "Fate", width: "4.5rem", cell: (r) => text(r["fate"]), className: (r) => `fate-${text(r["fate"])}` },
     {
-      name: "", title: "Found", width: "5rem",
+      name: "", title: "Fate", width: "4.5rem", narrow: "4rem", cell: (r) => text(r["fate"]) || "–",
+      className: (r) => `fate-${text(r["fate"]) || "open"}`,
+    },
+    {
+      name: "", title: "Found", width: "5rem", narrow: "minmax(3rem, 1fr)",
       cell: (r) => r["severity"] ? h("span", { class: `badge ${text(r["severity"])}` }, text(r["severity"])) : "",
     },
-    { name: "", title: "Info", width: "minmax(20rem, 1fr)", cell: (r) => info(r) },
-  ], "No packet passes the filter.");
+    { name: "", title: "Info", width: "minmax(12rem, 1fr)", narrow: "below", cell: (r) => info(r) },
+  ], "No packet passes the filter. Clear shows all of them.");
   table.element.id = "table-packets";
   table.onError = (e) => app.fail(e);
   const counted = h("output", { class: "dim counted" });
@@ -54,16 +57,20 @@ export function packets(app: App, host: HTMLElement): View {
     let all: number;
     try {
       all = await app.frames;
+    } catch (e) {
+      app.problem(host, e);
+      return;
+    }
+    try {
       rows = await app.index.filter(filter, flow);
     } catch (e) {
-      const message = (e as Error).message;
-      wrong.textContent = message;
+      wrong.textContent = plain((e as Error).message);
       input.setAttribute("aria-invalid", "true");
       return;
     }
     input.removeAttribute("aria-invalid");
     counted.textContent = `${count(rows)} of ${count(all)}${flow ? `, flow ${flow}` : ""}`;
-    table.show({ count: rows, load });
+    table.show({ count: rows, load }, all === 0 ? "The capture has no packets." : undefined);
     await goTo();
   }
 
@@ -76,10 +83,12 @@ export function packets(app: App, host: HTMLElement): View {
   function apply(): void {
     app.filter = input.value.trim();
     void app.work("Filtering…", refresh());
+    app.link();
   }
 
-  table.onSelect = (_, cells) => {
+  table.onSelect = (_, cells, open) => {
     if (!cells) return;
+    if (open) pane.focus();
     const p = head(cells);
     app.select(Number(p["frame"]), app.flow);
     void detail(app, pane, Number(cells["entry"]));
@@ -91,7 +100,7 @@ export function packets(app: App, host: HTMLElement): View {
       else void goTo();
     },
     key: (e) => {
-      if (e.key !== "/") return false;
+      if (e.key !== "/") return table.key(e);
       input.focus();
       return true;
     },

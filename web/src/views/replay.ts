@@ -1,36 +1,40 @@
 // What replay says of each side against the reference implementation.
 import type { App, View } from "../app";
-import { clear, h } from "../dom";
+import { h } from "../dom";
 import { count, text } from "../format";
 import type { Cells } from "../wire";
 import { listing } from "./listing";
 
 export function replay(app: App, host: HTMLElement): View {
-  const detail = h("section", { class: "explanation", "aria-label": "The verdict", "aria-live": "polite" },
-    h("p", { class: "dim" }, "Select a side to read its verdict."));
   return listing(app, host, {
-    key: "replay", label: "Verdicts of replay", empty: "No flow has a reference to be held against.",
-    command: ["replay", "--json"],
+    key: "replay", label: "Verdicts of replay", command: ["replay", "--json"],
+    empty: "No flow has a reference to be held against: none is of a known protocol and version.",
+    hint: "Select a side to read its verdict. Enter opens the packet where it diverges.",
     columns: [
-      { name: "flow", title: "Flow", width: "4.5rem", number: true },
-      { name: "side", title: "Side", width: "4.5rem", cell: (r) => text(r["side"]).toUpperCase() },
+      { name: "flow", title: "Flow", width: "4.5rem", number: true, narrow: "3.5rem" },
+      { name: "side", title: "Side", width: "4.5rem", narrow: "3.2rem", cell: (r) => text(r["side"]).toUpperCase() },
       { name: "addr", title: "Address", width: "minmax(11rem, 1fr)" },
-      { name: "behaviour", title: "Behaves as", width: "minmax(9rem, 1fr)" },
+      { name: "behaviour", title: "Behaves as", width: "minmax(9rem, 1fr)", narrow: "minmax(6rem, 1fr)" },
       {
-        name: "verdict", title: "Verdict", width: "8rem",
+        name: "verdict", title: "Verdict", width: "8rem", narrow: "6.5rem",
         className: (r) => ({ diverges: "error", conforms: "good" })[text(r["verdict"])] ?? "",
       },
       { name: "packets", title: "Packets", width: "6rem", number: true, cell: (r) => count(r["packets"]) },
-      { name: "undecided", title: "Undecided", width: "7rem", number: true },
-      { name: "first_frame", title: "First frame", width: "7rem", number: true },
-      { name: "rule", title: "Rule", width: "minmax(10rem, 1fr)" },
+      { name: "undecided", title: "Undecided", width: "7rem", number: true, cell: (r) => text(r["undecided"]) || "0" },
+      { name: "first_frame", title: "First frame", width: "7rem", number: true, cell: (r) => text(r["first_frame"]) || "–" },
+      { name: "rule", title: "Rule", width: "minmax(10rem, 1fr)", cell: (r) => text(r["rule"]) || "–" },
+      {
+        name: "", title: "About", width: "0", narrow: "below",
+        cell: (r) => `${text(r["addr"])}, ${count(r["packets"])} packets, undecided ${text(r["undecided"]) || "0"}` +
+          (r["rule"] ? `, ${text(r["rule"])} from frame ${text(r["first_frame"])}` : ""),
+      },
     ],
-    select: (r, open) => {
+    open: (r) => {
       const frame = Number(r["first_frame"] ?? 0);
-      if (open && frame) app.select(frame, Number(r["flow"]), "packets");
-      else explain(app, detail, r);
+      app.select(frame, Number(r["flow"]), "packets");
     },
-  }, detail);
+    pane: (r) => explain(app, r),
+  });
 }
 
 // The parts of a verdict, in the order in which they are read.
@@ -39,14 +43,24 @@ const parts: [string, string][] = [
   ["captured_state", "Capture"], ["undecided_why", "Left open"], ["certainty", "Certainty"], ["rests_on", "Rests on"],
 ];
 
-function explain(app: App, host: HTMLElement, r: Cells): void {
+// What a verdict says, in words: conforms and consistent are easily mixed up.
+const verdicts: Record<string, string> = {
+  conforms: "All of its packets are those that the reference sends.",
+  consistent: "Nothing contradicts the reference. Some packets are left open, as the capture does not decide them.",
+  diverges: "A packet is not what the reference sends.",
+};
+
+function explain(app: App, r: Cells): Node[] {
   const frame = Number(r["first_frame"] ?? 0);
-  clear(host,
+  const go = h("p", {}, h("button", {
+    type: "button", click: () => app.select(frame, Number(r["flow"]), "packets"),
+  }, `Go to frame ${frame}`));
+  return [
     h("h2", {}, `Flow ${text(r["flow"])}, ${text(r["side"]).toUpperCase()}: ${text(r["verdict"])} `,
       h("span", { class: "dim" }, text(r["behaviour"]))),
+    h("p", {}, verdicts[text(r["verdict"])] ?? ""),
     h("dl", { class: "parts" }, ...parts.filter(([key]) => text(r[key]) !== "").map(([key, title]) => h("div", {},
       h("dt", {}, title), h("dd", {}, Array.isArray(r[key]) ? (r[key] as string[]).join(", ") : text(r[key]))))),
-    frame > 0 && h("p", {}, h("button", {
-      type: "button", click: () => app.select(frame, Number(r["flow"]), "packets"),
-    }, `Go to frame ${frame}`)));
+    ...(frame > 0 ? [go] : []),
+  ];
 }

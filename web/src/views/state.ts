@@ -1,11 +1,14 @@
 // What both sides of a flow knew at a packet, with a slider over time.
 import type { App, View } from "../app";
 import { clear, h } from "../dom";
-import { list, nanoseconds, text } from "../format";
+import { list, nanoseconds, sure, text } from "../format";
 import type { Cells } from "../wire";
 
 const perRow = 32; // cells of a window in a row, as `ackscope state` draws them
 const rowsShown = 4; // the newest; the rest is folded
+
+const noState = "No flow of this capture is of a known protocol, so no side has a state. The view Flows says why. " +
+  "Encrypted traffic needs keys, and a format of your own needs a profile: drop them on the page.";
 
 const cellWords: Record<string, string> = {
   "?": "unknown", ".": "empty", s: "sent", a: "acked", r: "received", x: "lost", "~": "claimed, not seen",
@@ -30,9 +33,10 @@ export function state(app: App, host: HTMLElement): View {
   // The flows that can be shown are those of a known protocol.
   const known = app.known().then((all) => {
     clear(flow, ...all.map((f) => h("option", { value: text(f["flow"]) }, `${text(f["flow"])} ${text(f["protocol"])}`)));
-    if (all.length === 0) clear(sides, h("p", { class: "dim" }, "No flow of this capture has a state to show."));
+    if (all.length === 0) clear(sides, h("p", {}, noState));
     return all;
   });
+  known.catch(() => undefined); // shown() says it
 
   function scrub(): void {
     const span = Number(app.last - app.first);
@@ -67,7 +71,7 @@ export function state(app: App, host: HTMLElement): View {
     try {
       views = await app.index.state(app.flow, n);
     } catch (e) {
-      clear(sides, h("p", { class: "wrong" }, (e as Error).message));
+      app.problem(sides, e);
       return;
     }
     const first = views[0];
@@ -88,16 +92,16 @@ export function state(app: App, host: HTMLElement): View {
   }
 
   async function shown(): Promise<void> {
-    await app.frames;
+    const count = await app.frames;
     const all = await known;
     if (all.length === 0) return;
     if (!all.some((f) => Number(f["flow"]) === app.flow)) app.flow = Number(all[0]?.["flow"]);
     if (app.frame === 0) await show(await app.index.at(Number((app.last - app.first) / 2n)));
-    else if (app.frame - 1 !== entry || app.flow !== drawnFlow) await show(app.frame - 1);
+    else if (app.frame - 1 !== entry || app.flow !== drawnFlow) await show(Math.min(app.frame, count) - 1);
   }
 
   return {
-    shown: () => void shown().catch((e: unknown) => app.fail(e)),
+    shown: () => void shown().catch((e: unknown) => app.problem(sides, e)),
     key: (e) => {
       if (e.key !== "[" && e.key !== "]") return false;
       void step(e.key === "[" ? -1 : 1);
@@ -114,7 +118,7 @@ function side(app: App, v: Cells): HTMLElement {
     ...list(v["windows"]).map((w) => windowOf(app, w, name)),
     h("dl", { class: "gauges" }, ...list(v["gauges"]).map((g) => h("div", {},
       h("dt", {}, text(g["name"])),
-      h("dd", {}, gauge(g), g["certainty"] !== "certain" && h("span", { class: "dim" }, ` (${text(g["certainty"])})`))))),
+      h("dd", {}, gauge(g), h("span", { class: "dim" }, sure(g["certainty"])))))),
     ...list(v["tables"]).map((t) => table(name, t)));
 }
 
@@ -149,11 +153,13 @@ function windowOf(app: App, w: Cells, side: string): HTMLElement {
     if (e.type === "click" && s?.["frame"]) app.select(Number(s["frame"]), app.flow, "packets");
     else if (s) (e.target as HTMLElement).title = told(s);
   };
+  const key = [...counted.keys()].map((c) => `${c} ${cellWords[c] ?? c}`).join(" · ");
   return h("figure", { class: "window", mouseover: tell, click: tell },
-    h("figcaption", {}, h("b", {}, text(w["name"])), ` next ${text(w["next"]) || "?"} `,
-      w["certainty"] !== "certain" && h("span", { class: "dim" }, `(${text(w["certainty"])})`)),
+    h("figcaption", {}, h("b", {}, text(w["name"])), ` next ${text(w["next"]) || "?"}`,
+      h("span", { class: "dim" }, sure(w["certainty"]))),
     older.length > 0 && h("details", {}, h("summary", {}, `${older.length} older rows`), ...older),
-    h("div", { role: "img", "aria-label": label }, ...recent));
+    h("div", { role: "img", "aria-label": label }, ...recent),
+    h("p", { class: "dim cellkey", "aria-hidden": "true" }, key));
 }
 
 function code(c: string): string {
