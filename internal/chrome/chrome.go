@@ -302,3 +302,36 @@ func (p *Page) Screenshot(t testing.TB) []byte {
 	}
 	return text
 }
+
+// keyCodes are the codes of the keys that have no letter. Without its code, a browser does nothing
+// of its own at a key: it closes no dialog and moves no focus.
+// Source: Windows virtual key codes, which Input.dispatchKeyEvent takes
+var keyCodes = map[string]int{
+	"Tab": 9, "Enter": 13, "Escape": 27, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37,
+	"ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
+}
+
+// Press presses keys where the focus is: letters, or names as "Enter".
+func (p *Page) Press(t testing.TB, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		text := ""
+		if len(key) == 1 {
+			text = key
+		} else if key == "Enter" {
+			text = "\r"
+		}
+		p.Call(t, "Input.dispatchKeyEvent", map[string]any{
+			"type": "keyDown", "key": key, "text": text, "windowsVirtualKeyCode": keyCodes[key],
+		}, nil)
+		p.Call(t, "Input.dispatchKeyEvent", map[string]any{
+			"type": "keyUp", "key": key, "windowsVirtualKeyCode": keyCodes[key],
+		}, nil)
+	}
+}
+
+// Type types a text where the focus is.
+func (p *Page) Type(t testing.TB, text string) {
+	t.Helper()
+	p.Call(t, "Input.insertText", map[string]any{"text": text}, nil)
+}

@@ -2,7 +2,7 @@
 import { Cancelled, Client } from "./client";
 import { clear, h } from "./dom";
 import { exported } from "./exported";
-import { Loaded, supportOf } from "./files";
+import { expected, Loaded, supportOf } from "./files";
 import { help } from "./help";
 import { inside, single } from "./inside";
 import { findings } from "./views/findings";
@@ -107,11 +107,14 @@ export class App {
       else this.files.support(file, kind, side);
     }
     this.files.captures = [...this.files.inside];
-    this.register(files.map(({ file }) => file));
+    this.register(files.flatMap(({ file, kind }) => kind === "capture" ? [] : [file]));
     this.say("");
     const { captures } = this.files;
     const wanted = captures.find((f) => f.name === this.wanted()) ?? captures[0];
-    if (wanted) this.turnTo(wanted);
+    if (!wanted) return;
+    this.register([wanted]);
+    this.leave(wanted);
+    this.open();
   }
 
   // register tells the workers of files, before they are asked for any.
@@ -124,21 +127,34 @@ export class App {
 
   // take adds dropped files: captures open, other files serve them.
   async take(list: File[]): Promise<void> {
-    const captures: File[] = [];
+    const captures: File[] = [], strange: string[] = [];
     for (const file of list) {
       const kind = await supportOf(file);
       if (kind === "capture") captures.push(file);
+      else if (kind === "unknown") strange.push(file.name);
       else this.files.support(file, kind);
     }
-    if (captures[0]) {
+    const refused = strange.length > 0 ? `${strange.join(", ")}: ${expected}` : "";
+    if (strange.length > 0 && strange.length === list.length) {
+      this.warn(refused);
+      return;
+    }
+    const wanted = captures.find((f) => f.name === this.wanted()) ?? captures[0];
+    if (wanted) {
+      const link = this.files.capture === null || this.wanted() === wanted.name;
       this.files.captures = [...captures, ...this.files.inside];
-      this.leave(captures[0]);
+      this.leave(wanted);
+      if (!link) {
+        this.tab = "overview";
+        this.link();
+      }
     } else if (this.files.capture) {
       this.leave(this.files.capture);
     }
     this.register(list);
     if (this.files.capture) this.open();
     else this.draw();
+    if (refused) this.warn(refused);
   }
 
   // leave ends what is read of one capture, for another.
@@ -158,6 +174,7 @@ export class App {
   private turnTo(capture: File): void {
     this.register([capture]);
     this.leave(capture);
+    this.link();
     this.open();
   }
 
@@ -388,7 +405,15 @@ export class App {
     const q = new URLSearchParams(location.hash.slice(1));
     const { capture } = this.files;
     // Where the capture is inside the page, a link may do without the name.
-    if (!capture || q.get("file") !== capture.name && !(single && !q.has("file") && q.size > 0)) {
+    const unnamed = single && !q.has("file") && q.size > 0;
+    const other = this.files.captures.find((f) => f !== capture && f.name === q.get("file"));
+    if (other) {
+      this.register([other]);
+      this.leave(other);
+      this.open();
+      return true;
+    }
+    if (!capture || q.get("file") !== capture.name && !unnamed) {
       if (capture && q.get("file")) this.warn(`The link is about ${q.get("file") ?? ""}. This is ${capture.name}.`);
       return false;
     }
@@ -404,18 +429,20 @@ export class App {
   // checkLink says what of a link the capture does not have.
   private async checkLink(): Promise<void> {
     const { generation, frame, flow } = this;
+    const missing: string[] = [];
     try {
-      const count = await this.frames;
-      if (generation !== this.generation) return;
-      if (frame > count) this.warn(`The link names frame ${frame}. The capture has ${count} frames.`);
-      if (flow === 0) return;
-      const found = await this.commands.run(this.command("flows", "--json", "-Y", `flow == ${flow}`));
-      if (generation === this.generation && found.out.length === 0) {
-        this.warn(`The link names flow ${flow}. The capture has no such flow: view Flows lists them.`);
+      const frames = await this.frames;
+      if (frame > frames) missing.push(`The link names frame ${frame}. The capture has ${frames} frames.`);
+      if (flow > 0) {
+        const found = await this.commands.run(this.command("flows", "--json", "-Y", `flow == ${flow}`));
+        if (found.out.length === 0) {
+          missing.push(`The link names flow ${flow}. The capture has no such flow: the view Flows lists them.`);
+        }
       }
     } catch {
-      // the view says what is wrong with the capture
+      return; // the view says what is wrong with the capture
     }
+    if (generation === this.generation && missing.length > 0) this.warn(missing.join("\n"));
   }
 
   // wanted is the file that a link asks for.

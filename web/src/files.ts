@@ -4,22 +4,32 @@ export type Support = "capture" | "keys" | "schema" | "profiles" | "thresholds" 
 
 const decoder = new TextDecoder();
 
-// supportOf says what a file is, by its first bytes and its name.
+// What marks each kind of text, in the order in which they are looked for: a profile has messages
+// too, but not at the start of a line.
+const marks: [Support, RegExp][] = [
+  ["keys", /^\{?\s*"?(servers|sessions)"?\s*:/m],
+  ["log", /^\{"t"\s*:/],
+  ["profiles", /^-?\s*protocol\s*:/m],
+  ["schema", /^(messages|packets|types|structs|enums)\s*:/m],
+  ["thresholds", /^(loss|rtt|jitter|stall|idle|resends|bandwidth)\s*:/m],
+];
+
+// expected says what supportOf knows, for a person whose file is none of it.
+export const expected = "expected a capture, keys (servers: or sessions:), a schema (messages: or packets:), a profile " +
+  "(protocol:), thresholds (loss:, rtt:, …) or a game's log (JSON Lines with t)";
+
+// supportOf says what a file is, by its first bytes, else by its name.
 export async function supportOf(file: File): Promise<Support> {
-  const head = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
-  const magic = new DataView(head.buffer).byteLength >= 4 ? new DataView(head.buffer).getUint32(0) : 0;
+  const head = new Uint8Array(await file.slice(0, 16384).arrayBuffer());
+  const magic = head.length >= 4 ? new DataView(head.buffer).getUint32(0) : 0;
   // pcap in both byte orders and resolutions, pcapng, gzip, zstd
   if ([0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1, 0x0a0d0d0a, 0x28b52ffd].includes(magic)) return "capture";
   if (magic >>> 16 === 0x1f8b) return "capture";
-  const text = decoder.decode(head);
+  if (/\.(keys?|keylog)$/i.test(file.name)) return "keys";
   if (/\.jsonl$/i.test(file.name)) return "log";
-  if (/\.ya?ml$/i.test(file.name)) {
-    if (/^\s*(messages|types|schema)\s*:/m.test(text)) return "schema";
-    if (/^\s*thresholds\s*:/m.test(text)) return "thresholds";
-    return "profiles";
-  }
-  if (/\.(keys?|txt|keylog)$/i.test(file.name)) return "keys";
-  return "capture"; // the analysis says what is wrong with it
+  if (!/\.(ya?ml|json|txt)$/i.test(file.name)) return "capture"; // the analysis says what is wrong with it
+  const text = decoder.decode(head);
+  return marks.find(([, mark]) => mark.test(text))?.[0] ?? "unknown";
 }
 
 export class Loaded {

@@ -199,13 +199,16 @@ export class VirtualTable {
     return true;
   }
 
-  // need loads the page of a row. The promise ends once it is there, whoever asked for it first.
+  // need loads the rows around one. It ends when they are there.
   private need(n: number): Promise<void> {
     const index = Math.floor(n / page);
     if (n < 0 || n >= this.source.count || this.pages.has(index)) return Promise.resolve();
-    let loading = this.loading.get(index);
-    if (!loading) this.loading.set(index, loading = this.load(index));
-    return loading;
+    let pending = this.loading.get(index);
+    if (!pending) {
+      pending = this.load(index);
+      this.loading.set(index, pending);
+    }
+    return pending;
   }
 
   private async load(index: number): Promise<void> {

@@ -13,7 +13,7 @@ function head(r: Cells): Cells {
 }
 
 export function packets(app: App, host: HTMLElement): View {
-  let rows = 0, flow = -1, filter = "?";
+  let rows = 0, flow = -1, filter = "?", asked = 0;
   const pane = h("section", { class: "detail", tabindex: -1, "aria-label": "The selected packet" });
   const table = new VirtualTable("Packets", [
     { name: "", title: "Frame", width: "5.5rem", number: true, narrow: "4.6rem", cell: (r) => text(head(r)["frame"]) },
@@ -40,10 +40,13 @@ export function packets(app: App, host: HTMLElement): View {
   const wrong = h("pre", { class: "wrong", role: "alert", id: "filter-error" });
   const input = h("input", {
     type: "text", id: "filter", spellcheck: "false", autocomplete: "off", "aria-describedby": "filter-error",
-    placeholder: "fate == lost && frame.len > 200", keydown: (e) => { if ((e as KeyboardEvent).key === "Enter") apply(); },
+    placeholder: "fate == lost && frame.len > 200",
   });
+  const combo = completed(app, input);
+  // After the completion, which keeps the Enter that takes a proposal.
+  input.addEventListener("keydown", (e) => { if (e.key === "Enter") apply(); });
   const form = h("div", { class: "filterbar" },
-    h("label", { for: "filter" }, "Filter"), completed(app, input),
+    h("label", { for: "filter" }, "Filter"), combo,
     h("button", { type: "button", click: () => apply() }, "Apply"),
     h("button", { type: "button", click: () => { input.value = ""; app.flow = 0; apply(); } }, "Clear"), counted);
   clear(host, form, wrong, h("div", { class: "split" }, table.element, pane));
@@ -54,7 +57,8 @@ export function packets(app: App, host: HTMLElement): View {
     flow = app.flow;
     filter = app.filter;
     wrong.textContent = "";
-    let all: number;
+    const mine = ++asked, text = filter, of = flow;
+    let all: number, passed: number;
     try {
       all = await app.frames;
     } catch (e) {
@@ -62,12 +66,17 @@ export function packets(app: App, host: HTMLElement): View {
       return;
     }
     try {
-      rows = await app.index.filter(filter, flow);
+      passed = await app.index.filter(text, of);
     } catch (e) {
-      wrong.textContent = plain((e as Error).message);
+      // With a flow, the filter is a part of a longer one. Alone, its error names the right column.
+      const alone = of > 0 ? await app.index.filter(text, 0).then(() => e, (own: unknown) => own) : e;
+      if (mine !== asked) return;
+      wrong.textContent = plain((alone as Error).message);
       input.setAttribute("aria-invalid", "true");
       return;
     }
+    if (mine !== asked) return; // there is a newer filter
+    rows = passed;
     input.removeAttribute("aria-invalid");
     counted.textContent = `${count(rows)} of ${count(all)}${flow ? `, flow ${flow}` : ""}`;
     table.show({ count: rows, load }, all === 0 ? "The capture has no packets." : undefined);
