@@ -225,7 +225,7 @@ func TestSingleBeside(t *testing.T) {
 		}
 	}
 	var chips string
-	p.Eval(t, `[...document.querySelectorAll(".chip")].map((c) => c.textContent).join(", ")`, &chips)
+	p.Eval(t, `[...document.querySelectorAll(".chip")].map((c) => c.firstChild.data).join(", ")`, &chips)
 	if want := "schema: riptide-messages.yaml, log: client=client.jsonl"; chips != want {
 		t.Errorf("the page names %q, expected %q", chips, want)
 	}

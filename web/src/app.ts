@@ -142,7 +142,7 @@ export class App {
     const wanted = captures.find((f) => f.name === this.wanted()) ?? captures[0];
     if (wanted) {
       const link = this.files.capture === null || this.wanted() === wanted.name;
-      this.files.captures = [...captures, ...this.files.inside];
+      this.files.captures = [...this.files.inside, ...captures];
       this.leave(wanted);
       if (!link) {
         this.tab = "overview";
@@ -406,8 +406,8 @@ export class App {
     const { capture } = this.files;
     // Where the capture is inside the page, a link may do without the name.
     const unnamed = single && !q.has("file") && q.size > 0;
-    const other = this.files.captures.find((f) => f !== capture && f.name === q.get("file"));
-    if (other) {
+    const other = this.files.captures.find((f) => f.name === q.get("file"));
+    if (other && other.name !== capture?.name) {
       this.register([other]);
       this.leave(other);
       this.open();
