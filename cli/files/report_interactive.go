@@ -143,9 +143,9 @@ func (p *packing) close() {
 
 // name returns the name of a file in the page, which no other has.
 func (p *packing) name(path string) string {
-	name := filepath.Base(path)
-	if path == "-" {
-		name = "capture"
+	name := strings.ToValidUTF8(filepath.Base(path), "\uFFFD") // JSON holds no other
+	if name == "-" {
+		name = "capture" // the page's commands would take it for standard input
 	}
 	stem, end := name, ""
 	if i := strings.IndexByte(name[1:], '.'); i >= 0 {

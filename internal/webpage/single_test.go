@@ -259,11 +259,11 @@ func TestSingleOfFlow(t *testing.T) {
 	}
 }
 
-// The page's thread is never busy for long while the page starts, and says what it needs without
-// scripts.
+// The page's thread is never busy for long while the page starts. Every view is drawn under the
+// policy of the one file. Without scripts the page says what it needs.
 func TestSingleStarts(t *testing.T) {
 	testenv.Grid(t, "a browser")
-	page := single(t, testenv.Capture(t, "reliable-jitter80.client.pcap.gz"))
+	page := single(t, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
 	b, p := openFile(t, page, "")
 	var frozen float64
 	p.Eval(t, `new Promise((r) => new PerformanceObserver((l) => r(Math.max(...l.getEntries().map((e) => e.duration))))
@@ -271,18 +271,13 @@ func TestSingleStarts(t *testing.T) {
 	if t.Logf("busy for %.0f ms at most", frozen); frozen > freeze {
 		t.Errorf("the page froze for %.0f ms while it started", frozen)
 	}
-	if dir := os.Getenv("ACKSCOPE_SHOTS"); dir != "" {
-		for _, id := range []string{"overview", "state"} {
-			p.Eval(t, "document.getElementById('tab-"+id+"').click()", nil)
-			p.Eval(t, "window.ackscope.settled()", nil)
-			for _, width := range []int{390, 1280} {
-				for _, dark := range []bool{false, true} {
-					p.Resize(t, width, 900, dark)
-					path := filepath.Join(dir, fmt.Sprintf("single-%s-%d-%v.png", id, width, dark))
-					if err := os.WriteFile(path, p.Screenshot(t), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
+	for _, v := range views {
+		show(t, p, v.id, v.drawn)
+		for _, width := range []int{390, 1280} {
+			for _, dark := range []bool{false, true} {
+				p.Resize(t, width, 900, dark)
+				p.Eval(t, "new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))", nil)
+				shot(t, p, fmt.Sprintf("single-%s-%d-%v.png", v.id, width, dark))
 			}
 		}
 	}
@@ -290,9 +285,17 @@ func TestSingleStarts(t *testing.T) {
 	p.Call(t, "Emulation.setScriptExecutionDisabled", map[string]bool{"value": true}, nil)
 	p.Call(t, "Page.reload", nil, nil)
 	p.Until(t, `document.querySelector("noscript")?.getBoundingClientRect().height > 0`)
-	if dir := os.Getenv("ACKSCOPE_SHOTS"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, "single-noscript.png"), p.Screenshot(t), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	shot(t, p, "single-noscript.png")
+}
+
+// shot keeps a picture of the page, if ACKSCOPE_SHOTS is a folder.
+func shot(t *testing.T, p *chrome.Page, name string) {
+	t.Helper()
+	dir := os.Getenv("ACKSCOPE_SHOTS")
+	if dir == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), p.Screenshot(t), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
