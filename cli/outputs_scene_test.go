@@ -19,7 +19,7 @@ import (
 // written is a command that writes a file.
 type written struct {
 	name string
-	args string // IN, IN2 and OUT are the captures and the file
+	args string // IN, IN2, PAGE and OUT are the captures, the page of ackscope web, and the file
 	mode fs.FileMode
 	// stream reports whether the file grows under its own name.
 	stream bool
@@ -44,6 +44,7 @@ var allWritten = []written{
 	{name: "reduce", args: "reduce --keep riptide-resent-ack-lost --trials 20 IN OUT", mode: 0o600},
 	{name: "anonymise", args: "anonymise IN OUT", mode: 0o600},
 	{name: "report", args: "report -o OUT IN", mode: 0o644},
+	{name: "report --interactive", args: "report --interactive --assets PAGE -o OUT IN", mode: 0o600},
 	{name: "report markdown", args: "report --format markdown --replay=false -o OUT IN", mode: 0o644},
 	{name: "graph", args: "graph -o OUT IN", mode: 0o644},
 	{name: "export jsonl packets", args: "export jsonl --table packets -o OUT IN", mode: 0o600},
@@ -72,6 +73,7 @@ var allWritten = []written{
 type scene struct {
 	t      *testing.T
 	folder string
+	page   string    // the page of ackscope web, in a folder of its own; its program is empty
 	bytes  [2][]byte // the contents of the captures
 }
 
@@ -81,7 +83,15 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	old := syscall.Umask(0o022)
 	t.Cleanup(func() { syscall.Umask(old) })
-	s := &scene{t: t, folder: t.TempDir()}
+	s := &scene{t: t, folder: t.TempDir(), page: t.TempDir()}
+	if err := os.CopyFS(s.page, os.DirFS(filepath.Join(testenv.Module(t), "web", "dist"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, built := range []string{"ackscope.wasm", "wasm_exec.js"} {
+		if err := os.WriteFile(filepath.Join(s.page, built), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i, end := range []string{"client.pcapng", "server.pcap"} {
 		from := testenv.Capture(t, "u210_loss10."+end+".gz")
 		output(t, "packets", "-c", "300", "-w", s.path(s.capture(i)), from)
@@ -112,6 +122,8 @@ func (s *scene) args(w *written, out string, more ...string) []string {
 			args[i] = s.path(s.capture(0))
 		case "IN2":
 			args[i] = s.path(s.capture(1))
+		case "PAGE":
+			args[i] = s.page
 		case "OUT":
 			args[i] = out
 		}

@@ -288,6 +288,18 @@ func TestSingleStarts(t *testing.T) {
 	shot(t, p, "single-noscript.png")
 }
 
+// A browser that cannot unpack the page says so.
+func TestSingleInOldBrowser(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	page := single(t, testenv.Capture(t, "u210_clean.client.pcap.gz"))
+	p := chrome.Start(t, testenv.Need(t, "chromium")).Open(t, "about:blank", 390, 844, false)
+	p.Call(t, "Page.addScriptToEvaluateOnNewDocument", map[string]string{
+		"source": "delete globalThis.DecompressionStream",
+	}, nil)
+	p.Call(t, "Page.navigate", map[string]string{"url": "file://" + page}, nil)
+	p.Until(t, `document.getElementById("status")?.textContent.includes("this browser cannot unpack the page")`)
+}
+
 // shot keeps a picture of the page, if ACKSCOPE_SHOTS is a folder.
 func shot(t *testing.T, p *chrome.Page, name string) {
 	t.Helper()

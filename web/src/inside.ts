@@ -34,6 +34,9 @@ const partSize = 1 << 18;
 
 // stream decodes a block, and drops its text from the page.
 function stream(id: string, packed: boolean): ReadableStream<Uint8Array<ArrayBuffer>> {
+  if (!("DecompressionStream" in globalThis)) {
+    throw new Error("this browser cannot unpack the page; one of 2023 or later can");
+  }
   const element = block(id);
   const text = element?.textContent ?? "";
   element?.remove();
@@ -53,7 +56,7 @@ function stream(id: string, packed: boolean): ReadableStream<Uint8Array<ArrayBuf
 }
 
 // program returns the analysis, as a server would send it.
-export function program(): Response {
+export async function program(): Promise<Response> {
   return new Response(stream("inside-program", true), { headers: { "Content-Type": "application/wasm" } });
 }
 
