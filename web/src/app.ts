@@ -139,7 +139,9 @@ export class App {
       this.warn(refused);
       return;
     }
-    const wanted = captures.find((f) => f.name === this.wanted()) ?? captures[0];
+    // A link may ask for one of them. Else the first is shown.
+    const asked = this.wanted() === this.files.capture?.name ? "" : this.wanted();
+    const wanted = captures.find((f) => f.name === asked) ?? captures[0];
     if (wanted) {
       const link = this.files.capture === null || this.wanted() === wanted.name;
       this.files.captures = [...this.files.inside, ...captures];

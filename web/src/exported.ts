@@ -12,6 +12,7 @@ export interface Exported {
   count(): Promise<number>;
   ready(): Promise<void>;
   settled(): Promise<void>;
+  generation(): number;
 }
 
 export function exported(app: App): Exported {
@@ -39,6 +40,7 @@ export function exported(app: App): Exported {
         idle = app.commands.busy || app.index.busy ? 0 : idle + 1;
       }
     },
+    generation: () => app.generation,
     ready: async () => { await Promise.all([app.commands.ready, app.index.ready]); },
   };
 }

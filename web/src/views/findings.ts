@@ -9,7 +9,7 @@ const decoder = new TextDecoder();
 
 export function findings(app: App, host: HTMLElement): View {
   return listing(app, host, {
-    key: "findings", label: "Findings", byFlow: true, below: 2, command: ["findings", "--json"],
+    key: "findings", label: "Findings", byFlow: true, below: 2, command: ["findings", "--json", ...app.files.logs()],
     empty: "No rule found anything wrong. `ackscope explain` lists the rules.",
     hint: "Select a finding to read what it means. Enter opens its first packet.",
     columns: [
@@ -38,6 +38,7 @@ async function explain(app: App, r: Cells): Promise<Node[]> {
     answer ? decoder.decode(answer.out) : "");
   return [
     h("h2", {}, text(r["rule"])), h("p", {}, text(r["message"])),
+    h("p", {}, text(r["log_text"])), // what the game's own log says of it
     h("p", { class: "dim" }, `${text(r["certainty"])}, ${times === 1 ? "once" : `${times} times`}`),
     h("p", {}, frames.length === 1 ? "Frame: " : "Frames: ", ...frames.flatMap((f) => [
       h("button", { type: "button", class: "link", click: () => app.select(f, flow, "packets") }, String(f)), " ",
