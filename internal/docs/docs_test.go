@@ -61,24 +61,33 @@ func TestConsole(t *testing.T) {
 }
 
 // TestPicture: the picture in README.md is what the program prints.
-func TestPicture(t *testing.T) { samePicture(t, "scripts/picture", "docs/picture.svg") }
+func TestPicture(t *testing.T) { samePicture(t, "docs/picture.svg", "scripts/picture") }
 
-// TestTUIPicture: the picture of the terminal UI is of a real session.
+// TestTUIPicture: the pictures of the terminal UI are of real sessions.
 func TestTUIPicture(t *testing.T) {
 	testenv.Need(t, "tmux")
-	samePicture(t, "scripts/picture-tui", "docs/tui.svg")
+	for screen, picture := range map[string]string{
+		"overview": "docs/tui-overview.svg", "state": "docs/tui.svg", "ladder": "docs/tui-ladder.svg",
+		"graphs": "docs/tui-graphs.svg",
+	} {
+		t.Run(screen, func(t *testing.T) {
+			t.Parallel()
+			samePicture(t, picture, "scripts/picture-tui", screen)
+		})
+	}
 }
 
-func samePicture(t *testing.T, script, picture string) {
+// samePicture compares a picture with what a script draws.
+func samePicture(t *testing.T, picture string, script ...string) {
 	t.Helper()
 	bash, root := testenv.Need(t, "bash"), testenv.Module(t)
 	path := filepath.Dir(testenv.Ackscope(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
 	var said bytes.Buffer
-	cmd := exec.Command(bash, script)
+	cmd := exec.Command(bash, script...)
 	cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), "PATH="+path), &said
 	is, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s: %v: %s", script, err, said.Bytes())
+		t.Fatalf("%q: %v: %s", script, err, said.Bytes())
 	}
 	same(t, picture, string(is))
 }

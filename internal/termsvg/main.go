@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -135,7 +136,7 @@ func (p *page) draw(r io.Reader, w io.Writer) error {
 		height, width, height)
 	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", p.background)
 	fmt.Fprintf(out,
-		`<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" fill="%s" xml:space="preserve">`+"\n", p.foreground)
+		`<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" fill="%s">`+"\n", p.foreground)
 	for i, runs := range lines {
 		top := margin + i*lineHeight
 		for _, r := range runs {
@@ -158,9 +159,36 @@ func (r run) write(p *page, w io.Writer, top int) {
 		fmt.Fprintf(w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`+"\n", x, top, length, lineHeight, bg)
 	}
 	text := dots(w, fg, r.text, x, top)
-	if strings.TrimSpace(text) == "" {
-		return
+	for at, piece := range pieces(text) {
+		r.words(w, piece, x+float64(at)*cellWidth, top, fg)
 	}
+}
+
+// pieces yields the parts of a text between two or more spaces, each with its column. A browser
+// draws several spaces as one, and would stretch the rest to the length of the whole.
+func pieces(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		cells := []rune(text)
+		for at := 0; at < len(cells); {
+			if cells[at] == ' ' {
+				at++
+				continue
+			}
+			end := at + 1
+			for end < len(cells) && (cells[end] != ' ' || end+1 < len(cells) && cells[end+1] != ' ') {
+				end++
+			}
+			if !yield(at, string(cells[at:end])) {
+				return
+			}
+			at = end
+		}
+	}
+}
+
+// words writes a text without two spaces in a row.
+func (r run) words(w io.Writer, text string, x float64, top int, fg string) {
+	length := float64(len([]rune(text))) * cellWidth
 	fmt.Fprintf(w, `<text x="%.2f" y="%d" textLength="%.2f" fill="%s"`, x, top+baseline, length, fg)
 	for _, a := range []struct {
 		on   bool

@@ -57,7 +57,30 @@ func TestDrawIsWellFormed(t *testing.T) {
 			text += strings.Trim(string(chars), "\n")
 		}
 	}
-	if expected := `$ackscope -Y 'a<1'a <b> & cdim`; text != expected {
+	if expected := `$ackscope -Y 'a<1'a <b> &cdim`; text != expected {
 		t.Errorf("the picture says %q, expected %q", text, expected)
+	}
+}
+
+// Several spaces are left out, and what follows stands in its own column.
+func TestPieces(t *testing.T) {
+	type piece struct {
+		at   int
+		text string
+	}
+	for text, want := range map[string][]piece{
+		"":                 nil,
+		"   ":              nil,
+		"one":              {{0, "one"}},
+		" one two  three ": {{1, "one two"}, {10, "three"}},
+		"a   · b":          {{0, "a"}, {4, "· b"}},
+	} {
+		var got []piece
+		for at, part := range pieces(text) {
+			got = append(got, piece{at, part})
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pieces(%q) = %v, expected %v", text, got, want)
+		}
 	}
 }
