@@ -232,6 +232,59 @@ func TestSingleBeside(t *testing.T) {
 	complaints(t, b)
 }
 
+// The page decrypts with the keys if they were asked for, and has none otherwise.
+func TestSingleKeys(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	capture, keys := testenv.Capture(t, "yojimbo-wrong-key.client.pcap.gz"), filepath.Join(t.TempDir(), "keys.yaml")
+	log := testenv.Unpacked(t, testenv.Capture(t, "yojimbo-wrong-key.truth.jsonl.gz"))
+	of := func(name string) string {
+		m := regexp.MustCompile(`"endpoint":"server".*"` + name + `":"([0-9a-f]+)"`).FindSubmatch(log)
+		if m == nil {
+			t.Fatalf("the log has no %s", name)
+		}
+		return string(m[1])
+	}
+	text := "servers: [{protocol_id: 0x" + of("protocol_id") + ", private_key: " + of("private_key") + "}]\n"
+	if err := os.WriteFile(keys, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, closed := cli(t, capture, "flows", "--json", "--keys", keys), cli(t, capture, "flows", "--json")
+	if opened == closed {
+		t.Fatal("the keys open nothing")
+	}
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{{[]string{"--with-keys"}, opened}, {nil, closed}} {
+		_, p := openFile(t, single(t, append(c.flags, "--keys", keys, capture)...), "")
+		var got string
+		if p.Eval(t, `window.ackscope.export("flows", "--json")`, &got); got != c.want {
+			t.Errorf("%q\npage: %.600s\ncli:  %.600s", c.flags, got, c.want)
+		}
+	}
+}
+
+// The page saves what the command line writes, also from the disk.
+func TestSingleSaves(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	capture, folder := testenv.Capture(t, "u210_clean.client.pcap.gz"), t.TempDir()
+	b, p := openFile(t, single(t, capture), "")
+	b.Call(t, "", "Browser.setDownloadBehavior", map[string]string{"behavior": "allow", "downloadPath": folder}, nil)
+	p.Eval(t, "document.getElementById('tab-report').click()", nil)
+	p.Eval(t, "document.querySelectorAll('.saves button')[1].click()", nil)
+	p.Until(t, `document.getElementById("status").textContent.includes("was made")`)
+	want := cli(t, capture, "report", "--format", "markdown")
+	var got []byte
+	for deadline := time.Now().Add(time.Minute); string(got) != want && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond)
+		got, _ = os.ReadFile(filepath.Join(folder, "u210_clean.client-report.md")) // until it is there
+	}
+	if string(got) != want {
+		t.Errorf("saved: %.300s\ncli: %.300s", got, want)
+	}
+	complaints(t, b)
+}
+
 // With a filter, the page has the packets that pass, as they were.
 func TestSingleOfFlow(t *testing.T) {
 	testenv.Grid(t, "a browser") // no browser, but the program of the page
