@@ -213,9 +213,12 @@ memory: ## every command over files of a million flows within --memory 64MiB
 web: ## the page of `ackscope web` in web/dist, and the program with it in bin/ackscope; needs npm
 	cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run -s check && npm run -s build
 	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" web/dist/
-	GOOS=js GOARCH=wasm go build -pgo=cmd/ackscope/default.pgo -trimpath -ldflags='-s -w' \
-		-o web/dist/ackscope.wasm ./cmd/ackscope
+	scripts/pagewasm web/dist/ackscope.wasm
 	go build -tags webassets -o $(TOOLS)/ackscope ./cmd/ackscope
+
+.PHONY: webserver
+webserver: web ## the same, and web/dist/ackscope.wasm.br and .gz for a server that sends them compressed; takes a minute more
+	cd web && node compress.mjs
 
 .PHONY: readme
 readme: ## run the commands of README.md in a fresh clone

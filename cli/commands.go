@@ -58,3 +58,6 @@ func commands(r protocol.Registry, a *app.App) []*cobra.Command {
 func spelled(r protocol.Registry, root *cobra.Command, args []string) []string {
 	return labs.Spelled(root, args, r.Labs())
 }
+
+// plainVersion has --version print the version line and nothing else.
+func plainVersion(root *cobra.Command) { root.SetVersionTemplate("{{.Version}}") }

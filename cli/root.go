@@ -117,7 +117,7 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 	}
 	first.Register(a, root)
 	root.Version = app.VersionLine()
-	root.SetVersionTemplate("{{.Version}}")
+	plainVersion(root)
 	root.Flags().Bool("version", false, "print the version and end")
 	root.SetFlagErrorFunc(app.FlagError)
 	root.SetIn(a.In)

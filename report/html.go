@@ -4,11 +4,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/gamelog"
@@ -19,27 +17,11 @@ import (
 
 // The parts of the page.
 var (
-	//go:embed page.html
-	pageText string
 	//go:embed page.css
 	pageStyle string
 	//go:embed page.js
 	pageScript string
 )
-
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"upper":  func(s machine.Side) string { return strings.ToUpper(s.String()) },
-	"count":  show.Grouped[uint64],
-	"ms":     func(d time.Duration) string { return show.Millis(d) },
-	"plural": func(n int, noun string) string { return show.Plural(n, noun) },
-	"list":   func(g htmlGroup) []htmlGroup { return []htmlGroup{g} },
-	"messages": func(types []*Type, waits bool) any {
-		return struct {
-			Types []*Type
-			Waits bool
-		}{types, waits}
-	},
-}).Parse(pageText))
 
 // html returns the contents of the page. reports is how many reports the page
 // has.
@@ -124,7 +106,7 @@ type htmlGroup struct {
 
 // add adds a plot to the group: p for zooming, coarse for the drawn graph.
 func (g *htmlGroup) add(id string, p, coarse *graph.Plot, columns int, zero bool) {
-	g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: template.HTML(coarse.Inline(id)), Data: dataOf(p, columns, zero)}) //nolint:gosec // graph escapes what it writes
+	g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: markup(coarse.Inline(id)), Data: dataOf(p, columns, zero)})
 	g.Doc = p.Doc
 	if p.Joined {
 		g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.",
@@ -133,7 +115,7 @@ func (g *htmlGroup) add(id string, p, coarse *graph.Plot, columns int, zero bool
 }
 
 type htmlPlot struct {
-	SVG  template.HTML
+	SVG  markup
 	Data plotData
 	ID   string
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 // the caller need not keep it.
 type Page struct {
 	w        io.Writer
+	html     htmlWriter
 	name     string
 	markdown bool
 	reports  int // number of reports that the page will have
@@ -34,6 +34,7 @@ var policy = func() string {
 // title.
 func NewPage(w io.Writer, name string, markdown bool, reports int) (*Page, error) {
 	p := &Page{w: printable.DocumentWriter(w), name: name, markdown: markdown, reports: reports}
+	p.html.to = p.w
 	if markdown || reports == 1 {
 		return p, nil // the description of a single report is its verdict
 	}
@@ -42,14 +43,12 @@ func NewPage(w io.Writer, name string, markdown bool, reports int) (*Page, error
 
 // head begins a page in HTML.
 func (p *Page) head(description string) error {
-	return page.ExecuteTemplate(p.w, "head", struct {
-		Name, Description, Policy string
-		Style                     template.CSS
-	}{p.name, description, policy, style})
+	p.html.head("ackscope report", policy, description, p.name+" – ackscope report", style)
+	return p.html.flush()
 }
 
 // style is the style of the page: its colours in both themes, and of print.
-var style = template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + //nolint:gosec // our own files
+var style = markup(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" +
 	graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle)
 
 // Add writes a report. The second and later reports of a page have anchors of
@@ -64,7 +63,8 @@ func (p *Page) Add(r *Report) error {
 				return err
 			}
 		}
-		return page.ExecuteTemplate(p.w, "report", r.html(p.reports))
+		p.html.report(r.html(p.reports))
+		return p.html.flush()
 	}
 	if p.added > 1 {
 		if _, err := io.WriteString(p.w, "\n"); err != nil {
@@ -79,7 +79,8 @@ func (p *Page) Close() error {
 	if p.markdown {
 		return nil
 	}
-	return page.ExecuteTemplate(p.w, "foot", template.JS(pageScript)) //nolint:gosec // our own file
+	p.html.foot()
+	return p.html.flush()
 }
 
 // HTML writes the report as one self-contained page.

@@ -70,10 +70,7 @@ func errorOf(list ...error) error {
 // build builds the analysis as `make web` does.
 func build(t *testing.T, to string) error {
 	t.Helper()
-	c := exec.Command("go", "build", "-pgo=cmd/ackscope/default.pgo", "-trimpath", "-ldflags=-s -w", "-o", to,
-		"./cmd/ackscope")
-	c.Dir = testenv.Module(t)
-	c.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	c := exec.Command(filepath.Join(testenv.Module(t), "scripts", "pagewasm"), to)
 	if said, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, said)
 	}

@@ -46,11 +46,6 @@ func (c *Clock) of(tap int, t machine.Instant) machine.Instant {
 	return c.byA(t)
 }
 
-// At returns the offset at a time of A's clock.
-func (c *Clock) At(t machine.Instant) time.Duration {
-	return c.Offset + time.Duration(c.Drift*float64(t.Sub(c.Reference)))
-}
-
 // sample is one packet that both taps saw. The field x is its time by A's
 // clock, and y is by how much B's clock was later, both in seconds.
 type sample struct{ x, y float64 }

@@ -240,7 +240,8 @@ func TestClock(t *testing.T) {
 			// middle.
 			at := server.first.Add(4 * time.Second)
 			want := server.by + time.Duration(ppm*1e-6*float64(at.Sub(server.first)))
-			if off := c.At(at) - want; off.Abs() > c.Within+2*time.Millisecond {
+			shown := c.Offset + time.Duration(c.Drift*float64(at.Sub(c.Reference)))
+			if off := shown - want; off.Abs() > c.Within+2*time.Millisecond {
 				t.Errorf("%s: offset wrong by %v, within %v", r.name, off, c.Within)
 			} else if !c.Proved && math.Abs(drift) < 20e-6 && off.Abs() > 2*time.Millisecond {
 				t.Errorf("%s: offset wrong by %v", r.name, off)

@@ -150,10 +150,6 @@ func flowsOf(list []place) (n int) {
 	return n
 }
 
-// Common returns how many packets of a side, named as at tap A, identified the
-// flows as one. Their contents are unique at both taps.
-func (p *Pair) Common(s machine.Side) int { return p.common[s] }
-
 // singles returns the packets of a side that are unique at both taps, as
 // indexes into what tap A and tap B saw.
 func (p *Pair) singles(s machine.Side) (pairs [][2]int32) {
