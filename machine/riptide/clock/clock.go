@@ -14,9 +14,12 @@ import "time"
 // tap. The zero value holds none.
 //
 //   - 0 ≤ count; the samples that count are the newest min(count, keeps)
+//   - tick is what the samples showed when there were searched of them; a search costs microseconds
 type Clock struct {
-	samples [keeps]sample // sample n is at n mod keeps
-	count   int
+	samples  [keeps]sample // sample n is at n mod keeps
+	count    int
+	tick     time.Duration
+	searched int
 }
 
 // sample is an RTT that the client has reported, and the time of its answer at the tap.
@@ -57,7 +60,14 @@ func (c *Clock) known() []sample { return c.samples[:min(c.count, keeps)] }
 // Tick returns the time between two ticks of the client's application, which is the unit of its
 // clock. With that tick, most samples are their times at the tap rounded up. Of several ticks that
 // fit, Tick returns the longest. It returns 0 where none fits enough samples.
-func (c *Clock) Tick() (best time.Duration) {
+func (c *Clock) Tick() time.Duration {
+	if c.searched != c.count {
+		c.tick, c.searched = c.search(), c.count
+	}
+	return c.tick
+}
+
+func (c *Clock) search() (best time.Duration) {
 	known := c.known()
 	if len(known) < least {
 		return 0
