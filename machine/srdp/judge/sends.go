@@ -20,7 +20,7 @@ type judgedLane struct {
 	top   uint16 // the newest id sent without SRDP_ORDER
 	high  uint16 // the newest id sent
 	sent  map[uint16]*outgoing
-	old   []uint16 // ids by age, the oldest first
+	old   []aged // what was sent by age, the oldest first; some of it is no longer in sent
 	// ordered is the last packet that was sent with SRDP_ORDER, once waits is set.
 	ordered uint16
 	waits   bool
@@ -193,22 +193,41 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	} else if !behind {
 		l.plain, l.top = true, pk.ID
 	}
-	if l.sent[pk.ID] != nil {
-		l.old = slices.DeleteFunc(l.old, func(id uint16) bool { return id == pk.ID })
-	}
-	if len(l.old) >= keptMost {
-		if gone := l.old[0]; newer(gone, l.first) {
-			l.first = gone
-		}
-		delete(l.sent, l.old[0])
-		l.old = l.old[1:]
-	}
-	l.old = append(l.old, pk.ID)
-	l.sent[pk.ID] = &outgoing{
+	l.keep(pk.ID, &outgoing{
 		hash: hash, ref: d.Ref, lastRef: d.Ref, at: d.At, lastAt: d.At, copies: 1, ordered: ordered, behind: behind,
 		round: l.round,
-	}
+	})
 	return v
+}
+
+// aged is a packet with its id, in the order of age.
+type aged struct {
+	id uint16
+	e  *outgoing
+}
+
+// holds reports whether an aged packet is still the one that was sent with its id.
+func (l *judgedLane) holds(x aged) bool { return l.sent[x.id] == x.e }
+
+// keep records a packet under its id, in place of an older one. It forgets the oldest of many.
+func (l *judgedLane) keep(id uint16, e *outgoing) {
+	delete(l.sent, id)
+	for len(l.sent) >= keptMost {
+		oldest := l.old[0]
+		l.old = l.old[1:]
+		if !l.holds(oldest) {
+			continue
+		}
+		if newer(oldest.id, l.first) {
+			l.first = oldest.id
+		}
+		delete(l.sent, oldest.id)
+	}
+	if len(l.old) >= 2*keptMost { // a sender that uses few ids replaces packets before they are old
+		l.old = slices.DeleteFunc(l.old, func(x aged) bool { return !l.holds(x) })
+	}
+	l.old = append(l.old, aged{id, e})
+	l.sent[id] = e
 }
 
 // repeats judges another copy of a packet.

@@ -35,12 +35,12 @@ func (s *judged) state(d *machine.Datagram, lane srdp.Pair) string {
 		return strings.Join(append(parts, "no data sent"), "; ")
 	}
 	var open []string
-	for _, id := range l.old {
-		e := l.sent[id]
-		if e == nil || e.acks > 0 || e.ref == d.Ref {
+	for _, x := range l.old {
+		e := x.e
+		if !l.holds(x) || e.acks > 0 || e.ref == d.Ref {
 			continue
 		}
-		text := fmt.Sprint(id)
+		text := fmt.Sprint(x.id)
 		if e.copies > 1 {
 			text += fmt.Sprintf(" (%d copies)", e.copies)
 		}
