@@ -184,36 +184,46 @@ func windowOf(number float64) string {
 	return "unknown versions"
 }
 
+// What BehaviourOf chooses from. It is asked for every message.
+var (
+	pytide20, _   = wire.LookupBuild("pytide-2.0.0")
+	pytide21, _   = wire.LookupBuild("pytide-2.1.0-alpha")
+	riptide210, _ = wire.LookupBuild("2.1.0")
+
+	likeNotes    = LookupBehaviour("riptide@notes")
+	like20       = LookupBehaviour("riptide@2.0")
+	likePytide20 = LookupBehaviour("pytide@2.0")
+	likeDevD     = LookupBehaviour("riptide@dev-d")
+	likeDevN     = LookupBehaviour("riptide@dev-n")
+	like210      = LookupBehaviour("riptide@2.1.0")
+	likePytide21 = LookupBehaviour("pytide@2.1-alpha")
+	likeLater    = LookupBehaviour("riptide@2.1.1-2.2.1")
+)
+
 // BehaviourOf returns the behaviour of an end that can be any build of a set. Where the builds
 // differ, it returns that of the most widely used one.
 func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
-	is := func(name string) bool {
-		b, _ := wire.LookupBuild(name)
-		return builds.Single() && builds.Has(b)
-	}
-	name := "riptide@2.1.1-2.2.1"
+	is := func(b *wire.Build) bool { return builds.Single() && builds.Has(b) }
 	switch d {
 	case wire.Notes:
-		name = "riptide@notes"
+		return likeNotes
 	case wire.V20:
-		name = "riptide@2.0"
-		if is("pytide-2.0.0") {
-			name = "pytide@2.0"
+		if is(pytide20) {
+			return likePytide20
 		}
+		return like20
 	case wire.DevD:
-		name = "riptide@dev-d"
+		return likeDevD
 	case wire.DevN:
-		name = "riptide@dev-n"
-	default:
-		first, _ := wire.LookupBuild("2.1.0")
-		switch {
-		case is("pytide-2.1.0-alpha"):
-			name = "pytide@2.1-alpha"
-		case builds.Has(first):
-			name = "riptide@2.1.0"
-		}
+		return likeDevN
 	}
-	return LookupBehaviour(name)
+	switch {
+	case is(pytide21):
+		return likePytide21
+	case builds.Has(riptide210):
+		return like210
+	}
+	return likeLater
 }
 
 // ResendAfter returns the time from one copy of an unacked message to the next. Its argument is the

@@ -47,10 +47,9 @@ func (r rivals) clone() rivals {
 }
 
 // repairable reports whether a side's windows can be those of release 2.2.1 and those of main.
-func repairable(s *riptide.Speaker) bool {
-	newest, ok := wire.LookupBuild("2.2.1")
-	return ok && s.Builds.Has(newest)
-}
+func repairable(s *riptide.Speaker) bool { return s.Builds.Has(newestBuild) }
+
+var newestBuild, _ = wire.LookupBuild("2.2.1")
 
 // repaired is the behaviour without the shift fault.
 var repaired = riptide.LookupBehaviour("riptide@main")
