@@ -74,10 +74,12 @@ func (c *Clock) search() (best time.Duration) {
 	}
 	most := len(known)*4/5 - 1
 	for tick := tickMost; tick >= tickLeast; tick -= tickStep {
-		fits := 0
+		fits := len(known)
 		for _, s := range known {
-			if off := s.reported - ceil(s.atTap, tick); off.Abs() <= fitsWithin {
-				fits++
+			if off := s.reported - ceil(s.atTap, tick); off.Abs() > fitsWithin {
+				if fits--; fits <= most {
+					break // most ticks fit few samples
+				}
 			}
 		}
 		if fits > most {
