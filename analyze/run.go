@@ -18,16 +18,35 @@ func Run(src capture.Source, o Options) (*Session, error) {
 	return s, err
 }
 
+// RunBeside reads a source to its end through two new sessions at a time, so that each frame is
+// read and decoded once. The sessions know nothing of each other. The error is that of Run.
+func RunBeside(src capture.Source, first, second Options) ([2]*Session, error) {
+	both := [2]*Session{NewSession(first), NewSession(second)}
+	err := drive(src, capture.NewDecoder(first.Decode), both[:])
+	for _, s := range both {
+		s.Finish()
+	}
+	return both, err
+}
+
 // Drive feeds the session all frames of a source. The error is that of Run.
 func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
-	s.attend(src)
+	return drive(src, d, []*Session{s})
+}
+
+func drive(src capture.Source, d *capture.Decoder, sessions []*Session) error {
+	for _, s := range sessions {
+		s.attend(src)
+	}
 	var f capture.Frame
 	var p capture.Packet
 	for {
 		if err := src.Next(&f); err != nil {
 			if x, ok := src.(Dropper); ok {
-				s.CaptureDropped(x.Dropped())
-				s.counted = x.Counted()
+				for _, s := range sessions {
+					s.CaptureDropped(x.Dropped())
+					s.counted = x.Counted()
+				}
 			}
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
@@ -35,9 +54,11 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 			return err
 		}
 		d.Decode(&f, &p)
-		s.Feed(&f, &p)
-		if s.options.Fed != nil {
-			s.options.Fed(&f, &p, s.lastFlow)
+		for _, s := range sessions {
+			s.Feed(&f, &p)
+			if s.options.Fed != nil {
+				s.options.Fed(&f, &p, s.lastFlow)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,6 +36,46 @@ func replayed(t *testing.T, path string, o replay.Options) *replay.File {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return f
+}
+
+// TestRunBeside: a replay beside another analysis finds what both find alone.
+func TestRunBeside(t *testing.T) {
+	for _, name := range []string{"reliable-wrap-slow.server.pcap.gz", "plain-le-stalebug-loss98.client.pcap.gz"} {
+		path := filepath.Join(pcaps, name)
+		alone := replayed(t, path, replay.Options{Matrix: true})
+		in, err := capture.Open([]string{path}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		o := replay.Options{Matrix: true, Analysis: analyze.Options{Registry: registry()}}
+		if o.Learned, err = analyze.Learn(in, o.Analysis); err != nil {
+			t.Fatal(err)
+		}
+		records := 0
+		other := o.Analysis
+		other.Survey, other.Sink = o.Learned.Survey(), func(*analyze.Record) { records++ }
+		session, ended, beside, err := replay.RunBeside(name, in, o, other)
+		if err != nil || ended != nil || records == 0 || session.Packets() != alone.Packets {
+			t.Fatalf("%s: %v, %v, %d records of %d packets", name, err, ended, records, session.Packets())
+		}
+		if got, want := opinions(beside), opinions(alone); got != want || want == "" {
+			t.Errorf("%s:\n%s\nexpected\n%s", name, got, want)
+		}
+	}
+}
+
+// opinions tells all results of a file.
+func opinions(f *replay.File) string {
+	var b strings.Builder
+	for i := range f.Results {
+		r := &f.Results[i]
+		fmt.Fprintf(&b, "%d %s %s %t %+v\n", r.Flow.ID, r.Side, r.Behaviour, r.Expected, r.Opinion.Compared)
+		if d := r.Divergence; d != nil {
+			fmt.Fprintf(&b, "\tframe %d %s: %s, not %s: %s\n", d.Ref.Frame(), d.Field, d.Got, d.Expected, d.Because)
+		}
+	}
+	return b.String()
 }
 
 // behaviourOf returns the behaviour that wrote a capture, as the capture's README says.

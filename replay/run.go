@@ -104,12 +104,33 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 		}
 		survey, learned = s.Survey(), s
 	}
-	r := &run{options: &o, file: &File{Name: name}, flows: map[int]*comparison{}}
-	second := o.Analysis
-	second.Survey, second.NoEvents = survey, true
-	second.Untracked = true
-	second.Sink, second.Gone = r.record, r.gone
-	s, err := analyze.Run(src, second)
+	r := begin(name, &o, survey)
+	s, err := analyze.Run(src, r.analysis)
+	return r.end(src, learned, s, err)
+}
+
+// RunBeside replays one capture, of which o.Learned is known, and runs another analysis of it at
+// the same time. Each frame is read once. The session and ended are what analyze.Run returns for
+// the other analysis. err is that of Run.
+func RunBeside(name string, src analyze.Rewinder, o Options, other analyze.Options,
+) (session *analyze.Session, ended error, file *File, err error) {
+	r := begin(name, &o, o.Learned.Survey())
+	both, ended := analyze.RunBeside(src, other, r.analysis)
+	file, err = r.end(src, o.Learned, both[1], ended)
+	return both[0], ended, file, err
+}
+
+// begin begins a replay, whose sink the caller feeds.
+func begin(name string, o *Options, survey *analyze.Survey) *run {
+	r := &run{options: o, file: &File{Name: name}, flows: map[int]*comparison{}, analysis: o.Analysis}
+	a := &r.analysis
+	a.Survey, a.NoEvents, a.Untracked = survey, true, true
+	a.Sink, a.Gone = r.record, r.gone
+	return r
+}
+
+// end gathers what was found when the session has read the source to err.
+func (r *run) end(src analyze.Rewinder, learned, s *analyze.Session, err error) (*File, error) {
 	if err != nil && !partial(err) {
 		return nil, err
 	}
@@ -122,7 +143,7 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 			t.finish()
 		}
 	}
-	if err := r.recheck(src, second, learned, s); err != nil {
+	if err := r.recheck(src, r.analysis, learned, s); err != nil {
 		return nil, err
 	}
 	r.collect(s)
@@ -152,12 +173,13 @@ func partial(err error) bool {
 
 // run is a replay at work.
 type run struct {
-	options *Options
-	file    *File
-	flows   map[int]*comparison // by the flow's number
-	kept    int                 // flows that ended early, whose comparisons are kept
-	copies  copiesAtTap
-	err     error
+	options  *Options
+	analysis analyze.Options
+	file     *File
+	flows    map[int]*comparison // by the flow's number
+	kept     int                 // flows that ended early, whose comparisons are kept
+	copies   copiesAtTap
+	err      error
 }
 
 // comparison is the judges of one flow. Judge k compares each side with the side's k-th behaviour.

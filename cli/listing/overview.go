@@ -2,6 +2,7 @@ package listing
 
 import (
 	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -124,7 +125,8 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 	if err != nil {
 		return nil, err
 	}
-	judged := judge(a, from, src, learned, o)
+	asked := replay.Options{Analysis: o, Learned: learned}
+	asked.Analysis.Gone = nil // the run below counts the flows that it lets go
 	in := &overview.Input{Name: recordingName(from), Messages: &overview.Messages{}, Ends: map[int]overview.End{}}
 	endings := a.NewEndings()
 	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
@@ -138,7 +140,7 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 		in.Messages.Take(r)
 		endings.Take(r)
 	}))
-	session, ended := analyze.Run(src, o)
+	session, judged, ended := both(a, from, src, asked, o)
 	gate.Session(session)
 	in.Session, in.Problem, in.Logs = session, ended, logs.Report(session)
 	_, last := session.Span()
@@ -152,21 +154,23 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 	return in, ended
 }
 
-// judge begins the replay of a recording that was learned. The result of the function that it
-// returns is what replay found. Replay reads a file by itself, at the same time as the caller
-// does. A pipe cannot be opened twice, so it is read once more afterwards.
-func judge(a *app.App, from *reader.Recording, src *reader.Reader, learned *analyze.Session, o analyze.Options,
-) func() (*replay.File, error) {
-	o.Gone = nil // the caller's own run counts the flows that it lets go
-	name, options := recordingName(from), replay.Options{Analysis: o, Learned: learned}
-	if !from.Reopens() {
-		return func() (*replay.File, error) {
-			if err := src.Rewind(); err != nil {
-				return nil, err
-			}
-			return replay.Run(name, src, options)
-		}
+// both analyses and replays a recording that was learned. The function that it returns has what
+// replay found, and the error says how reading ended. Where there are two processors, replay reads
+// a file by itself at the same time. In a browser there is one, and a pipe cannot be opened twice:
+// there each frame is read once, for both.
+func both(a *app.App, from *reader.Recording, src *reader.Reader, asked replay.Options, o analyze.Options,
+) (*analyze.Session, func() (*replay.File, error), error) {
+	if runtime.GOMAXPROCS(0) == 1 || !from.Reopens() {
+		session, ended, file, err := replay.RunBeside(recordingName(from), src, asked, o)
+		return session, func() (*replay.File, error) { return file, err }, ended
 	}
+	judged := judge(a, from, asked)
+	session, ended := analyze.Run(src, o)
+	return session, judged, ended
+}
+
+// judge begins the replay of a recording in a goroutine of its own.
+func judge(a *app.App, from *reader.Recording, asked replay.Options) func() (*replay.File, error) {
 	type outcome struct {
 		file  *replay.File
 		err   error
@@ -184,7 +188,7 @@ func judge(a *app.App, from *reader.Recording, src *reader.Reader, learned *anal
 			return
 		}
 		defer own.Close()
-		x.file, x.err = replay.Run(name, own, options)
+		x.file, x.err = replay.Run(recordingName(from), own, asked)
 	}()
 	return func() (*replay.File, error) {
 		x := <-done

@@ -1,6 +1,6 @@
 // A file system for the Go program: the files that were dropped on the page, and small files in
 // memory. Go's loader (wasm_exec.js) expects Node's `fs`. A dropped file is read in blocks, when
-// Go asks for them, and never copied whole.
+// Go asks for them. The first blocks of it stay, since an analysis reads a capture several times.
 
 export type Progress = (read: number, total: number) => void;
 
@@ -18,10 +18,13 @@ interface Open {
   position: number;
 }
 
-// A block is what one read of a dropped file copies, in bytes. The cache keeps a few blocks, since
-// a scroll through packets reads places near each other.
-const blockSize = 1 << 20;
-const blocksKept = 16;
+// A block is what one read of a dropped file copies, in bytes. The first blocks are kept: a capture
+// of a million packets has less than so many, and those of both workers are well below 700 MB. Of
+// further blocks, the newest few are kept, since a scroll through packets reads places near each
+// other.
+const blockSize = 4 << 20;
+const blocksKept = 48;
+const blocksNear = 4;
 
 function failure(code: string, path: string): Error {
   const error = new Error(`${code}: ${path}`) as Error & { code: string };
@@ -32,7 +35,8 @@ function failure(code: string, path: string): Error {
 export class Files {
   private readonly entries = new Map<string, Entry>();
   private readonly open = new Map<number, Open>();
-  private readonly blocks = new Map<string, Uint8Array>();
+  private readonly blocks = new Map<string, Uint8Array>(); // kept for good
+  private readonly near = new Map<string, Uint8Array>(); // the oldest first
   private readonly reader = new FileReaderSync();
   private next = 10;
   private outText = "";
@@ -41,9 +45,8 @@ export class Files {
 
   // add makes a dropped file known by its name.
   add(name: string, blob: Blob): void {
-    for (const key of [...this.blocks.keys()]) {
-      if (key.startsWith(`${name}\0`)) this.blocks.delete(key);
-    }
+    this.blocks.clear(); // an earlier capture is read no more
+    this.near.clear();
     this.entries.set(this.clean(name), { blob, bytes: new Uint8Array(0), size: blob.size });
   }
 
@@ -70,22 +73,27 @@ export class Files {
     };
   }
 
+  // held is how many bytes of dropped files are kept.
+  get held(): number {
+    let bytes = 0;
+    for (const blocks of [this.blocks, this.near]) for (const block of blocks.values()) bytes += block.length;
+    return bytes;
+  }
+
   private block(file: Open, index: number): Uint8Array {
     const key = `${file.path}\0${index}`;
-    let block = this.blocks.get(key);
-    if (block) {
-      this.blocks.delete(key);
-    } else {
-      const from = index * blockSize;
-      const slice = (file.entry.blob as Blob).slice(from, from + blockSize);
-      block = new Uint8Array(this.reader.readAsArrayBuffer(slice));
-      this.progress(Math.min(from + blockSize, file.entry.size), file.entry.size);
-      if (this.blocks.size >= blocksKept) {
-        const oldest = this.blocks.keys().next().value;
-        if (oldest !== undefined) this.blocks.delete(oldest);
-      }
+    const from = index * blockSize;
+    this.progress(Math.min(from + blockSize, file.entry.size), file.entry.size);
+    const known = this.blocks.get(key) ?? this.near.get(key);
+    if (known) return known;
+    const block = new Uint8Array(this.reader.readAsArrayBuffer((file.entry.blob as Blob).slice(from, from + blockSize)));
+    if (this.blocks.size < blocksKept) {
+      this.blocks.set(key, block);
+      return block;
     }
-    this.blocks.set(key, block);
+    const oldest = this.near.keys().next().value;
+    if (this.near.size >= blocksNear && oldest !== undefined) this.near.delete(oldest);
+    this.near.set(key, block);
     return block;
   }
 

@@ -168,7 +168,7 @@ async function handle(r: Request): Promise<unknown> {
     case "at":
       return number((to) => engine.at(r.since, to));
     case "memory":
-      return memory?.buffer.byteLength ?? 0;
+      return (memory?.buffer.byteLength ?? 0) + files.held;
   }
 }
 
