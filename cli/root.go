@@ -38,7 +38,12 @@ func run(r protocol.Registry, args []string, s app.Streams, more ...func(*app.Ap
 		}
 	}()
 	a := &app.App{Streams: s, Registry: r.Descriptors(), NewEndings: r.Endings, Restore: func() {}}
-	defer a.Abandon() // also after a panic
+	defer func() {
+		a.Abandon()         // also after a panic
+		if len(more) == 0 { // a command beside those of the program may go on to use the App
+			a.Forget()
+		}
+	}()
 	root := command(r, a)
 	for _, c := range more {
 		root.AddCommand(c(a))

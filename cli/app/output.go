@@ -115,6 +115,10 @@ func (a *App) Abandon() {
 	a.forgetSignals()
 }
 
+// Forget lets go of all that the App holds, after its last use. cobra keeps the completions of flags
+// as long as the process lives, and they hold the App: in a page, one after each command.
+func (a *App) Forget() { *a = App{} }
+
 // OutputFile is a buffered file, or standard output.
 type OutputFile struct {
 	*bufio.Writer

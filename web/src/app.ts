@@ -69,6 +69,8 @@ export class App {
   private readonly head = document.getElementById("capture") as HTMLElement;
   private readonly meter = h("progress", { max: 1, value: 0, "aria-label": "Reading the capture" });
   private readonly said = h("span");
+  private readonly heard = h("p", { class: "hidden", role: "status" }); // for those who do not see the view change
+  private readonly focused = new Map<string, Element>(); // where the focus was in a view
   private readonly notice = h("div", { class: "notice", role: "alert", hidden: true });
   private readonly cancel = h("button", { type: "button", click: () => this.stop() }, "Cancel");
 
@@ -79,7 +81,7 @@ export class App {
     }
     this.meter.hidden = this.cancel.hidden = true;
     clear(this.status, this.said, this.meter, this.cancel);
-    this.main.before(this.notice);
+    this.main.before(this.notice, this.heard);
     this.head.after(h("button", {
       type: "button", class: "keys", "aria-label": "Keys", "aria-keyshortcuts": "?", click: () => help(tabs),
     }, "?"));
@@ -254,6 +256,11 @@ export class App {
     this.busy();
   }
 
+  // announce tells a screen reader of a result that stands in the view.
+  announce(text: string): void {
+    this.heard.textContent = text;
+  }
+
   // work runs a request and shows that it runs.
   async work<T>(what: string, request: Promise<T>): Promise<T | null> {
     const { generation } = this;
@@ -331,10 +338,21 @@ export class App {
 
   // show opens a view. The way back leads to the one before it.
   show(id: string, back = id !== this.tab): void {
+    const at = document.activeElement;
+    const inside = at !== null && this.main.contains(at);
+    if (inside && at !== this.main) this.focused.set(this.tab, at);
     this.tab = id;
     this.drawTabs();
     this.draw();
+    // The focus was on what is gone now. It goes to where it was in this view, or to its start.
+    if (inside) this.refocus(id);
     this.link(back);
+  }
+
+  private refocus(id: string): void {
+    const before = this.focused.get(id);
+    const to = before && this.main.contains(before) ? before : this.main.querySelector(".vtable") ?? this.main;
+    (to as HTMLElement).focus({ preventScroll: true });
   }
 
   // select goes to a frame and its flow.

@@ -15,7 +15,7 @@ const marginRem = 6;
 // A lost packet comes this far.
 const lostAt = 0.6;
 
-const little = matchMedia("(max-width: 700px)");
+const little = matchMedia("(max-width: 44em)");
 
 export function ladder(app: App, host: HTMLElement): View {
   let drawn = "", at = -1;

@@ -18,7 +18,9 @@ export function overview(app: App, host: HTMLElement): View {
       return;
     }
     if (answer.complaints) app.warn(plain(answer.complaints));
-    draw(app, host, JSON.parse(line) as Cells);
+    const o = JSON.parse(line) as Cells;
+    draw(app, host, o);
+    app.announce(text(o["sentence"]));
   })();
   return { shown: () => undefined };
 }
