@@ -56,6 +56,7 @@ export class Client {
       this.waiting.clear();
     };
     this.ready = compile().then((module) => this.ask({ op: "start", module }));
+    this.ready.catch(() => undefined); // who waits for it learns of it
   }
 
   // cancel ends what is running. The worker begins anew; its files are known again.
@@ -64,7 +65,9 @@ export class Client {
     for (const waiting of this.waiting.values()) waiting.reject(new Cancelled("cancelled"));
     this.waiting.clear();
     this.begin();
-    for (const [name, blob] of this.files) void this.ask({ op: "file", name, blob });
+    for (const [name, blob] of this.files) {
+      this.ask({ op: "file", name, blob }).catch(() => undefined); // cancelled again: it is told anew
+    }
   }
 
   get busy(): boolean {
