@@ -115,8 +115,8 @@ func (a *App) Abandon() {
 	a.forgetSignals()
 }
 
-// Forget lets go of all that the App holds, after its last use. cobra keeps the completions of flags
-// as long as the process lives, and they hold the App: in a page, one after each command.
+// Forget lets go of all that the App holds, after its last use. The completions of flags hold the
+// App, and cobra keeps them as long as the process lives. A page runs many commands.
 func (a *App) Forget() { *a = App{} }
 
 // OutputFile is a buffered file, or standard output.

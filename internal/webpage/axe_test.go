@@ -79,12 +79,13 @@ func TestReader(t *testing.T) {
 	b, p := open(t, 1280, 900, false)
 	drop(t, p, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
 	settled(t, p)
-	p.Until(t, "document.querySelector('main > [role=status]').textContent === document.querySelector('.verdict').textContent")
+	p.Until(t, "document.querySelector('main > [role=status]').textContent === "+
+		"document.querySelector('.verdict').textContent")
 	for _, v := range views {
 		show(t, p, v.id, v.drawn)
 		var levels []int
-		p.Eval(t, "[...document.querySelectorAll('h1, h2, h3, h4')].filter((e) => e.checkVisibility()).map((e) => +e.tagName[1])",
-			&levels)
+		p.Eval(t, "[...document.querySelectorAll('h1, h2, h3, h4')].filter((e) => e.checkVisibility())"+
+			".map((e) => +e.tagName[1])", &levels)
 		for i, level := range levels {
 			if i == 0 && level != 1 || i > 0 && level > levels[i-1]+1 {
 				t.Errorf("%s: the headings have the levels %v", v.id, levels)
@@ -158,7 +159,8 @@ func TestZoomAndContrast(t *testing.T) {
 	for _, selector := range []string{".vrows [aria-selected=true]", "[role=tab][aria-selected=true]"} {
 		var marked bool
 		p.Eval(t, "(() => { const s = getComputedStyle(document.querySelector('"+selector+"'));"+
-			"return s.outlineStyle === 'solid' || s.borderBottomStyle === 'solid' && parseFloat(s.borderBottomWidth) > 0; })()", &marked)
+			"return s.outlineStyle === 'solid' || s.borderBottomStyle === 'solid' && parseFloat(s.borderBottomWidth) > 0; })()",
+			&marked)
 		if !marked {
 			t.Errorf("in high contrast nothing marks %s", selector)
 		}

@@ -38,8 +38,8 @@ const through = `(async () => {
 		title: document.title };
 })()`
 
-// What a hostile capture may cost. Source: item 3 of the page's requirements (200 ms); the limit of
-// a million packets (700 MB) is for all captures; a page's heap of 100 MB is ten times the usual
+// What a hostile capture may cost beside the memory of the workers, which has one limit for all.
+// Source: item 3 of the page's requirements (200 ms); bound, ten times a page's usual heap
 const (
 	freeze      = 200 // ms for which the page's own thread may be busy
 	hostileHeap = 100 << 20

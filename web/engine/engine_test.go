@@ -234,8 +234,8 @@ func TestAlongFlow(t *testing.T) {
 	}
 }
 
-// A page that runs for hours holds no more memory than at its start: what a command read is let go
-// of after it, and so is a capture after the next one.
+// A page that runs for hours holds no more memory than at its start. It lets go of what a command
+// read, and of a capture when the next one opens.
 func TestLetsGo(t *testing.T) {
 	path := testenv.Capture(t, "u210_timeout_kill.client.pcap.gz")
 	e := engine.New(protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol})

@@ -62,6 +62,7 @@ export class App {
   generation = 0; // changes with the capture and its flags
   private flows: Promise<Cells[]> | null = null;
   private tab = "overview";
+  private looks = 0; // the timer that looks whether the workers are still busy
   private views = new Map<string, { host: HTMLElement; view: View; generation: number }>();
   private readonly main = document.getElementById("view") as HTMLElement;
   private readonly bar = document.getElementById("tabs") as HTMLElement;
@@ -282,6 +283,8 @@ export class App {
   private busy(): void {
     const now = this.commands.busy || this.index.busy;
     this.meter.hidden = this.cancel.hidden = !now || !this.files.capture;
+    clearTimeout(this.looks);
+    if (now) this.looks = setTimeout(() => this.busy(), 200); // views ask for more on their own
   }
 
   // stop ends all reading. Every view then says so, and offers to read again.

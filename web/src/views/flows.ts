@@ -55,6 +55,8 @@ function about(app: App, r: Cells): Node[] {
     h("h2", {}, `Flow ${id}: ${named(r)}`), h("p", {}, text(r["reason"])),
     h("p", { class: "actions" }, go("packets", "Packets"), known && go("state", "State"), known && go("ladder", "Ladder"),
       known && go("graphs", "Graphs"), known && go("messages", "Messages"), go("findings", "Findings")),
+    h("p", {}, r["was"] ? `It continues flow ${text(r["was"])}, where the player had the address ${text(r["was_addr"])} ` +
+      `(${text(r["was_certainty"])}): ${text(r["was_reason"])}` : ""),
     h("div", { class: "sides" }, ...["a", "b"].map((s) => side(r, s))),
   ];
 }

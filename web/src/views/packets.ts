@@ -16,20 +16,20 @@ export function packets(app: App, host: HTMLElement): View {
   let rows = 0, flow = -1, filter = "?", asked = 0;
   const pane = h("section", { class: "detail", tabindex: -1, "aria-label": "The selected packet" });
   const table = new VirtualTable("Packets", [
-    { name: "", title: "Frame", width: "5.5rem", number: true, narrow: "4.6rem", cell: (r) => text(head(r)["frame"]) },
+    { name: "", title: "Frame", width: "5rem", number: true, narrow: "4.6rem", cell: (r) => text(head(r)["frame"]) },
     { name: "", title: "Time", width: "7.5rem", number: true, narrow: "6.6rem", cell: (r) => since(head(r)["time"], app.first) },
-    { name: "", title: "Flow", width: "4.2rem", number: true, cell: (r) => text(head(r)["flow"]) },
+    { name: "", title: "Flow", width: "3.8rem", number: true, cell: (r) => text(head(r)["flow"]) },
     {
-      name: "", title: "Way", width: "4rem", narrow: "3.6rem", cell: (r) => arrow(head(r)),
+      name: "", title: "Way", width: "3.8rem", narrow: "3.6rem", cell: (r) => arrow(head(r)),
       className: (r) => `side-${text(head(r)["side"])}`,
     },
-    { name: "", title: "Bytes", width: "5rem", number: true, cell: (r) => text(head(r)["length"]) },
+    { name: "", title: "Bytes", width: "4.2rem", number: true, cell: (r) => text(head(r)["length"]) },
     {
-      name: "", title: "Fate", width: "4.5rem", narrow: "4rem", cell: (r) => text(r["fate"]) || "–",
+      name: "", title: "Fate", width: "4.2rem", narrow: "4rem", cell: (r) => text(r["fate"]) || "–",
       className: (r) => `fate-${text(r["fate"]) || "open"}`,
     },
     {
-      name: "", title: "Found", width: "5rem", narrow: "minmax(3rem, 1fr)",
+      name: "", title: "Found", width: "4.4rem", narrow: "minmax(3rem, 1fr)",
       cell: (r) => r["severity"] ? h("span", { class: `badge ${text(r["severity"])}` }, text(r["severity"])) : "",
     },
     { name: "", title: "Info", width: "minmax(12rem, 1fr)", narrow: "below", cell: (r) => info(r) },
