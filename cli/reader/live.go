@@ -15,7 +15,6 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
-	"github.com/ackscope/ackscope/capture/pcapfilter"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/privilege"
 	"github.com/ackscope/ackscope/export"
@@ -128,12 +127,12 @@ func (l *LiveFlags) options() ([]afpacket.Options, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--bpf-raw: %w", err)
 		}
-		if o.Program, err = pcapfilter.ParseRaw(string(text)); err != nil {
+		if err = readProgram(&o, string(text)); err != nil {
 			return nil, fmt.Errorf("--bpf-raw: %w", err)
 		}
 	}
 	// Refuse a wrong filter before anything is opened.
-	if _, err := pcapfilter.Compile(l.filter, pcapfilter.EthernetSocket, 1); err != nil {
+	if err := checkFilter(l.filter); err != nil {
 		return nil, err
 	}
 	var list []afpacket.Options
