@@ -57,6 +57,12 @@ export function bounded(value: unknown, least: unknown, most: unknown, certainty
   return `${share(value)}${sure(certainty)}${known ? `, between ${share(least)} and ${share(most)}` : ""}`;
 }
 
+// captured says what is known of a side: only where the capture was taken, it is what the side had.
+export function captured(near: boolean, vantage: unknown): string {
+  if (near) return "captured here";
+  return vantage === "a" || vantage === "b" ? "inferred from its acks" : "captured elsewhere, or the place is not known";
+}
+
 // plain returns complaints of a command without the name of the program and its files' folders.
 export function plain(complaints: string): string {
   return complaints.trim().replace(/^ackscope: (warning: )?/gm, "");

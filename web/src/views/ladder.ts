@@ -114,7 +114,7 @@ function draw(
   const items = rungs.map((r, i) => {
     const fate = text(r.row["fate"]);
     const lost = fate === "lost";
-    const settles = Number(r.row["settled"]) === entry && r !== chosen;
+    const settles = entry >= 0 && Number(r.row["settled"]) === entry && r !== chosen;
     const end = ends[i] as { leaves: number; arrives: number };
     const reach = lost ? lostAt : 1;
     const last = end.leaves + reach * (end.arrives - end.leaves);

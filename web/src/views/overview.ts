@@ -1,7 +1,7 @@
 // The overview: the verdict first, then each flow.
 import type { App, View } from "../app";
 import { clear, h } from "../dom";
-import { bounded, count, list, milliseconds, plain, plural, sure, text } from "../format";
+import { bounded, captured, count, list, milliseconds, plain, plural, sure, text } from "../format";
 import type { Cells } from "../wire";
 
 const decoder = new TextDecoder();
@@ -52,12 +52,12 @@ function fact(name: string, value: string): Node[] {
 interface Figure {
   title: string;
   number: boolean;
-  of: (s: Cells) => string;
+  of: (s: Cells, flow: Cells) => string;
 }
 
 const figures: Figure[] = [
   { title: "Address", number: false, of: (s) => text(s["addr"]) },
-  { title: "Captured", number: false, of: (s) => s["near"] ? "here" : "inferred from its acks" },
+  { title: "Known from", number: false, of: (s, f) => captured(s["near"] === true, f["vantage"]) },
   { title: "Packets", number: true, of: (s) => count(s["packets"]) },
   {
     title: "Lost on the way", number: false,
@@ -104,14 +104,14 @@ function flow(app: App, f: Cells): HTMLElement {
         ...figures.map((g) => h("th", { scope: "col", class: g.number ? "num" : "" }, g.title)))),
       h("tbody", {}, ...sides.map((s) => h("tr", {},
         h("th", { scope: "row", class: `side-${text(s["side"])}` }, name(s)),
-        ...figures.map((g) => h("td", { class: g.number ? "num" : "" }, g.of(s))))))),
+        ...figures.map((g) => h("td", { class: g.number ? "num" : "" }, g.of(s, f))))))),
     // The same with a row for each figure, where there is no room for all of them in a row.
     h("table", { class: "narrowonly" },
       h("caption", { class: "hidden" }, `The sides of flow ${id}`),
       h("thead", {}, h("tr", {}, h("td", {}),
         ...sides.map((s) => h("th", { scope: "col", class: `side-${text(s["side"])}` }, name(s))))),
       h("tbody", {}, ...figures.map((g) => h("tr", {}, h("th", { scope: "row" }, g.title),
-        ...sides.map((s) => h("td", {}, g.of(s))))))),
+        ...sides.map((s) => h("td", {}, g.of(s, f))))))),
     h("p", { class: "actions" }, go("packets", "Packets"), go("state", "State"), go("graphs", "Graphs"),
       go("messages", "Messages"), go("findings", "Findings"),
       Number(f["notes"]) > 0 && h("span", { class: "dim" }, `and ${plural(Number(f["notes"]), "note")}`)));

@@ -1,7 +1,7 @@
 // What both sides of a flow knew at a packet, with a slider over time.
 import type { App, View } from "../app";
 import { clear, h } from "../dom";
-import { list, nanoseconds, sure, text } from "../format";
+import { captured, list, nanoseconds, sure, text } from "../format";
 import type { Cells } from "../wire";
 
 const perRow = 32; // cells of a window in a row, as `ackscope state` draws them
@@ -112,7 +112,7 @@ export function state(app: App, host: HTMLElement): View {
 
 function side(app: App, v: Cells): HTMLElement {
   const name = text(v["side"]);
-  const here = v["vantage"] === name || v["vantage"] === "both" ? "captured here" : "inferred from its acks";
+  const here = captured(v["vantage"] === name || v["vantage"] === "both", v["vantage"]);
   return h("section", { class: `card side ${name}` },
     h("h2", { class: `side-${name}` }, `${name.toUpperCase()} ${text(v["addr"])} `, h("span", { class: "dim" }, here)),
     ...list(v["windows"]).map((w) => windowOf(app, w, name)),
