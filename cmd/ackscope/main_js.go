@@ -10,9 +10,9 @@ import (
 	"github.com/ackscope/ackscope/web/engine"
 )
 
-// gcPercentPage lets the heap grow to three times what is live between collections: the browser has
-// one thread for both, and TestLarge bounds the memory.
-const gcPercentPage = 200
+// gcPercentPage lets the heap grow by a half between collections: the browser has one thread for
+// both.
+const gcPercentPage = 50
 
 // main registers the engine as the global object "ackscope" of the worker. Each function takes
 // its arguments and, last, a callback that receives the exit code, the output as bytes and the
