@@ -220,9 +220,13 @@ web: ## the page of `ackscope web` in web/dist, and the program with it in bin/a
 webserver: web ## the same, and web/dist/ackscope.wasm.br and .gz for a server that sends them compressed; takes a minute more
 	cd web && node compress.mjs
 
+.PHONY: page
+page: ## every test of the page in a browser: 20 captures of each protocol, all screens, its compressed size; needs chromium and npm
+	ACKSCOPE_PAGE=1 ACKSCOPE_REQUIRE=1 go test -count 1 -timeout 30m -v ./internal/webpage | grep -vE '^ *(=== |--- PASS: .*/)'
+
 .PHONY: webfuzz
 webfuzz: ## 240 damaged captures through every view of the page: no script, no freeze, no fault; needs chromium
-	ACKSCOPE_WEBFUZZ=240 go test -count 1 -timeout 30m -v -run 'TestHostile|TestFuzzed' ./internal/webpage
+	ACKSCOPE_PAGE=1 ACKSCOPE_WEBFUZZ=240 go test -count 1 -timeout 30m -v -run 'TestHostile|TestFuzzed' ./internal/webpage
 
 .PHONY: readme
 readme: ## run the commands of README.md in a fresh clone

@@ -75,7 +75,7 @@ const outlined = `(() => { const e = document.activeElement, s = getComputedStyl
 
 // The page says what happens to those who do not see it, and shows the focus to those who use keys.
 func TestReader(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	b, p := open(t, 1280, 900, false)
 	drop(t, p, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
 	settled(t, p)
@@ -141,7 +141,7 @@ func TestReader(t *testing.T) {
 
 // At twice the size, in high contrast and without motion, everything is there and can be reached.
 func TestZoomAndContrast(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	b, p := open(t, 1280, 900, false)
 	drop(t, p, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
 	for _, v := range views {

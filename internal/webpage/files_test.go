@@ -214,7 +214,7 @@ func TestCaptures(t *testing.T) {
 
 // Reading is cancelled at once and can begin again. A second capture ends the reading of the first.
 func TestCancel(t *testing.T) {
-	testenv.Grid(t, "100,000 packets")
+	long(t)
 	large := filepath.Join(t.TempDir(), "large.pcapng")
 	c := exec.Command(testenv.Ackscope(t), "simulate", "--protocol", "gaffer:reliable", "--seed", "3", "--loss", "3%",
 		"--rate", "60", "--duration", "1700s", "--tap", "a", "-w", large) // two packets for each 1/60 s

@@ -128,7 +128,7 @@ const fuzzedAlone = 12
 // Captures that are damaged at random run no script and freeze nothing. ACKSCOPE_WEBFUZZ is how
 // many there are: make webfuzz takes 240.
 func TestFuzzed(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	count := fuzzedAlone
 	if text := os.Getenv("ACKSCOPE_WEBFUZZ"); text != "" {
 		if _, err := fmt.Sscan(text, &count); err != nil {

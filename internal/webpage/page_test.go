@@ -175,8 +175,20 @@ func complaints(t *testing.T, b *chrome.Browser) {
 	}
 }
 
+// whole says that every test runs, over all its captures: make page. The others of them run in make
+// full, which has minutes for this package.
+var whole = os.Getenv("ACKSCOPE_PAGE") != ""
+
 // perProtocol is how many captures of each protocol the page is compared over.
-const perProtocol = 20
+var perProtocol = map[bool]int{true: 20, false: 4}[whole]
+
+// long skips a test that runs in make page only.
+func long(t *testing.T) {
+	t.Helper()
+	if !whole {
+		t.Skip("make page runs it")
+	}
+}
 
 // riptideName matches the names of Riptide's captures: those over UDP, TCP and of Pytide.
 var riptideName = regexp.MustCompile(`^[ut](py)?\d`)

@@ -25,7 +25,7 @@ const pictureBytes = 120 << 10
 // The pictures of docs/pictures show the page as it is. Letters are drawn in another way on each
 // machine, so the text of the page is compared: it stands beside each picture.
 func TestPictures(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	b, p := open(t, 1280, 800, false)
 	drop(t, p, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
 	settled(t, p)

@@ -32,7 +32,7 @@ const wide = `[...document.querySelectorAll("body *")].filter((e) =>
 // Nothing is wider than the window, from a telephone to a large screen, light and dark.
 // ACKSCOPE_SHOTS is a folder that keeps the pictures.
 func TestScreens(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	b, p := open(t, 1280, 900, false)
 	drop(t, p, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
 	for _, v := range views {

@@ -77,8 +77,8 @@ func strangers(t *testing.T, b *chrome.Browser, path string) (list []string) {
 func TestSingleEqualsCommandLine(t *testing.T) {
 	testenv.Grid(t, "a browser")
 	for i, capture := range captures(t) {
-		if i%10 != 3 {
-			continue // two of each protocol: TestPageEqualsCommandLine has them all
+		if i%min(perProtocol, 10) != 3 {
+			continue // one or two of each protocol: TestPageEqualsCommandLine has them all
 		}
 		t.Run(filepath.Base(capture), func(t *testing.T) {
 			page := single(t, capture)
@@ -130,7 +130,7 @@ func TestSingleConnectsToNothing(t *testing.T) {
 // The first capture is open, a choice has the others, and a link leads to a frame of any. Names of
 // captures are text, whatever they are.
 func TestSingleOfSeveral(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	dir := t.TempDir()
 	named := filepath.Join(dir, `"><img src=x onerror="window.owned=1"><!--<script>.pcap.gz`)
 	text, err := os.ReadFile(testenv.Capture(t, "reliable-burst.client.pcap.gz"))
@@ -234,7 +234,7 @@ func TestSingleBeside(t *testing.T) {
 
 // The page decrypts with the keys if they were asked for, and has none otherwise.
 func TestSingleKeys(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	capture, keys := testenv.Capture(t, "yojimbo-wrong-key.client.pcap.gz"), filepath.Join(t.TempDir(), "keys.yaml")
 	log := testenv.Unpacked(t, testenv.Capture(t, "yojimbo-wrong-key.truth.jsonl.gz"))
 	of := func(name string) string {
@@ -266,7 +266,7 @@ func TestSingleKeys(t *testing.T) {
 
 // The page saves what the command line writes, also from the disk.
 func TestSingleSaves(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	capture, folder := testenv.Capture(t, "u210_clean.client.pcap.gz"), t.TempDir()
 	b, p := openFile(t, single(t, capture), "")
 	b.Call(t, "", "Browser.setDownloadBehavior", map[string]string{"behavior": "allow", "downloadPath": folder}, nil)
@@ -287,7 +287,7 @@ func TestSingleSaves(t *testing.T) {
 
 // With a filter, the page has the packets that pass, as they were.
 func TestSingleOfFlow(t *testing.T) {
-	testenv.Grid(t, "a browser") // no browser, but the program of the page
+	long(t)
 	capture := testenv.Capture(t, "upy_timeout.client.pcap.gz")
 	page, part := single(t, "-Y", "flow == 2", capture), filepath.Join(t.TempDir(), "part.pcapng")
 	cli(t, capture, "packets", "-q", "-Y", "flow == 2", "-w", part)
@@ -343,7 +343,7 @@ func TestSingleStarts(t *testing.T) {
 
 // A browser that cannot unpack the page says so.
 func TestSingleInOldBrowser(t *testing.T) {
-	testenv.Grid(t, "a browser")
+	long(t)
 	page := single(t, testenv.Capture(t, "u210_clean.client.pcap.gz"))
 	p := chrome.Start(t, testenv.Need(t, "chromium")).Open(t, "about:blank", 390, 844, false)
 	p.Call(t, "Page.addScriptToEvaluateOnNewDocument", map[string]string{

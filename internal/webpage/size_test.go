@@ -15,7 +15,7 @@ const sizeMost = 4_000_000
 
 // The analysis is under 4 MB as `make webserver` compresses it.
 func TestSize(t *testing.T) {
-	testenv.Grid(t, "Brotli at its highest level")
+	long(t)
 	c := exec.Command(testenv.Need(t, "node"), filepath.Join(testenv.Module(t), "web", "compress.mjs"),
 		filepath.Join(assets(t), "ackscope.wasm"))
 	said, err := c.Output()
