@@ -28,6 +28,7 @@ type App struct {
 	Outputs    outfile.Outputs
 	signalling sync.Once
 	signals    chan os.Signal // end the program while files are unfinished; nil before EndOnSignals
+	watched    chan struct{}  // closed once no signal is awaited
 	Memory     budget
 	Restore    func()              // undoes what the command set for the process
 	Thresholds *analyze.Thresholds // of --thresholds and --set; nil if neither is given

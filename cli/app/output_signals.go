@@ -15,8 +15,11 @@ func (a *App) watchSignals() {
 			signal.Notify(a.signals, s)
 		}
 	}
+	signals, watched := a.signals, make(chan struct{})
+	a.watched = watched
 	go func() {
-		for s := range a.signals {
+		defer close(watched)
+		for s := range signals {
 			if s != syscall.SIGPIPE {
 				a.Outputs.RemoveUnfinished()
 				os.Exit(ExitFailed)
@@ -25,10 +28,11 @@ func (a *App) watchSignals() {
 	}()
 }
 
-// forgetSignals ends what EndOnSignals began.
+// forgetSignals ends what EndOnSignals began. From then on, only its caller uses the App.
 func (a *App) forgetSignals() {
 	if a.signals != nil {
 		signal.Stop(a.signals)
 		close(a.signals)
+		<-a.watched
 	}
 }
