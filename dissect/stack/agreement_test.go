@@ -362,6 +362,24 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// TestNothingBeyondTheFrame: a header that says that it is longer than the frame is a problem. The
+// bytes that follow the frame in memory are not shown.
+func TestNothingBeyondTheFrame(t *testing.T) {
+	whole := append([]byte("\x00\x00\x00\x02E00000@\x000\x1b00000000000!00"), make([]byte, 200)...)
+	const length = 28
+	f := capture.Frame{LinkType: 108, Data: whole[:length], Length: length} // BSD's loopback, IPv4, RUDP
+	s := Decode(&f, Chosen{})
+	for _, l := range s.Layers {
+		if l.Offset+l.Length > length {
+			t.Errorf("layer %v at %d+%d of %d bytes", l.LayerType(), l.Offset, l.Length, length)
+		}
+	}
+	var e *LayerError
+	if !errors.As(s.Problem, &e) || e.Layer != "RUDP" || e.Offset != 24 {
+		t.Errorf("problem %+v", s.Problem)
+	}
+}
+
 // TestNestedTags: a frame of tags alone costs sixteen layers, not its length.
 func TestNestedTags(t *testing.T) {
 	b := bytes.Repeat([]byte{0x81, 0, 0, 5}, 10000)

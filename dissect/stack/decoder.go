@@ -3,6 +3,7 @@ package stack
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -99,6 +100,7 @@ func DecodeIP(b []byte, protocol uint8, c Chosen) *Stack {
 var options = gopacket.DecodeOptions{Lazy: true, NoCopy: true}
 
 func decode(b []byte, first gopacket.Decoder, r *run) *Stack {
+	b = slices.Clip(b) // some decoders of gopacket slice beyond the length, up to the capacity
 	r.data, r.out = b, &Stack{}
 	r.out.Packet = gopacket.NewPacket(b, step{run: r, decoder: first}, options)
 	r.out.Packet.Layers() // decodes all
