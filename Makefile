@@ -60,7 +60,7 @@ RACE_SKIP := AckBase|ComparePairs|Plurals|PatternAsEachAlone|RestsOn|Columns|Not
 RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong|overview|log|whatif|reduce|resend|fail_if
 .PHONY: race
 race: ## the tests of concurrent code with the race detector
-	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -pgo=off -short -shuffle=on -timeout 20m -skip "$(RACE_SKIP)|Scripts/($(RACE_SCRIPTS))" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|agenda|wire|machine|schema|sim|dissect|filter|analyze|replay|rewrite|graph|show|ledger|report|overview|cause|recorder|compare|figures|export|capture/stream|capture/pcapfilter)(/|$$)')
+	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -pgo=off -short -shuffle=on -timeout 20m -skip "$(RACE_SKIP)|Scripts/($(RACE_SCRIPTS))" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|agenda|wire|machine|schema|sim|dissect|filter|replay|rewrite|graph|show|ledger|report|overview|cause|recorder|compare|figures|export|capture/stream|capture/pcapfilter)(/|$$)')
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint $(TOOLS)/deadcode $(TOOLS)/misspell ## .golangci.yml, `go mod tidy`, dead code, spelling

@@ -97,6 +97,7 @@ func (s *Session) step(f *Flow, d *machine.Datagram, p *capture.Packet) (next *F
 		}
 		f = s.observe(f, d, p)
 		if p != nil {
+			s.stampSent()
 			s.sent.noteSegment(f, d, p, i)
 		}
 	}
@@ -135,6 +136,7 @@ func (s *Session) batchSize(f *Flow, d *machine.Datagram, p *capture.Packet) int
 		return 0
 	}
 	most := s.dissected + batchSearch
+	s.shard.within(int(s.dissected), batchFloor+batchWork*int(s.n))
 	if most > batchFloor+batchWork*s.n {
 		return 0
 	}

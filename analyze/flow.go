@@ -38,8 +38,10 @@ type Flow struct {
 	host      *hosted     // nil if the source has no samples of the host
 	attended  *attended   // nil until it was compared with them
 
-	ID      int // from 1, by first appearance
-	Session int // nth session on this pair of addresses, from 1
+	born    uint64 // how many frames there were when it began
+	shard   uint8  // of its host pair, if several goroutines analyse
+	ID      int    // from 1, by first appearance
+	Session int    // nth session on this pair of addresses, from 1
 	// nth conversation of its transport, from 0, as Wireshark counts. All sessions
 	// of one connection share it.
 	Stream     int
@@ -70,6 +72,10 @@ type ended struct {
 	summary [2]machine.Summary
 	facts   machine.Facts
 }
+
+// Group returns the group of flows that it belongs to: the place of its sink among those that
+// Options.Split made.
+func (f *Flow) Group() int { return int(f.shard) }
 
 // Config returns how the flow is decoded. It returns nil if no protocol
 // explains the flow.

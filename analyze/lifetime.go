@@ -14,32 +14,22 @@ import (
 
 // begin creates the flow of a packet that belongs to no existing flow.
 func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
-	s.begun++
 	f := &Flow{
-		ID: s.begun, Session: 1, Stream: s.conversation(p.Transport), Transport: p.Transport, A: p.Src, B: p.Dst,
+		Session: 1, Transport: p.Transport, A: p.Src, B: p.Dst,
 		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer, host: s.host,
 	}
 	if s.frame != nil {
 		f.Interface = s.frame.Interface
 	}
-	s.flows = append(s.flows, f)
+	s.number(f, nil)
 	s.table.put(f)
 	s.callers.begun(f)
+	s.shard.within(len(s.callers.newer), callersMost/2)
 	if p.Transport == capture.TCP && len(s.formats) > 0 {
 		f.conn = stream.New(s.formats, stream.Limits{})
 	}
 	s.start(f)
 	return f
-}
-
-// conversation returns the number of the next conversation of a transport.
-func (s *Session) conversation(t capture.Transport) int {
-	n := &s.streams[0]
-	if t != capture.UDP {
-		n = &s.streams[1]
-	}
-	*n++
-	return *n - 1
 }
 
 // start determines how a new flow is decoded, or makes it pending.
@@ -63,7 +53,7 @@ func (s *Session) start(f *Flow) {
 
 // reopen starts another session on f's addresses, with the same protocol.
 func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
-	next := s.successor(f, d)
+	next := s.successor(f, d, false)
 	next.scopes, f.scopes = f.scopes, next.scopes
 	s.end(f)
 	next.Protocol, next.Verdict = f.Protocol, f.Verdict
@@ -90,15 +80,18 @@ func (s *Session) succeeded(f *Flow) {
 }
 
 // successor creates the flow of the next session on f's addresses, which d
-// opens.
-func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
-	s.begun++
+// opens. It is another conversation if it has a connection of its own.
+func (s *Session) successor(f *Flow, d *machine.Datagram, connection bool) *Flow {
 	next := &Flow{
-		ID: s.begun, Session: f.Session + 1, Stream: f.Stream, Transport: f.Transport, A: f.A, B: f.B,
+		Session: f.Session + 1, Transport: f.Transport, A: f.A, B: f.B,
 		First: d.At, FirstRef: d.Ref, Interface: f.Interface, origin: f.origin, answer: f.answer,
 		host: f.host,
 	}
-	s.flows = append(s.flows, next)
+	before := f
+	if connection {
+		before = nil
+	}
+	s.number(next, before)
 	s.table.put(next)
 	return next
 }
@@ -160,6 +153,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 
 // track creates the tracker of f.
 func (s *Session) track(f *Flow) {
+	s.shard.within(s.trackers, s.options.MaxTrackers)
 	if s.trackers >= s.options.MaxTrackers {
 		s.evict()
 	}
@@ -201,7 +195,7 @@ func (s *Session) end(f *Flow) {
 	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
 		s.record = Record{
 			N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events,
-			Anomalies: s.out.Anomalies, Messages: s.out.Messages,
+			Anomalies: s.out.Anomalies, Messages: s.out.Messages, Start: s.first, Before: s.before,
 		}
 		s.sink(&s.record)
 	}
@@ -213,6 +207,7 @@ func (s *Session) end(f *Flow) {
 // evict ends the flows that were idle longest: one in sixteen of those with a
 // tracker. Ending many at once keeps the search for them cheap per flow.
 func (s *Session) evict() {
+	s.shard.refuse()
 	var followed []*Flow
 	for _, f := range s.flows {
 		if f.tracker != nil {

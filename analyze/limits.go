@@ -172,15 +172,19 @@ func (s *Session) bound(f *Flow) {
 		s.relist(f)
 	}
 	l := &s.options.Limits
+	s.shard.within(s.remembered(), l.Flows)
+	s.shard.within(s.stateBytes(), l.Bytes)
 	if l.Idle > 0 {
 		for c := unanswered; c < classes; c++ {
 			s.letIdle(&s.lists[c])
 		}
 	}
 	for l.Flows > 0 && s.remembered() > l.Flows {
+		s.shard.refuse()
 		s.letOne(ReasonFlows, f, func(x *list) bool { return x.count > l.Flows/reserve })
 	}
 	for l.Bytes > 0 && s.stateBytes() > l.Bytes && s.remembered() > 1 {
+		s.shard.refuse()
 		s.letOne(ReasonBytes, f, func(x *list) bool { return x.bytes > l.Bytes/reserve })
 	}
 }

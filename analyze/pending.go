@@ -39,8 +39,9 @@ type pending struct {
 	bytes        []byte // of all held datagrams, one after the other
 	round        int
 	newer, older *pending
-	cut          bool // only heads are held
-	answered     bool // it is in the list of answered flows
+	cut          bool   // only heads are held
+	answered     bool   // it is in the list of answered flows
+	since        uint64 // how many frames there were when it came into its list
 }
 
 // waiting lists flows whose protocol is being determined, by age. An attacker
@@ -176,6 +177,7 @@ func (s *Session) admit(f *Flow) {
 	}
 	p.flow, f.pending = f, p
 	p.answered = f.Packets[machine.A] > 0 && f.Packets[machine.B] > 0
+	p.since = s.n
 	s.waitingOf(p).add(p)
 }
 
@@ -187,7 +189,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	p := f.pending
 	if d.From == machine.B && !p.answered {
 		s.waiting[0].remove(p)
-		p.answered, p.cut = true, false
+		p.answered, p.cut, p.since = true, false, s.n
 		s.waiting[1].add(p)
 	}
 	w := s.waitingOf(p)
@@ -217,6 +219,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	case holdDatagrams:
 		s.decide(f, true)
 	}
+	s.shard.within(w.bytes, s.wholeRoom)
 	for unanswered := &s.waiting[0]; unanswered.wholeBytes > s.wholeRoom && unanswered.whole != nil; {
 		unanswered.cutOldest()
 	}
@@ -335,7 +338,7 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	if p.round++; p.round < holdRounds {
 		w := s.waitingOf(p)
 		w.remove(p)
-		p.held, p.bytes, p.cut = p.held[:0], p.bytes[:0], false
+		p.held, p.bytes, p.cut, p.since = p.held[:0], p.bytes[:0], false, s.n
 		w.add(p)
 		return
 	}

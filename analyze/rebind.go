@@ -88,8 +88,9 @@ type moving struct {
 
 // hub lists the flows of an endpoint, as candidates.
 type hub struct {
-	flows []*Flow
-	gone  int // of them, those that a limit removed
+	flows   []*Flow
+	entered []uint64 // how many frames there were when each of them came
+	gone    int      // of them, those that a limit removed
 }
 
 // watchMove begins to watch a flow that has a tracker now.
@@ -100,6 +101,8 @@ func (s *Session) watchMove(f *Flow) {
 	f.moving = &moving{}
 	if known := s.options.Survey.flow(f); known != nil && known.moveKnown {
 		f.moving.was, f.moving.told = known.was, true
+	} else if s.options.Survey.numbers() && known == nil {
+		f.moving.told = true // which flows are compared, the first run decides
 	}
 }
 
@@ -134,6 +137,7 @@ func (s *Session) follow(f *Flow, d *machine.Datagram) {
 		f.moving = nil
 		return
 	}
+	s.shard.refuse() // its players may be in other shards
 	settles := s.last.Sub(f.First) >= rebindWait
 	if was, ok := s.match(f, &own); ok && (settles || was.Certainty == machine.Certain) {
 		s.join(f, &was)
@@ -222,6 +226,7 @@ func (s *Session) enterHub(f *Flow, side machine.Side) {
 		s.hubs[key] = h
 	}
 	h.flows = append(h.flows, f)
+	h.entered = append(h.entered, s.n)
 }
 
 // leaveHubs removes a flow that a limit removes. It costs little on average: a hub drops such
@@ -236,14 +241,14 @@ func (s *Session) leaveHubs(f *Flow) {
 		if h.gone++; 2*h.gone < len(h.flows) {
 			continue
 		}
-		kept := h.flows[:0]
-		for _, x := range h.flows {
+		kept, entered := h.flows[:0], h.entered[:0]
+		for i, x := range h.flows {
 			if !x.gone {
-				kept = append(kept, x)
+				kept, entered = append(kept, x), append(entered, h.entered[i])
 			}
 		}
 		clear(h.flows[len(kept):])
-		if h.flows, h.gone = kept, 0; len(kept) == 0 {
+		if h.flows, h.entered, h.gone = kept, entered, 0; len(kept) == 0 {
 			delete(s.hubs, key)
 		}
 	}

@@ -18,6 +18,8 @@ const (
 // slot.
 type relays struct {
 	slots *[relaySlots]relayed
+	// apart has the findings while other goroutines write to those of the flows.
+	apart map[*Flow]*findingList
 }
 
 // relayed is a message that reached an endpoint.
@@ -25,7 +27,7 @@ type relayed struct {
 	key  uint64 // of the endpoint and the contents of the message
 	at   machine.Instant
 	ref  machine.Ref
-	flow int
+	flow *Flow
 }
 
 func relayKey(at endpointKey, hash uint64) uint64 {
@@ -37,25 +39,43 @@ func relayKey(at endpointKey, hash uint64) uint64 {
 	return h
 }
 
-// note checks and records the messages of a step.
-func (r *relays) note(f *Flow, contents []machine.Content) {
-	for i := range contents {
-		c := &contents[i]
-		from, to := f.origin, f.answer
-		if c.From == machine.B {
-			from, to = to, from
-		}
-		if r.slots == nil {
-			r.slots = new([relaySlots]relayed)
-		}
-		key := relayKey(from, c.Hash)
-		if x := &r.slots[key%relaySlots]; x.key == key && x.flow != f.ID && c.At >= x.at && c.At.Sub(x.at) < relayWindow {
-			f.findings.add(&machine.Anomaly{
-				Rule: c.Rule, Side: c.From, Certainty: machine.Likely, At: c.At, Ref: c.Ref,
-				About: x.ref, Figures: [3]float64{float64(c.Number)},
-			})
-		}
-		key = relayKey(to, c.Hash)
-		r.slots[key%relaySlots] = relayed{key, c.At, c.Ref, f.ID}
+// note checks and records a message of a step.
+func (r *relays) note(f *Flow, c *machine.Content) {
+	from, to := f.origin, f.answer
+	if c.From == machine.B {
+		from, to = to, from
 	}
+	if r.slots == nil {
+		r.slots = new([relaySlots]relayed)
+	}
+	key := relayKey(from, c.Hash)
+	if x := &r.slots[key%relaySlots]; x.key == key && x.flow != f && c.At >= x.at && c.At.Sub(x.at) < relayWindow {
+		r.findings(f).add(&machine.Anomaly{
+			Rule: c.Rule, Side: c.From, Certainty: machine.Likely, At: c.At, Ref: c.Ref,
+			About: x.ref, Figures: [3]float64{float64(c.Number)},
+		})
+	}
+	key = relayKey(to, c.Hash)
+	r.slots[key%relaySlots] = relayed{key, c.At, c.Ref, f}
+}
+
+// findings returns the list for the findings of a flow.
+func (r *relays) findings(f *Flow) *findingList {
+	if r.apart == nil {
+		return &f.findings
+	}
+	x := r.apart[f]
+	if x == nil {
+		x = &findingList{}
+		r.apart[f] = x
+	}
+	return x
+}
+
+// settle gives the flows their findings. Nothing else reports the rules of relayed messages.
+func (r *relays) settle() {
+	for f, x := range r.apart {
+		f.findings.list = append(f.findings.list, x.list...)
+	}
+	r.apart = nil
 }

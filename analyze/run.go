@@ -12,21 +12,15 @@ import (
 // source, or nil for a clean end. After a *capture.CutError or
 // *capture.DamageError the session holds everything before that point.
 func Run(src capture.Source, o Options) (*Session, error) {
-	s := NewSession(o)
-	err := s.Drive(src, capture.NewDecoder(o.Decode))
-	s.Finish()
-	return s, err
+	list, err := runAll(src, []Options{o})
+	return list[0], err
 }
 
 // RunBeside reads a source to its end through two new sessions at a time, so that each frame is
 // read and decoded once. The sessions know nothing of each other. The error is that of Run.
 func RunBeside(src capture.Source, first, second Options) ([2]*Session, error) {
-	both := [2]*Session{NewSession(first), NewSession(second)}
-	err := drive(src, capture.NewDecoder(first.Decode), both[:])
-	for _, s := range both {
-		s.Finish()
-	}
-	return both, err
+	list, err := runAll(src, []Options{first, second})
+	return [2]*Session(list), err
 }
 
 // Drive feeds the session all frames of a source. The error is that of Run.
@@ -137,7 +131,7 @@ func RunTwice(src Rewinder, o Options) (*Session, error) {
 // reads the source once more. It rewinds the source. It returns no error for a
 // capture that is cut or damaged, because the second run returns the same one.
 func Learn(src Rewinder, o Options) (*Session, error) {
-	o.Sink, o.Survey, o.Fed, o.Gone = nil, nil, nil, nil
+	o.Sink, o.Split, o.Survey, o.Fed, o.Gone = nil, nil, nil, nil, nil
 	s, err := Run(src, o)
 	var cut *capture.CutError
 	var damaged *capture.DamageError

@@ -59,6 +59,7 @@ func (s *Session) enterScopes(f *Flow) {
 	if !ok || f.scopes[machine.A] != nil {
 		return
 	}
+	s.shard.refuse()
 	if s.scopes == nil {
 		s.scopes = map[scopeKey]*scope{}
 	}

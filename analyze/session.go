@@ -37,6 +37,9 @@ type Record struct {
 	Spans    []capture.Span
 	More     bool // further messages of the same segment, or datagrams of the batch, follow
 
+	Start  machine.Instant // time of the capture's first frame
+	Before machine.Instant // time of the frame before this record's; of the first frame, its own
+
 	// Quoted is what an ICMP error concerns. It is nil for other frames, and for errors about
 	// no flow of the capture. Flow is nil then too: the error is no packet of the flow.
 	Quoted *Quoted
@@ -61,6 +64,15 @@ type Options struct {
 	Decode   capture.DecodeOptions
 	// NoEvents omits events, for a sink that reads only datagrams.
 	NoEvents bool
+	// Threads is how many goroutines may analyse at a time; 0 and 1 mean the caller's own. The
+	// results are the same for any number. See threads.go.
+	Threads int
+	// Detached says that the sink reads nothing of a flow that changes while the flow runs. So
+	// it may run some packets behind the analysis.
+	Detached bool
+	// Split, if not nil, makes a sink for each group of flows, and replaces Sink. Each of them
+	// gets the records of its flows in order. Several may run at a time.
+	Split func() Sink
 	// Untracked omits the tracker of a flow that the survey knows to be one
 	// session. It serves a sink that needs only the datagrams of each flow.
 	Untracked bool
@@ -95,7 +107,10 @@ type Session struct {
 
 	table table
 	flows []*Flow
-	begun int // all flows so far
+	begun int    // all flows so far
+	extra int    // of them, those that the survey does not know
+	shard *shard // nil unless the session has a part of the flows only
+	sinks []Sink // of groups of flows; nil unless Options.Split is set
 	// streams counts the conversations of UDP and of other transports.
 	streams [2]int
 
@@ -127,6 +142,7 @@ type Session struct {
 	duplicates uint64
 	first      machine.Instant
 	last       machine.Instant
+	at, before machine.Instant // times of the current frame, and of the one before it
 
 	formats []stream.Format // how protocols frame messages in TCP streams
 	stream  struct {
@@ -175,7 +191,10 @@ func NewSession(o Options) *Session {
 	if s.thresholds = DefaultThresholds(); o.Thresholds != nil {
 		s.thresholds = *o.Thresholds
 	}
-	s.noEvents = o.Sink == nil || o.NoEvents
+	if o.Split != nil {
+		s.divide([]Sink{o.Split()})
+	}
+	s.noEvents = s.sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
 		s.candidates = append(s.candidates, candidate{p, p.Classify()})
 	}
@@ -217,8 +236,9 @@ func (s *Session) Span() (first, last machine.Instant) { return s.first, s.last 
 func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	s.frame, s.lastFlow, s.noted = frame, nil, s.noted[:0]
 	if s.n == 0 {
-		s.first = p.At
+		s.first, s.at = p.At, p.At
 	}
+	s.before, s.at = s.at, p.At
 	s.n++
 	s.last = max(s.last, p.At)
 	if len(s.poison.watches) > 0 && p.At >= s.poison.due {
@@ -232,7 +252,7 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		if s.sink != nil {
 			s.record = Record{
 				N: s.n - 1, Frame: frame, Packet: p, Datagram: machine.Datagram{At: p.At, Ref: p.Ref}, Quoted: quoted,
-				Anomalies: s.noted,
+				Anomalies: s.noted, Start: s.first, Before: s.before,
 			}
 			s.sink(&s.record)
 		}
@@ -281,6 +301,7 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.emit(f, d, p)
 	}
 	if p.Transport == capture.UDP && segments == 1 {
+		s.stampSent()
 		s.sent.note(f, d.From, p)
 	}
 	f.marks[d.From].note(p)
@@ -371,7 +392,7 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		s.found(f, &s.out.Anomalies[i])
 	}
 	if len(s.out.Contents) > 0 {
-		s.relays.note(f, s.out.Contents)
+		s.noteRelayed(f)
 	}
 	if s.sink != nil {
 		s.emit(f, d, p)
@@ -389,6 +410,7 @@ func (s *Session) emit(f *Flow, d *machine.Datagram, p *capture.Packet) {
 		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index,
 		Spans: s.stream.spans, More: s.stream.more, Batch: s.batch,
 		Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages,
+		Start: s.first, Before: s.before,
 	}
 	if p != nil {
 		s.record.Frame = s.frame

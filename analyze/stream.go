@@ -110,8 +110,7 @@ func (s *Session) reconnect(f *Flow, d *machine.Datagram) *Flow {
 	if f.tracker != nil {
 		s.end(f)
 	}
-	next := s.successor(f, d)
-	next.Stream = s.conversation(f.Transport) // another connection
+	next := s.successor(f, d, true)
 	next.conn, f.conn = f.conn, nil
 	s.start(next)
 	s.succeeded(f)

@@ -16,6 +16,9 @@ type Survey struct {
 	flows   []surveyed          // by number
 	begun   map[machine.Ref]int // first frame to index in flows, if limits removed flows; otherwise nil
 	dropped uint64
+	streams [2]int  // conversations of UDP, and of other transports
+	byFirst []int32 // places in flows, by first frame and session; nil if flows has that order itself
+	shards  bool    // the flows do not concern each other beyond their host pairs
 }
 
 // captureDropped returns how many packets the capture is known to lack.
@@ -32,6 +35,8 @@ type surveyed struct {
 	protocol  *dissect.Protocol
 	verdict   dissect.Verdict
 	facts     machine.Facts
+	first     machine.Ref // its first frame
+	stream    int
 	session   int  // nth on its addresses
 	continued bool // by another session
 	was       *Was // the flow that it continues from another address
@@ -41,7 +46,7 @@ type surveyed struct {
 // Survey returns what this run learned. Call it after Finish.
 func (s *Session) Survey() *Survey {
 	flows := s.Flows()
-	v := &Survey{flows: make([]surveyed, len(flows)), dropped: s.dropped}
+	v := &Survey{flows: make([]surveyed, len(flows)), dropped: s.dropped, streams: s.streams}
 	if len(flows) < s.begun {
 		v.begun = make(map[machine.Ref]int, len(flows))
 	}
@@ -50,7 +55,7 @@ func (s *Session) Survey() *Survey {
 			v.begun[f.FirstRef] = i
 		}
 		v.flows[i] = surveyed{
-			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.Session, false, f.Was.copied(), f.Was != nil || !s.late,
+			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.FirstRef, f.Stream, f.Session, false, f.Was.copied(), f.Was != nil || !s.late,
 		}
 		if k := &v.flows[i]; s.misread {
 			if better, _ := s.reviewed(f, &k.facts); better != nil {
@@ -76,6 +81,8 @@ func (s *Session) Survey() *Survey {
 		}
 	}
 	v.shareVantage()
+	v.order()
+	v.shards = s.separable()
 	return v
 }
 

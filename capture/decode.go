@@ -103,6 +103,12 @@ func (d *Decoder) Decode(f *Frame, p *Packet) {
 
 // decodeAny decodes a frame of any shape.
 func (d *Decoder) decodeAny(f *Frame, p *Packet) {
+	var c cursor
+	d.walk(&c, f, p)
+}
+
+// walk decodes a frame of any shape, and leaves the cursor where it ends.
+func (d *Decoder) walk(c *cursor, f *Frame, p *Packet) {
 	p.Ref, p.At = f.Ref, f.At
 	p.Transport = NoTransport
 	p.Src, p.Dst = netip.AddrPort{}, netip.AddrPort{}
@@ -116,7 +122,7 @@ func (d *Decoder) decodeAny(f *Frame, p *Packet) {
 	if len(f.Options) != 0 {
 		p.Direction = f.direction()
 	}
-	c := &cursor{f: f, p: p, data: f.Data, length: f.Length}
+	*c = cursor{f: f, p: p, data: f.Data, length: f.Length}
 	switch f.LinkType {
 	case LinkEthernet:
 		d.ethernet(c)

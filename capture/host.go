@@ -55,6 +55,9 @@ func (f *file) readHost(o *section, b []byte) bool {
 	return false
 }
 
+// ForgetHost drops the samples that were read so far.
+func (in *Input) ForgetHost() { in.host = host.Timeline{} }
+
 // Host returns the samples of the capturing host that were read so far. Next adds to them.
 func (in *Input) Host() *host.Timeline { return &in.host }
 

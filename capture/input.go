@@ -265,3 +265,8 @@ func (in *Input) ReadAt(ref machine.Ref, offset int64, f *Frame, buf []byte) ([]
 	f.Ref, f.Offset = ref, offset
 	return buf, err
 }
+
+// Regular reports whether all files are regular files on a disk, which never make a reader wait.
+func (in *Input) Regular() bool {
+	return !slices.ContainsFunc(in.files, func(f *file) bool { return !f.source.seekable })
+}

@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -122,10 +123,10 @@ func RunBeside(name string, src analyze.Rewinder, o Options, other analyze.Optio
 
 // begin begins a replay, whose sink the caller feeds.
 func begin(name string, o *Options, survey *analyze.Survey) *run {
-	r := &run{options: o, file: &File{Name: name}, flows: map[int]*comparison{}, analysis: o.Analysis}
+	r := &run{options: o, file: &File{Name: name}, analysis: o.Analysis}
 	a := &r.analysis
 	a.Survey, a.NoEvents, a.Untracked = survey, true, true
-	a.Sink, a.Gone = r.record, r.gone
+	a.Sink, a.Split, a.Gone = nil, r.split, r.gone
 	return r
 }
 
@@ -134,8 +135,13 @@ func (r *run) end(src analyze.Rewinder, learned, s *analyze.Session, err error) 
 	if err != nil && !partial(err) {
 		return nil, err
 	}
-	if r.err != nil {
-		return nil, r.err
+	r.flows = map[int]*comparison{}
+	for _, p := range r.parts {
+		if p.err != nil {
+			return nil, p.err
+		}
+		r.file.LetGo += p.letGo
+		maps.Copy(r.flows, p.flows)
 	}
 	r.file.Ended, r.file.Packets = err, s.Packets()
 	for _, t := range r.flows {
@@ -159,7 +165,7 @@ func (r *run) recheck(src analyze.Rewinder, o analyze.Options, first, s *analyze
 	if err := src.Rewind(); err != nil {
 		return err
 	}
-	o.Sink, o.Gone = c.record, nil
+	o.Sink, o.Split, o.Detached, o.Gone = c.record, nil, true, nil
 	if _, err := analyze.Run(src, o); err != nil && !partial(err) {
 		return err
 	}
@@ -176,10 +182,25 @@ type run struct {
 	options  *Options
 	analysis analyze.Options
 	file     *File
-	flows    map[int]*comparison // by the flow's number
-	kept     int                 // flows that ended early, whose comparisons are kept
-	copies   copiesAtTap
-	err      error
+	parts    []*part             // by group of flows
+	flows    map[int]*comparison // of all parts, at the end, by the flow's number
+}
+
+// part has the comparisons of a group of flows. Goroutines of the analysis feed one each.
+type part struct {
+	run    *run
+	flows  map[int]*comparison // by the flow's number
+	kept   int                 // flows that ended early, whose comparisons are kept
+	letGo  int                 // flows that ended early
+	copies copiesAtTap
+	err    error
+}
+
+// split returns the sink of a further group of flows.
+func (r *run) split() analyze.Sink {
+	p := &part{run: r, flows: map[int]*comparison{}}
+	r.parts = append(r.parts, p)
+	return p.record
 }
 
 // comparison is the judges of one flow. Judge k compares each side with the side's k-th behaviour.
@@ -216,18 +237,18 @@ func (t *comparison) finish() {
 }
 
 // record takes the next record of the analysis.
-func (r *run) record(rec *analyze.Record) {
+func (p *part) record(rec *analyze.Record) {
 	f := rec.Flow
-	if r.err != nil || !judged(rec) || r.copies.isCopy(rec) {
+	if p.err != nil || !judged(rec) || p.copies.isCopy(rec) {
 		return
 	}
-	t := r.flows[f.ID]
+	t := p.flows[f.ID]
 	if t == nil {
-		if t, r.err = r.compare(f); r.err != nil {
+		if t, p.err = p.run.compare(f); p.err != nil {
 			return
 		}
 		t.flow = f
-		r.flows[f.ID] = t
+		p.flows[f.ID] = t
 	}
 	for i := range t.judges {
 		t.judges[i].Observe(&rec.Datagram)
@@ -243,11 +264,15 @@ func (r *run) gone(f *analyze.Flow, why analyze.Reason) {
 	if told := r.options.Analysis.Gone; told != nil {
 		told(f, why)
 	}
-	r.copies.forget(f)
+	r.parts[f.Group()].gone(f)
+}
+
+func (p *part) gone(f *analyze.Flow) {
+	p.copies.forget(f)
 	if f.Protocol != nil {
-		r.file.LetGo++
+		p.letGo++
 	}
-	t := r.flows[f.ID]
+	t := p.flows[f.ID]
 	if t == nil {
 		return
 	}
@@ -256,11 +281,11 @@ func (r *run) gone(f *analyze.Flow, why analyze.Reason) {
 	diverges := slices.ContainsFunc(t.judges, func(j machine.Judge) bool {
 		return j.Opinion(machine.A).Divergence != nil || j.Opinion(machine.B).Divergence != nil
 	})
-	if !diverges || r.kept == letGoMost {
-		delete(r.flows, f.ID)
+	if !diverges || p.kept == letGoMost {
+		delete(p.flows, f.ID)
 		return
 	}
-	r.kept++
+	p.kept++
 }
 
 // judged reports whether a record is of a datagram, or message, that judges observe.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,7 +99,10 @@ func (a *App) Awaits(args []string) error {
 
 // Options returns the analysis options that the flags set.
 func (a *App) Options() (analyze.Options, error) {
-	o := analyze.Options{Registry: a.Registry, Limits: a.Limits(0), Gone: a.LetGo, Thresholds: a.Thresholds}
+	o := analyze.Options{
+		Registry: a.Registry, Limits: a.Limits(0), Gone: a.LetGo, Thresholds: a.Thresholds,
+		Threads: runtime.GOMAXPROCS(0),
+	}
 	if a.Flags.Vantage != "" {
 		v, ok := machine.ParseVantage(a.Flags.Vantage)
 		if !ok {

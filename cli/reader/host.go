@@ -185,3 +185,10 @@ func (r *Reader) InterfaceName(file, index int) string {
 	}
 	return r.Live.Group.Interfaces()[index].Name
 }
+
+// ForgetHost implements analyze.Sampled.
+func (r *Reader) ForgetHost() {
+	if r.In != nil {
+		r.In.ForgetHost()
+	}
+}

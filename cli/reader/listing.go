@@ -219,6 +219,7 @@ func (l *Listing) scan(source capture.Source, o capture.DecodeOptions) error {
 			return err
 		}
 		decoder.Decode(&f, &p)
+		r.Start, r.Before = l.Reader.Start, l.Reader.Previous
 		r.Datagram.At, r.Datagram.Ref, r.Datagram.Bytes, r.Datagram.Length = p.At, p.Ref, p.Payload, p.Length
 		l.take(&r)
 	}
@@ -285,6 +286,9 @@ type flushing struct {
 	app *app.App
 }
 
+// MayReadAhead implements analyze.ReadAhead: the output must not wait.
+func (f *flushing) MayReadAhead() bool { return false }
+
 // Next flushes the output and returns the next frame.
 func (f *flushing) Next(fr *capture.Frame) error {
 	if err := f.app.Flush(); err != nil {
@@ -318,14 +322,14 @@ func (l *Listing) finish(err error, st []capture.Statistics) error {
 // take is the sink of the analysis. It applies the filter and shows the packets
 // that pass.
 func (l *Listing) take(r *analyze.Record) {
-	if l.Reader.stopped || l.err != nil {
+	if l.Reader.stopped.Load() || l.err != nil {
 		return
 	}
 	if r.Frame == nil && r.Datagram.Bytes == nil && !l.Whole {
 		return // the end of a flow is not a packet
 	}
 	l.seen++
-	l.Reading.Start, l.Reading.Previous = l.Reader.Start, l.Reader.Previous
+	l.Reading.Start, l.Reading.Previous = r.Start, r.Before
 	x := l.Reading.Take(r)
 	if !l.Filter.Match(x) {
 		return

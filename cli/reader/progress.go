@@ -3,6 +3,7 @@ package reader
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
@@ -18,6 +19,7 @@ type progress struct {
 	among   string // "capture 12 of 340, " for one of several recordings
 	begun   time.Time
 	shown   time.Time
+	mu      sync.Mutex // files are read ahead
 	visible bool
 }
 
@@ -45,6 +47,8 @@ func newProgress(a *app.App, from *Recording, in *capture.Input, passes int) *pr
 }
 
 func (p *progress) tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	now := time.Now()
 	if now.Sub(p.begun) < ProgressAfter || now.Sub(p.shown) < ProgressEvery {
 		return
@@ -62,7 +66,12 @@ func (p *progress) tick() {
 
 // done wipes the line.
 func (p *progress) done() {
-	if p != nil && p.visible {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.visible {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.visible = false
 	}

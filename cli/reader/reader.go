@@ -2,6 +2,7 @@ package reader
 
 import (
 	"io"
+	"sync/atomic"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -26,7 +27,7 @@ type Reader struct {
 	Start    machine.Instant // time of the first frame
 	Previous machine.Instant // time of the frame before the last one returned
 	latest   machine.Instant
-	stopped  bool
+	stopped  atomic.Bool
 
 	Save    *Save       // copies the frames; nil for no copy
 	SaveErr error       // the error that ended the copying
@@ -91,7 +92,7 @@ func (r *Reader) Study(o analyze.Options) (*analyze.Session, error) {
 
 // Next returns the next frame. It returns io.EOF after Stop or Most.
 func (r *Reader) Next(f *capture.Frame) error {
-	if r.stopped || r.Most > 0 && r.Frames == r.Most {
+	if r.stopped.Load() || r.Most > 0 && r.Frames == r.Most {
 		return r.lastSample(io.EOF)
 	}
 	if err := r.source.Next(f); err != nil {
@@ -145,7 +146,8 @@ func (r *Reader) fail(err error) error {
 
 // Rewind restarts at the first frame.
 func (r *Reader) Rewind() error {
-	r.Frames, r.stopped = 0, false
+	r.Frames = 0
+	r.stopped.Store(false)
 	if r.progress != nil {
 		r.progress.pass++
 	}
@@ -170,7 +172,13 @@ func (r *Reader) Counted() bool {
 }
 
 // Stop ends the reading before the next frame.
-func (r *Reader) Stop() { r.stopped = true }
+func (r *Reader) Stop() { r.stopped.Store(true) }
+
+// MayReadAhead implements analyze.ReadAhead: files may be read ahead, unless the frames that are
+// read are also written or counted, or the capture grows.
+func (r *Reader) MayReadAhead() bool {
+	return r.Live == nil && r.Probe == nil && r.Save == nil && r.Most == 0 && r.In.Regular()
+}
 
 // Done wipes the progress line before other output.
 func (r *Reader) Done() { r.progress.done() }

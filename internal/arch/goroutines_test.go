@@ -14,7 +14,7 @@ import (
 // Their callers decide what runs concurrently. `make race` omits them, since
 // the race detector could find nothing there.
 var sequential = []string{
-	"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "analyze", "replay",
+	"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "replay",
 	"rewrite", "graph", "show", "ledger", "report", "overview", "compare", "figures", "export", "capture/stream",
 	"capture/pcapfilter",
 }

@@ -1,0 +1,322 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// shard says which part of the flows a session has, when several goroutines analyse. All flows
+// between two hosts are in one shard. Its methods do nothing on nil: a session with all flows.
+//
+// What crosses shards is kept out of them:
+//   - Numbers of flows: see numbers.go.
+//   - Relayed messages: shards note the messages, and absorb looks among those of all.
+//   - ICMP errors: from the first one on, one session has all flows.
+//   - Scopes of endpoints, moves from address to address, and bounds over all flows: the run is
+//     refused, and made again by one goroutine. Only runs without a sink can meet them, since a
+//     second run knows beforehand (Survey.shards).
+type shard struct {
+	index, of int
+	session   int             // of the run
+	strict    bool            // a run that may be refused
+	refused   *atomic.Bool    // shared by all shards of a run
+	done      []atomic.Uint64 // by shard: it has processed all of its frames before that one
+	extra     *atomic.Int64   // flows that the survey does not know, over all shards
+	streams   *[2]atomic.Int64
+	relayed   []relayedMessage // since the last chunk
+	sentAt    []uint32         // by place in sentLog.ring: how many frames there were
+}
+
+// relayedMessage is a message that may be relayed, or was.
+type relayedMessage struct {
+	session int    // of the run
+	at      uint64 // how many frames there were
+	flow    *Flow
+	content machine.Content
+}
+
+// refuse ends a run whose flows concern each other across shards.
+func (x *shard) refuse() {
+	if x != nil && x.strict {
+		x.refused.Store(true)
+	}
+}
+
+// within refuses the run if a shard uses more than its part of what all flows have together.
+func (x *shard) within(n, most int) {
+	if x != nil && x.strict && most > 0 && n > most/x.of {
+		x.refused.Store(true)
+	}
+}
+
+// turn waits until all other shards have processed the frames before the current one.
+func (x *shard) turn(s *Session) {
+	if x == nil {
+		return
+	}
+	at := s.n - 1
+	x.done[x.index].Store(at)
+	for i := range x.done {
+		for i != x.index && x.done[i].Load() < at {
+			runtime.Gosched()
+		}
+	}
+}
+
+// next counts the flows that the survey does not know. own is the count of a session with all
+// flows. The caller waits for its turn.
+func (x *shard) next(own int) int {
+	if x == nil {
+		return own
+	}
+	return int(x.extra.Add(1))
+}
+
+// nextStream counts the conversations that the survey does not know, in the same way.
+func (x *shard) nextStream(t capture.Transport, own int) int {
+	if x == nil {
+		return own
+	}
+	return int(x.streams[transportIndex(t)].Add(1)) - 1
+}
+
+// stampSent notes when the next datagram of the log comes, for absorb.
+func (s *Session) stampSent() {
+	if x := s.shard; x != nil {
+		at := s.sent.n % sentRing
+		if at == uint64(len(x.sentAt)) {
+			x.sentAt = append(x.sentAt, 0)
+		}
+		x.sentAt[at] = uint32(s.n)
+	}
+}
+
+// noteRelayed looks for the messages of the last step among those that reached endpoints.
+func (s *Session) noteRelayed(f *Flow) {
+	for i := range s.out.Contents {
+		if x := s.shard; x != nil {
+			x.relayed = append(x.relayed, relayedMessage{x.session, s.n, f, s.out.Contents[i]})
+		} else {
+			s.relays.note(f, &s.out.Contents[i])
+		}
+	}
+}
+
+// divide passes each record to the sink of its group of flows.
+func (s *Session) divide(sinks []Sink) {
+	s.sinks = sinks
+	s.sink = func(r *Record) {
+		group := 0
+		if r.Flow != nil {
+			group = int(r.Flow.shard)
+		}
+		s.sinks[group](r)
+	}
+}
+
+// absorb returns one session that goes on where the shards of a run stand. They have processed
+// all frames before the same one.
+func absorb(o Options, shards []*Session) *Session {
+	split := o.Split
+	o.Split = nil
+	s := NewSession(o)
+	if split != nil {
+		var sinks []Sink
+		for _, x := range shards {
+			sinks = append(sinks, x.sinks...)
+		}
+		s.divide(sinks)
+		s.noEvents = o.NoEvents
+	}
+	s.table.flows = make(map[flowKey]*Flow)
+	for _, x := range shards {
+		s.flows = append(s.flows, x.flows...)
+		s.begun += x.begun
+		s.extra += x.extra
+		s.trackers += x.trackers
+		s.duplicates += x.duplicates
+		s.dissected += x.dissected
+		s.misread, s.late = s.misread || x.misread, s.late || x.late
+		s.forgotten += x.forgotten
+		for why, n := range x.reasons {
+			s.reasons[why] += n
+		}
+		for k, f := range x.table.flows {
+			s.table.flows[k] = f
+		}
+		for k, c := range x.callers.older {
+			s.callers.remember(&s.callers.older, k, c)
+		}
+		for k, c := range x.callers.newer {
+			s.callers.remember(&s.callers.newer, k, c)
+		}
+	}
+	s.absorbNumbers(shards)
+	s.absorbWaiting(shards)
+	s.absorbHubs(shards)
+	s.absorbSent(shards)
+	for _, f := range byPlace(s.flows) {
+		if c := f.place.class; c != unlisted {
+			since := f.place.since
+			s.lists[c].add(f, since)
+		}
+	}
+	return s
+}
+
+// remember puts a pair into one of the halves.
+func (c *callers) remember(half *map[callerKey]*caller, k callerKey, x *caller) {
+	if *half == nil {
+		*half = make(map[callerKey]*caller)
+	}
+	(*half)[k] = x
+}
+
+// byPlace returns the flows in the order in which they came into their lists.
+func byPlace(flows []*Flow) []*Flow {
+	flows = slices.Clone(flows)
+	slices.SortStableFunc(flows, func(x, y *Flow) int { return cmp.Compare(x.place.since, y.place.since) })
+	return flows
+}
+
+// absorbNumbers numbers flows and conversations by appearance, or orders them by the numbers that
+// a survey gave.
+func (s *Session) absorbNumbers(shards []*Session) {
+	if s.options.Survey.numbers() {
+		slices.SortFunc(s.flows, func(x, y *Flow) int { return x.ID - y.ID })
+		for i := range s.streams {
+			for _, x := range shards {
+				s.streams[i] += x.streams[i]
+			}
+		}
+		return
+	}
+	// The flows of one frame are in one shard, in their order.
+	slices.SortStableFunc(s.flows, func(x, y *Flow) int { return cmp.Compare(x.born, y.born) })
+	type conversation struct {
+		shard     uint8
+		transport int
+		number    int
+	}
+	known := map[conversation]int{}
+	for i, f := range s.flows {
+		f.ID = i + 1
+		k := conversation{f.shard, transportIndex(f.Transport), f.Stream}
+		n, ok := known[k]
+		if !ok {
+			n = s.conversation(f.Transport)
+			known[k] = n
+		}
+		f.Stream = n
+	}
+}
+
+// absorbWaiting merges the lists of flows whose protocol is being determined.
+func (s *Session) absorbWaiting(shards []*Session) {
+	for i := range s.waiting {
+		var all []*pending
+		for _, x := range shards {
+			for p := x.waiting[i].oldest; p != nil; p = p.newer {
+				all = append(all, p)
+			}
+		}
+		slices.SortStableFunc(all, func(x, y *pending) int { return cmp.Compare(x.since, y.since) })
+		for _, p := range all {
+			s.waiting[i].add(p)
+		}
+	}
+}
+
+// absorbHubs merges the flows that may be continued from another address.
+func (s *Session) absorbHubs(shards []*Session) {
+	for _, x := range shards {
+		for k, h := range x.hubs {
+			if s.hubs == nil {
+				s.hubs = map[endpointKey]*hub{}
+			}
+			if to := s.hubs[k]; to != nil {
+				to.flows, to.entered = append(to.flows, h.flows...), append(to.entered, h.entered...)
+			} else {
+				s.hubs[k] = h
+			}
+		}
+	}
+	for _, h := range s.hubs {
+		order := make([]int, len(h.flows))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(h.entered[i], h.entered[j]) })
+		sorted := hub{gone: h.gone}
+		for _, i := range order {
+			sorted.flows, sorted.entered = append(sorted.flows, h.flows[i]), append(sorted.entered, h.entered[i])
+		}
+		*h = sorted
+	}
+}
+
+// keptSent is where a shard keeps a datagram for ICMP errors.
+type keptSent struct {
+	shard int
+	place uint64 // in its ring
+	at    uint32 // how many frames there were
+}
+
+// absorbSent merges what is kept of datagrams for ICMP errors: the newest ones of all shards.
+func (s *Session) absorbSent(shards []*Session) {
+	var all []keptSent
+	places := make([][]uint64, len(shards)) // by shard and place: the new place, from 1
+	for i, x := range shards {
+		l := &x.sent
+		s.sent.n += l.n
+		places[i] = make([]uint64, len(l.ring))
+		for n := l.n - uint64(len(l.ring)); n < l.n; n++ {
+			all = append(all, keptSent{i, n % sentRing, x.shard.sentAt[n%sentRing]})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y keptSent) int { return int(int32(x.at - y.at)) })
+	all = all[max(0, len(all)-sentRing):]
+	s.sent.ring = make([]sentDatagram, len(all))
+	for i, k := range all {
+		n := s.sent.n - uint64(len(all)) + uint64(i)
+		s.sent.ring[n%sentRing] = shards[k.shard].sent.ring[k.place]
+		places[k.shard][k.place] = n + 1
+	}
+	for i, x := range shards {
+		for _, f := range x.flows {
+			f.sent = s.sent.adopt(&x.sent, f.sent, places[i])
+		}
+	}
+}
+
+// adopt links the datagrams of a flow in their new places. newest is the place of the flow's
+// newest one in the old log. It returns its place in this one, from 1.
+func (l *sentLog) adopt(old *sentLog, newest uint64, places []uint64) uint64 {
+	to := func(n uint64) uint64 {
+		if n == 0 || old.n-n >= sentRing || n > old.n {
+			return 0
+		}
+		return places[(n-1)%sentRing]
+	}
+	begin := to(newest)
+	for n, at := newest, begin; at > 0; {
+		back := uint64(old.ring[(n-1)%sentRing].back)
+		x := &l.ring[(at-1)%sentRing]
+		x.back = 0
+		if back == 0 || back > n {
+			break
+		}
+		before := to(n - back)
+		if d := at - before; before > 0 && d < sentRing && d <= math.MaxUint32 {
+			x.back = uint32(d)
+		}
+		n, at = n-back, before
+	}
+	return begin
+}

@@ -1,0 +1,462 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Several goroutines share a run:
+//
+//	              .-> shard 0 -.
+//	source -> chunk -> shard 1 -> chunk -> sink
+//	    reads     decodes, tracks   in order of frames
+//
+// One reads ahead. Each shard has a Session of its own, with the flows of some pairs
+// of hosts. The caller's goroutine takes the records in the order of their frames, and calls the
+// sink. The results are those of one goroutine, byte for byte: see shard for what crosses shards.
+
+// ReadAhead is a source that may be read on another goroutine than the caller's, ahead of the
+// analysis, until it is closed.
+type ReadAhead interface {
+	MayReadAhead() bool
+}
+
+// Sampled is a source that forgets the samples of the capturing host that it has read so far.
+type Sampled interface {
+	ForgetHost()
+}
+
+// errRefused ends a run whose flows concern each other across shards.
+var errRefused = errors.New("the flows of the capture must be analysed together")
+
+// plan says how many shards a run over a source has, and whether they hand on copies of records.
+// No shards mean that the caller's goroutine does everything.
+func plan(src capture.Source, options []Options) (shards int, copies bool) {
+	ahead, ok := src.(ReadAhead)
+	if !ok || !ahead.MayReadAhead() {
+		return 0, false
+	}
+	if h, ok := src.(Hosted); ok && !h.Host().Empty() {
+		return 0, false // its samples are read between the frames
+	}
+	shards = options[0].Threads
+	if _, again := src.(Rewinder); shards < 2 || !again {
+		return 0, false
+	}
+	for i := range options {
+		o := &options[i]
+		sink := o.Sink != nil || o.Split != nil
+		switch {
+		case o.Fed != nil, o.Found != nil, o.Limits.Idle > 0, sink && (o.Survey == nil || !o.Detached && o.Split == nil):
+			return 0, false
+		case sink && !o.Survey.shards:
+			shards = 1
+		}
+		copies = copies || o.Sink != nil && o.Split == nil
+	}
+	return min(shards, maxShards), copies
+}
+
+// maxShards bounds the goroutines of a run. The one that reads keeps a few shards busy, not more.
+// Source: bound, reading and decoding take a third of the time of the trackers
+const maxShards = 8
+
+// team is a run that several goroutines share.
+type team struct {
+	source  capture.Source
+	options []Options
+	copies  bool // records are handed on
+	router  router
+	decode  []*capture.Decoder // by shard
+	packets []capture.Packet   // by shard
+	packet  capture.Packet     // of the caller's goroutine
+	shards  [][]*Session       // by shard and session
+	free    chan *chunk
+	order   chan *chunk // as they were read
+	in      []chan *chunk
+	quit    chan struct{}
+	made    int
+	refused atomic.Bool
+	sampled bool            // the capture has samples of its host; valid when order is closed
+	first   machine.Instant // time of the first frame; valid in every chunk
+	relays  []relays        // by session
+	next    []int           // by shard: the next record of a chunk
+
+	group  sync.WaitGroup
+	failed atomic.Pointer[failure] // a panic of a goroutine
+	// How the source ended, the newest time, and that of the last frame: valid when order is closed.
+	err            error
+	latest, before machine.Instant
+}
+
+// failure is a panic of a goroutine. The caller's goroutine panics with it.
+type failure struct {
+	value any
+	stack []byte
+}
+
+func (f *failure) String() string { return fmt.Sprintf("%v\n\n%s", f.value, f.stack) }
+
+// runAll reads a source to its end through new sessions at a time. The error is that of Run.
+func runAll(src capture.Source, options []Options) ([]*Session, error) {
+	shards, copies := plan(src, options)
+	for ; shards > 0; shards = 1 {
+		t := &team{source: src, options: options, copies: copies}
+		list, err := t.drive(shards)
+		if err == nil || !errors.Is(err, errRefused) {
+			finish(src, list)
+			return list, err
+		}
+		if err := src.(Rewinder).Rewind(); err != nil {
+			return newSessions(options), err
+		}
+		if t.sampled {
+			src.(Sampled).ForgetHost()
+			break
+		}
+	}
+	list := newSessions(options)
+	err := drive(src, capture.NewDecoder(options[0].Decode), list)
+	finish(nil, list)
+	return list, err
+}
+
+func newSessions(options []Options) (list []*Session) {
+	for _, o := range options {
+		list = append(list, NewSession(o))
+	}
+	return list
+}
+
+// finish settles what is open. The source is one whose counts the sessions do not know yet.
+func finish(src capture.Source, list []*Session) {
+	for _, s := range list {
+		if x, ok := src.(Dropper); ok {
+			s.CaptureDropped(x.Dropped())
+			s.counted = x.Counted()
+		}
+		s.Finish()
+	}
+}
+
+// drive reads a source to its end by several goroutines. It returns the sessions, not yet
+// finished. The error is that of Run, or errRefused.
+func (t *team) drive(shards int) ([]*Session, error) {
+	t.begin(shards)
+	defer t.group.Wait()
+	defer close(t.quit)
+	t.group.Add(1)
+	go t.guard(t.read)
+	for i := range t.in {
+		t.group.Add(1)
+		go t.guard(func() { t.work(i) })
+	}
+	var whole []*Session
+	var last *chunk
+	for c := range t.order {
+		<-c.ready
+		if whole == nil {
+			t.hand(c)
+			if c.whole < c.count {
+				whole = t.join(c, c.whole)
+			}
+			last = c
+		}
+		for i := c.whole; i < c.count && whole != nil; i++ {
+			packet := t.decoded(c, i, int(c.shards[i]), &t.packet)
+			for _, s := range whole {
+				s.Feed(&c.frames[i], packet)
+			}
+		}
+		select {
+		case t.free <- c:
+		default: // the reader has ended
+		}
+	}
+	if f := t.failed.Load(); f != nil {
+		panic(f.String())
+	}
+	if t.refused.Load() {
+		return nil, errRefused
+	}
+	if whole == nil {
+		whole = t.join(last, last.count)
+	}
+	return whole, t.err
+}
+
+// guard runs a goroutine, and keeps its panic.
+func (t *team) guard(f func()) {
+	defer t.group.Done()
+	defer func() {
+		if v := recover(); v != nil {
+			t.failed.CompareAndSwap(nil, &failure{v, debug.Stack()})
+			t.refused.Store(true)
+		}
+	}()
+	f()
+}
+
+// begin makes the sessions of the shards.
+func (t *team) begin(shards int) {
+	t.router.begin(t.options[0].Decode, shards)
+	t.free, t.order = make(chan *chunk, chunksAhead), make(chan *chunk, chunksAhead)
+	t.quit = make(chan struct{})
+	streams, extra := make([][2]atomic.Int64, len(t.options)), make([]atomic.Int64, len(t.options))
+	done := make([]atomic.Uint64, shards)
+	t.next, t.relays = make([]int, shards), make([]relays, len(t.options))
+	for i := range t.relays {
+		t.relays[i].apart = map[*Flow]*findingList{}
+	}
+	t.packets = make([]capture.Packet, shards)
+	for i := range shards {
+		t.decode = append(t.decode, capture.NewDecoder(t.options[0].Decode))
+		t.in = append(t.in, make(chan *chunk, chunksAhead))
+		var list []*Session
+		for k, o := range t.options {
+			strict := shards > 1 && o.Sink == nil && o.Split == nil
+			split := o.Split
+			if o.Sink != nil && t.copies {
+				o.Sink = func(*Record) {} // the shard's goroutine sets its own
+			}
+			o.Split = nil
+			s := NewSession(o)
+			s.shard = &shard{
+				index: i, of: shards, strict: strict, refused: &t.refused, done: done, extra: &extra[k],
+				streams: &streams[k], session: k,
+			}
+			if split != nil {
+				s.sink = split()
+				s.noEvents = o.NoEvents
+				s.sinks = []Sink{s.sink}
+			}
+			list = append(list, s)
+		}
+		t.shards = append(t.shards, list)
+	}
+}
+
+// take returns a chunk to fill, or nil if the caller has ended.
+func (t *team) take(first uint64) *chunk {
+	var c *chunk
+	select {
+	case c = <-t.free:
+	default:
+		if t.made < chunksAhead {
+			t.made++
+			c = newChunk(len(t.in))
+			break
+		}
+		select {
+		case c = <-t.free:
+		case <-t.quit:
+			return nil
+		}
+	}
+	c.reset(first)
+	return c
+}
+
+// read fills chunks and hands them on.
+func (t *team) read() {
+	defer close(t.order)
+	defer func() {
+		for _, in := range t.in {
+			close(in)
+		}
+	}()
+	var n uint64
+	var f capture.Frame
+	hosted, _ := t.source.(Hosted)
+	whole := false // one session takes all frames from here on
+	for t.err == nil && !t.refused.Load() {
+		c := t.take(n)
+		if c == nil {
+			return
+		}
+		c.before, c.whole = t.before, -1
+		if whole {
+			c.whole = 0
+		}
+		for !c.full() {
+			if t.err = t.source.Next(&f); t.err != nil {
+				break
+			}
+			if hosted != nil && !hosted.Host().Empty() {
+				t.sampled = true
+				t.refused.Store(true)
+			}
+			frame := c.add(&f)
+			if n == 0 {
+				t.first, t.latest, c.before = f.At, f.At, f.At
+			}
+			shard, quotes := t.router.shardOf(frame)
+			if shard == decodedAhead {
+				t.decodeTo(c, c.count-1, shard)
+			}
+			c.latest, c.shards = append(c.latest, t.latest), append(c.shards, shard)
+			t.latest, t.before = max(t.latest, f.At), f.At
+			n++
+			if !whole && quotes {
+				whole, c.whole = true, c.count-1
+			}
+		}
+		handed := c.whole != 0
+		if c.whole < 0 {
+			c.whole = c.count
+		}
+		t.send(c, handed)
+	}
+	if t.err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
+		t.err = nil
+	}
+}
+
+// send hands a chunk on: to the shards, unless one session takes it all.
+func (t *team) send(c *chunk, shards bool) {
+	if shards {
+		c.open.Store(int32(len(t.in)))
+		for _, in := range t.in {
+			in <- c
+		}
+	} else {
+		c.ready <- struct{}{}
+	}
+	t.order <- c
+}
+
+// decodedAhead is the shard whose frames the goroutine that reads decodes, so that two of them share
+// the work on a capture of one pair of hosts.
+const decodedAhead = 0
+
+// decodeTo decodes a frame of a chunk to its place there.
+func (t *team) decodeTo(c *chunk, frame int, shard uint8) {
+	p := &c.packets[frame]
+	t.decode[shard].Decode(&c.frames[frame], p)
+	p.Own()
+}
+
+// decoded returns the packet of a frame of a chunk. It is own if nobody else needs it.
+func (t *team) decoded(c *chunk, frame, shard int, own *capture.Packet) *capture.Packet {
+	switch {
+	case shard == decodedAhead:
+	case t.copies:
+		t.decodeTo(c, frame, uint8(shard))
+	default:
+		t.decode[shard].Decode(&c.frames[frame], own)
+		return own
+	}
+	return &c.packets[frame]
+}
+
+// work is the goroutine of a shard.
+func (t *team) work(index int) {
+	sessions := t.shards[index]
+	x := sessions[0].shard
+	for c := range t.in[index] {
+		if !t.refused.Load() {
+			t.step(c, index, sessions)
+		}
+		x.done[index].Store(c.first + uint64(c.count))
+		if c.open.Add(-1) == 0 {
+			c.ready <- struct{}{}
+		}
+	}
+}
+
+// step processes the frames of a shard in a chunk.
+func (t *team) step(c *chunk, index int, sessions []*Session) {
+	p := &c.parts[index]
+	frame := 0
+	own := &t.packets[index]
+	for k, s := range sessions {
+		if s.sink != nil && s.sinks == nil {
+			s.sink = func(r *Record) { p.keep(r, k, frame) }
+			if s.options.Gone != nil {
+				s.options.Gone = func(f *Flow, why Reason) {
+					p.records = append(p.records, keptRecord{session: k, frame: frame, gone: f, why: why})
+				}
+			}
+		}
+	}
+	for i := range c.whole {
+		if int(c.shards[i]) != index {
+			continue
+		}
+		frame = i
+		at := c.before
+		if i > 0 {
+			at = c.frames[i-1].At
+		}
+		packet := t.decoded(c, i, index, own)
+		for _, s := range sessions {
+			s.first, s.last, s.at, s.n = t.first, c.latest[i], at, c.first+uint64(i)
+			s.Feed(&c.frames[i], packet)
+		}
+	}
+	for _, s := range sessions {
+		p.relayed = append(p.relayed, s.shard.relayed...)
+		s.shard.relayed = s.shard.relayed[:0]
+	}
+}
+
+// hand passes the records of a chunk to the sinks, in the order of frames.
+func (t *team) hand(c *chunk) {
+	if t.refused.Load() {
+		return
+	}
+	clear(t.next)
+	for i := range c.whole {
+		records := c.parts[c.shards[i]].records
+		at := &t.next[c.shards[i]]
+		for ; *at < len(records) && records[*at].frame == i; *at++ {
+			k := &records[*at]
+			if o := &t.options[k.session]; k.gone != nil {
+				o.Gone(k.gone, k.why)
+			} else {
+				o.Sink(&k.Record)
+			}
+		}
+	}
+	clear(t.next)
+	for i := range c.whole {
+		relayed := c.parts[c.shards[i]].relayed
+		at := &t.next[c.shards[i]]
+		for ; *at < len(relayed) && relayed[*at].at == c.first+uint64(i)+1; *at++ {
+			k := &relayed[*at]
+			t.relays[k.session].note(k.flow, &k.content)
+		}
+	}
+}
+
+// join returns the sessions that go on at a frame of a chunk, where the shards stand.
+func (t *team) join(c *chunk, frame int) []*Session {
+	var list []*Session
+	for k, o := range t.options {
+		var parts []*Session
+		for _, shard := range t.shards {
+			parts = append(parts, shard[k])
+		}
+		s := absorb(o, parts)
+		s.first, s.n, s.last, s.at = t.first, c.first+uint64(frame), t.latest, t.before
+		if frame < c.count {
+			s.last = c.latest[frame]
+		}
+		if frame > 0 {
+			s.at = c.frames[frame-1].At
+		}
+		s.before = s.at
+		t.relays[k].settle()
+		s.relays = t.relays[k]
+		s.attend(t.source)
+		list = append(list, s)
+	}
+	return list
+}
