@@ -176,11 +176,16 @@ type run struct {
 	options  *Options
 	analysis analyze.Options
 	file     *File
-	flows    map[int]*comparison // by the flow's number
-	kept     int                 // flows that ended early, whose comparisons are kept
+	flows    map[int]*comparison      // by the flow's number
+	recent   [recentFlows]*comparison // some of them, by the flow's number mod len
+	kept     int                      // flows that ended early, whose comparisons are kept
 	copies   copiesAtTap
 	err      error
 }
+
+// recentFlows is for how many flows a record does without a look into the map.
+// Source: bound, the flows in a cache
+const recentFlows = 128
 
 // comparison is the judges of one flow. Judge k compares each side with the side's k-th behaviour.
 type comparison struct {
@@ -221,13 +226,16 @@ func (r *run) record(rec *analyze.Record) {
 	if r.err != nil || !judged(rec) || r.copies.isCopy(rec) {
 		return
 	}
-	t := r.flows[f.ID]
-	if t == nil {
-		if t, r.err = r.compare(f); r.err != nil {
-			return
+	t := r.recent[f.ID%recentFlows]
+	if t == nil || t.flow != f {
+		if t = r.flows[f.ID]; t == nil {
+			if t, r.err = r.compare(f); r.err != nil {
+				return
+			}
+			t.flow = f
+			r.flows[f.ID] = t
 		}
-		t.flow = f
-		r.flows[f.ID] = t
+		r.recent[f.ID%recentFlows] = t
 	}
 	for i := range t.judges {
 		t.judges[i].Observe(&rec.Datagram)
@@ -253,6 +261,9 @@ func (r *run) gone(f *analyze.Flow, why analyze.Reason) {
 	}
 	t.finish()
 	t.gone = true
+	if r.recent[f.ID%recentFlows] == t {
+		r.recent[f.ID%recentFlows] = nil
+	}
 	diverges := slices.ContainsFunc(t.judges, func(j machine.Judge) bool {
 		return j.Opinion(machine.A).Divergence != nil || j.Opinion(machine.B).Divergence != nil
 	})
