@@ -189,9 +189,10 @@ type run struct {
 // part has the comparisons of a group of flows. Goroutines of the analysis feed one each.
 type part struct {
 	run    *run
-	flows  map[int]*comparison // by the flow's number
-	kept   int                 // flows that ended early, whose comparisons are kept
-	letGo  int                 // flows that ended early
+	flows  map[int]*comparison      // by the flow's number
+	recent [recentFlows]*comparison // some of them, by the flow's number mod len
+	kept   int                      // flows that ended early, whose comparisons are kept
+	letGo  int                      // flows that ended early
 	copies copiesAtTap
 	err    error
 }
@@ -202,6 +203,10 @@ func (r *run) split() analyze.Sink {
 	r.parts = append(r.parts, p)
 	return p.record
 }
+
+// recentFlows is for how many flows a record does without a look into the map.
+// Source: bound, the flows in a cache
+const recentFlows = 128
 
 // comparison is the judges of one flow. Judge k compares each side with the side's k-th behaviour.
 type comparison struct {
@@ -242,13 +247,16 @@ func (p *part) record(rec *analyze.Record) {
 	if p.err != nil || !judged(rec) || p.copies.isCopy(rec) {
 		return
 	}
-	t := p.flows[f.ID]
-	if t == nil {
-		if t, p.err = p.run.compare(f); p.err != nil {
-			return
+	t := p.recent[f.ID%recentFlows]
+	if t == nil || t.flow != f {
+		if t = p.flows[f.ID]; t == nil {
+			if t, p.err = p.run.compare(f); p.err != nil {
+				return
+			}
+			t.flow = f
+			p.flows[f.ID] = t
 		}
-		t.flow = f
-		p.flows[f.ID] = t
+		p.recent[f.ID%recentFlows] = t
 	}
 	for i := range t.judges {
 		t.judges[i].Observe(&rec.Datagram)
@@ -278,6 +286,9 @@ func (p *part) gone(f *analyze.Flow) {
 	}
 	t.finish()
 	t.gone = true
+	if p.recent[f.ID%recentFlows] == t {
+		p.recent[f.ID%recentFlows] = nil
+	}
 	diverges := slices.ContainsFunc(t.judges, func(j machine.Judge) bool {
 		return j.Opinion(machine.A).Divergence != nil || j.Opinion(machine.B).Divergence != nil
 	})

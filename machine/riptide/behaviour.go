@@ -184,11 +184,11 @@ func windowOf(number float64) string {
 	return "unknown versions"
 }
 
-// What BehaviourOf chooses from. It is asked for every message.
+// What BehaviourOf chooses from. It is asked for every message, so each build is a set of one.
 var (
-	pytide20, _   = wire.LookupBuild("pytide-2.0.0")
-	pytide21, _   = wire.LookupBuild("pytide-2.1.0-alpha")
-	riptide210, _ = wire.LookupBuild("2.1.0")
+	pytide20   = only("pytide-2.0.0")
+	pytide21   = only("pytide-2.1.0-alpha")
+	riptide210 = only("2.1.0")
 
 	likeNotes    = LookupBehaviour("riptide@notes")
 	like20       = LookupBehaviour("riptide@2.0")
@@ -200,15 +200,19 @@ var (
 	likeLater    = LookupBehaviour("riptide@2.1.1-2.2.1")
 )
 
+// only returns the set of one build.
+func only(name string) wire.BuildSet {
+	return wire.Matching(func(b *wire.Build) bool { return b.Name == name })
+}
+
 // BehaviourOf returns the behaviour of an end that can be any build of a set. Where the builds
 // differ, it returns that of the most widely used one.
 func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
-	is := func(b *wire.Build) bool { return builds.Single() && builds.Has(b) }
 	switch d {
 	case wire.Notes:
 		return likeNotes
 	case wire.V20:
-		if is(pytide20) {
+		if builds == pytide20 {
 			return likePytide20
 		}
 		return like20
@@ -218,9 +222,9 @@ func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
 		return likeDevN
 	}
 	switch {
-	case is(pytide21):
+	case builds == pytide21:
 		return likePytide21
-	case builds.Has(riptide210):
+	case builds&riptide210 != 0:
 		return like210
 	}
 	return likeLater

@@ -97,7 +97,7 @@ func (r *Received) enter(rules *Rules, e receipt) (place int) {
 		}
 	}
 	if len(r.index) < len(r.list) {
-		r.index = make([]int, max(firstIndex, 2*len(r.index)))
+		r.index = make([]int, max(firstPlaces, 2*len(r.index)))
 		for n := range r.count { // the list is not full yet, so no entry was overwritten
 			r.enlist(n)
 		}

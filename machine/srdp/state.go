@@ -3,7 +3,6 @@ package srdp
 import (
 	"slices"
 	"time"
-	"unsafe"
 
 	"github.com/ackscope/ackscope/agenda"
 	"github.com/ackscope/ackscope/machine"
@@ -57,7 +56,7 @@ func (s *Sent) Sample(now machine.Instant) Sample {
 // use it therefore allocates nothing.
 type Queue struct {
 	due   agenda.Agenda[machine.Instant, Sent]
-	index []agenda.Handle // 1 + the handle, by id: open addressing, linear probing; its length is a power of two
+	index Places // the handles, by id
 }
 
 // Len returns how many packets are in the queue.
@@ -73,7 +72,7 @@ func (q *Queue) Enter(id uint16, now machine.Instant, timeout time.Duration) *Se
 	}
 	h, s := q.due.Enter(now.Add(timeout))
 	*s = Sent{Datagram: s.Datagram[:0], ID: id, FirstAt: now, LastAt: now, Timeout: timeout, Copies: 1, handle: h}
-	q.enlist(s)
+	q.index.Set(id, int(h))
 	return s
 }
 
@@ -98,7 +97,7 @@ func (q *Queue) Requeue(s *Sent, at machine.Instant) { q.due.Move(s.handle, at) 
 // Remove takes a packet out of the queue: it was acknowledged or given up. Its
 // entry stays readable until the next Enter.
 func (q *Queue) Remove(s *Sent) {
-	q.delist(s.ID)
+	q.index.Remove(s.ID)
 	q.due.Remove(s.handle)
 }
 
@@ -109,7 +108,7 @@ func (q *Queue) InOrder(do func(*Sent) bool) { q.due.InOrder(do) }
 
 // Clone returns an independent copy.
 func (q *Queue) Clone() Queue {
-	c := Queue{due: q.due.Clone(), index: slices.Clone(q.index)}
+	c := Queue{due: q.due.Clone(), index: q.index.Clone()}
 	for i := range c.due.Values() {
 		s := &c.due.Values()[i]
 		s.Datagram = slices.Clone(s.Datagram)
@@ -119,7 +118,7 @@ func (q *Queue) Clone() Queue {
 
 // Size returns the bytes of memory that the queue uses.
 func (q *Queue) Size() int {
-	n := q.due.Size() + cap(q.index)*int(unsafe.Sizeof(agenda.Handle(0)))
+	n := q.due.Size() + q.index.Size()
 	for i := range q.due.Values() {
 		n += cap(q.due.Values()[i].Datagram)
 	}
@@ -129,73 +128,8 @@ func (q *Queue) Size() int {
 // Find returns the packet of an id. It returns nil when the queue does not hold
 // it. The result is valid until the next Enter.
 func (q *Queue) Find(id uint16) *Sent {
-	if len(q.index) == 0 {
-		return nil
-	}
-	mask := len(q.index) - 1
-	for i := Home(id, mask); q.index[i] != 0; i = (i + 1) & mask {
-		if s := q.seated(i); s.ID == id {
-			return s
-		}
+	if place := q.index.Find(id); place >= 0 {
+		return q.due.Value(agenda.Handle(place))
 	}
 	return nil
-}
-
-// firstIndex is how many slots an index has when it is first used.
-// Source: bound, the first size of an index
-const firstIndex = 8
-
-// Home returns the slot of the index at which the search for an id starts. It
-// scatters consecutive ids. In adjacent slots they would form one long run,
-// which each removal would have to walk.
-func Home(id uint16, mask int) int { return int(uint32(id)*2654435769>>16) & mask }
-
-// seated returns the packet in an occupied slot of the index.
-func (q *Queue) seated(i int) *Sent { return q.due.Value(q.index[i] - 1) }
-
-// enlist adds a packet to the index, which stays at most half full.
-func (q *Queue) enlist(s *Sent) {
-	if 2*q.due.Len() <= len(q.index) {
-		q.seat(s.handle, s.ID)
-		return
-	}
-	old := q.index
-	q.index = make([]agenda.Handle, max(firstIndex, 2*len(old)))
-	for _, taken := range old {
-		if taken != 0 {
-			q.seat(taken-1, q.due.Value(taken-1).ID)
-		}
-	}
-	q.seat(s.handle, s.ID)
-}
-
-func (q *Queue) seat(h agenda.Handle, id uint16) {
-	mask := len(q.index) - 1
-	i := Home(id, mask)
-	for q.index[i] != 0 {
-		i = (i + 1) & mask
-	}
-	q.index[i] = h + 1
-}
-
-// delist removes an id from the index and closes the gap in the runs that cross
-// it.
-func (q *Queue) delist(id uint16) {
-	mask := len(q.index) - 1
-	i := Home(id, mask)
-	for q.seated(i).ID != id {
-		i = (i + 1) & mask
-	}
-	for j := i; ; {
-		j = (j + 1) & mask
-		if q.index[j] == 0 {
-			break
-		}
-		// The entry at j may move to i unless its home lies between them.
-		if first := Home(q.seated(j).ID, mask); (j-first)&mask >= (j-i)&mask {
-			q.index[i] = q.index[j]
-			i = j
-		}
-	}
-	q.index[i] = 0
 }

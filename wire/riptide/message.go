@@ -117,14 +117,9 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 	if len(b) == 0 {
 		return fault{missing(8, length*8), FieldType, 0, 0}
 	}
-	var (
-		word = load(b)
-		have = len(b) * 8
-		end  = length * 8
-		at   = c.Dialect.Form.typeBits()
-	)
+	packed := c.Dialect.Form == BitPacked
 	m.Value = b[0]
-	if at == 4 {
+	if packed {
 		m.Value &= 15
 	}
 	t, ok := c.Dialect.TypeOf(m.Value)
@@ -132,7 +127,16 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 		return fault{wire.ErrRange, FieldType, 0, int(m.Value)}
 	}
 	m.Type = t
-	l := c.layout(t, length)
+	l, word := c.layout(t, length), load(b)
+	if packed && m.quick(l, word, len(b)*8, length*8) {
+		return fault{}
+	}
+	return c.slow(b, length, l, word, m)
+}
+
+// slow reads what follows the type of a message. word holds the first 8 bytes of b.
+func (c Codec) slow(b []byte, length int, l *Layout, word uint64, m *Message) fault {
+	t, at, have, end := m.Type, c.Dialect.Form.typeBits(), len(b)*8, length*8
 	if t == Notify && l == bytesNotify && c.Dialect.BareNotify() {
 		m.Oddities |= NotesHeader
 	}
@@ -338,6 +342,9 @@ func (c Codec) walk(b []byte, length int, m *Message, bad fault, visit func(f Fi
 func load(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)
+	}
+	if n := len(b); n >= 4 {
+		return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(n*8-32)
 	}
 	var w uint64
 	for i, v := range b {

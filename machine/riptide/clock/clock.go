@@ -14,10 +14,12 @@ import "time"
 // tap. The zero value holds none.
 //
 //   - 0 ≤ count; the samples that count are the newest min(count, keeps)
-//   - tick is what the samples showed when there were searched of them; a search costs microseconds
+//   - fits[k] is how many of these samples fit tick k
+//   - tick is what the samples showed when there were searched of them
 type Clock struct {
 	samples  [keeps]sample // sample n is at n mod keeps
 	count    int
+	fits     [tickCount]uint8
 	tick     time.Duration
 	searched int
 }
@@ -26,6 +28,7 @@ type Clock struct {
 type sample struct {
 	atTap    time.Duration
 	reported time.Duration
+	fits     [(tickCount + 63) / 64]uint64 // bit k: with tick k, the RTT is the time at the tap rounded up
 }
 
 const (
@@ -40,6 +43,8 @@ const (
 	// step between two tries.
 	// Source: bound, the ticks that are tried
 	tickLeast, tickMost, tickStep = 4 * time.Millisecond, 40 * time.Millisecond, time.Millisecond / 4
+	// tickCount is how many ticks are tried. Tick k lasts tickLeast and k steps.
+	tickCount = int((tickMost-tickLeast)/tickStep) + 1
 	// fitsWithin is how far an RTT may lie from a whole number of ticks.
 	// Source: measured, TestMarginsRiptide
 	fitsWithin = 1500 * time.Microsecond
@@ -51,7 +56,20 @@ const (
 
 // Add records an RTT that the client reported, in ms, and the time of that answer at the tap.
 func (c *Clock) Add(reported int, atTap time.Duration) {
-	c.samples[c.count%keeps] = sample{atTap, time.Duration(reported) * time.Millisecond}
+	s := &c.samples[c.count%keeps]
+	s.atTap, s.reported = atTap, time.Duration(reported)*time.Millisecond
+	for k := range c.fits {
+		word, bit := &s.fits[k/64], uint64(1)<<(k%64)
+		off := s.reported - ceil(atTap, tickOf(k))
+		switch fits := off.Abs() <= fitsWithin; {
+		case fits && *word&bit == 0:
+			*word |= bit
+			c.fits[k]++
+		case !fits && *word&bit != 0: // the sample that had this place fitted it
+			*word &^= bit
+			c.fits[k]--
+		}
+	}
 	c.count++
 }
 
@@ -68,26 +86,20 @@ func (c *Clock) Tick() time.Duration {
 }
 
 func (c *Clock) search() (best time.Duration) {
-	known := c.known()
-	if len(known) < least {
+	known := min(c.count, keeps)
+	if known < least {
 		return 0
 	}
-	most := len(known)*4/5 - 1
-	for tick := tickMost; tick >= tickLeast; tick -= tickStep {
-		fits := len(known)
-		for _, s := range known {
-			if off := s.reported - ceil(s.atTap, tick); off.Abs() > fitsWithin {
-				if fits--; fits <= most {
-					break // most ticks fit few samples
-				}
-			}
-		}
-		if fits > most {
-			best, most = tick, fits
+	most := uint8(known*4/5 - 1)
+	for k := tickCount - 1; k >= 0; k-- {
+		if c.fits[k] > most {
+			best, most = tickOf(k), c.fits[k]
 		}
 	}
 	return best
 }
+
+func tickOf(k int) time.Duration { return tickLeast + time.Duration(k)*tickStep }
 
 func ceil(d, tick time.Duration) time.Duration { return d + tick - 1 - (d+tick-1)%tick }
 

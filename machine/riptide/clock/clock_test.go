@@ -52,3 +52,45 @@ func TestRTT(t *testing.T) {
 		t.Errorf("at a tick of 20 ms: %d ms, expected two ticks", got)
 	}
 }
+
+// TestTickNaive compares Tick with a search through all samples and ticks.
+func TestTickNaive(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	found := 0
+	for range 200 {
+		var c Clock
+		tick := 4*time.Millisecond + time.Duration(rng.IntN(36_000))*time.Microsecond
+		for range 1 + rng.IntN(3*keeps) {
+			atTap := time.Duration(rng.IntN(200_000)) * time.Microsecond
+			reported := ceil(atTap, tick)
+			if rng.IntN(6) == 0 {
+				reported = time.Duration(rng.IntN(300)) * time.Millisecond
+			}
+			c.Add(int(reported/time.Millisecond), atTap)
+			if got, want := c.Tick(), naive(c.known()); got != want {
+				t.Fatalf("Tick is %v, expected %v", got, want)
+			} else if want > 0 {
+				found++
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no samples show a tick")
+	}
+}
+
+func naive(known []sample) (best time.Duration) {
+	most := len(known)*4/5 - 1
+	for tick := tickMost; tick >= tickLeast && len(known) >= least; tick -= tickStep {
+		fits := 0
+		for _, s := range known {
+			if (s.reported - ceil(s.atTap, tick)).Abs() <= fitsWithin {
+				fits++
+			}
+		}
+		if fits > most {
+			best, most = tick, fits
+		}
+	}
+	return best
+}

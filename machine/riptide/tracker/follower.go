@@ -88,9 +88,11 @@ func (t *follower) narrowed(builds [2]wire.BuildSet) {
 }
 
 // observe processes the next message.
-func (t *follower) observe(p *sighting, out *machine.Effects) {
-	t.free, t.lent = append(t.free, t.lent...), t.lent[:0]
-	t.take(p, out)
+func (t *follower) observe(p *step) {
+	if len(t.lent) > 0 {
+		t.free, t.lent = append(t.free, t.lent...), t.lent[:0]
+	}
+	t.take(p)
 }
 
 // finish settles what is still open when the capture ends.
@@ -108,13 +110,13 @@ func (t *follower) finish(out *machine.Effects) {
 	t.endFindings(out)
 }
 
-// take processes one message.
-func (t *follower) take(saw *sighting, out *machine.Effects) {
-	if t.last = saw.at; t.began == 0 {
-		t.began = saw.at
+// take processes one message. Of p, it sets the message and the sides.
+func (t *follower) take(p *step) {
+	if t.last = p.at; t.began == 0 {
+		t.began = p.at
 	}
-	p := &step{sighting: *saw, m: &t.m, own: &t.sides[saw.from], peer: &t.sides[saw.from.Other()], out: out}
-	s, peer, m := p.own, p.peer, p.m
+	p.m, p.own, p.peer = &t.m, &t.sides[p.from], &t.sides[p.from.Other()]
+	s, peer, m, out := p.own, p.peer, p.m, p.out
 	codec := &t.config.Senders[p.from].Codec
 	if err := codec.Parse(p.bytes, p.length, m); err != nil && !errors.Is(err, base.ErrTrailing) {
 		s.figures.packet(p.length)

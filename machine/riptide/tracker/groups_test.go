@@ -39,7 +39,7 @@ func TestGroups(t *testing.T) {
 			if !ok {
 				continue
 			}
-			f.observe(p, &out)
+			f.observe(&step{sighting: *p, out: &out})
 			out.Reset()
 			for i := range f.sides {
 				if err := f.sides[i].broken(); err != nil {

@@ -150,6 +150,7 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 		t.end(s, l, p.out)
 		t.settled = 0
 	}
+	t.settled = min(t.settled, p.at.Add(lifeOnce)) // the times of a capture can go back
 	e := l.begin(sequence, hash)
 	e.kind, e.bits = m.Type, int32(m.BodyBits)
 	if s.tap.stream { // it was sent after all that passed before
@@ -296,9 +297,13 @@ func (t *follower) settle(now machine.Instant, out *machine.Effects) {
 	for i := range t.sides {
 		s := &t.sides[i]
 		t.settleLives(s, &s.out.lives, lifeReliable, now, out)
-		t.settleAbsent(s, now, false, out)
 		if len(s.out.absent) > 0 {
-			t.settled = now
+			if now.Sub(s.out.absent[0].at) > lifeReliable {
+				t.settleAbsent(s, now, false, out)
+			}
+			if len(s.out.absent) > 0 {
+				t.settled = min(t.settled, s.out.absent[0].at.Add(lifeReliable))
+			}
 		}
 		t.settleLives(s, &s.notifyOut.lives, lifeReliable, now, out)
 		t.settleLives(s, &s.unreliable, lifeOnce, now, out)
@@ -306,16 +311,16 @@ func (t *follower) settle(now machine.Instant, out *machine.Effects) {
 }
 
 func (t *follower) settleLives(s *side, l *lives, after time.Duration, now machine.Instant, out *machine.Effects) {
-	for now > l.due {
-		e := l.oldest()
-		if e == nil {
+	for l.first < l.next {
+		if now <= l.due {
+			t.settled = min(t.settled, l.due)
 			return
 		}
+		e := l.at(l.first)
 		if l.due = e.copies.last.Add(after); now > l.due {
 			t.end(s, l, out)
 		}
 	}
-	t.settled = min(t.settled, l.due)
 }
 
 // end reports the oldest life, with its final grades.

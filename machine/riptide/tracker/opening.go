@@ -118,7 +118,7 @@ func (o *opening) follow(v vantage.Verdict, out *machine.Effects) *follower {
 	if o.place != nil {
 		f.place = *o.place
 	}
-	o.each(0, func(p *sighting) { f.take(p, out) })
+	o.each(0, func(p *sighting) { f.take(&step{sighting: *p, out: out}) })
 	f.releasing = false
 	return f
 }

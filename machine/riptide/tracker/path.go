@@ -46,7 +46,7 @@ func (t *follower) countPath(s *side, e *life) {
 // unnamed reports whether nothing shows what an Ack of a side answers. The Acks do not name it, and
 // the side does not read in the order of the tap.
 func (t *follower) unnamed(s *side) bool {
-	return t.config.Senders[s.side].Codec.Dialect.AcksUnnamed && !s.tap.ordered
+	return !s.tap.ordered && t.config.Senders[s.side].Codec.Dialect.AcksUnnamed
 }
 
 // path returns what was lost of a side's messages on the way to its peer.

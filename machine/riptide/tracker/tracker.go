@@ -54,13 +54,16 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	if t.narrow != nil {
 		t.narrow.Observe(d)
 	}
-	p := sighting{
-		at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
-		behind: d.Behind, gaps: d.Gaps,
+	p := step{
+		sighting: sighting{
+			at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
+			behind: d.Behind, gaps: d.Gaps,
+		},
+		out: out,
 	}
 	if o := t.opening; o != nil {
-		if !o.reopens(&p) {
-			if o.hold(&p) {
+		if !o.reopens(&p.sighting) {
+			if o.hold(&p.sighting) {
 				if v := o.placeTap(); v.Sure {
 					t.f, t.opening = o.follow(v, out), nil
 				}
@@ -72,7 +75,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	if t.narrow != nil {
 		t.f.narrowed(t.narrow.Builds())
 	}
-	t.f.observe(&p, out)
+	t.f.observe(&p)
 }
 
 // open places the tap by what is known so far, and processes the held messages.

@@ -67,6 +67,9 @@ func (o *outbound) came(id int64) {
 
 // absence finds an id among those that have not passed, which are sorted by id.
 func (o *outbound) absence(id int64) (int, bool) {
+	if n := len(o.absent); n == 0 || id < o.absent[0].id || id > o.absent[n-1].id {
+		return 0, false // as nearly always
+	}
 	return slices.BinarySearchFunc(o.absent, id, func(x absent, id int64) int { return cmp.Compare(x.id, id) })
 }
 

@@ -200,7 +200,7 @@ func (s *judged) acked(d *machine.Datagram, pk *wire.Packet) {
 	if l == nil {
 		return
 	}
-	if e := l.sent[pk.ID]; e != nil {
+	if e := l.sent.find(pk.ID); e != nil {
 		if e.acks++; e.acks == 1 {
 			if e.copies == 1 {
 				s.answered = max(s.answered, d.At.Sub(e.lastAt))

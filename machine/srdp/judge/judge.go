@@ -202,7 +202,7 @@ func (s *judged) lane(p srdp.Pair) *judgedLane {
 	if l := s.known(p); l != nil || len(s.lanes) >= laneMost {
 		return l
 	}
-	l := &judgedLane{pair: p, sent: map[uint16]*outgoing{}}
+	l := &judgedLane{pair: p}
 	s.lanes = append(s.lanes, l)
 	if len(s.lanes) > 1 {
 		if s.byPair == nil {

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -19,8 +18,7 @@ type judgedLane struct {
 	first uint16 // the oldest id of which all since are known: older ones may be from before the capture
 	top   uint16 // the newest id sent without SRDP_ORDER
 	high  uint16 // the newest id sent
-	sent  map[uint16]*outgoing
-	old   []aged // what was sent by age, the oldest first; some of it is no longer in sent
+	sent  outbox
 	// ordered is the last packet that was sent with SRDP_ORDER, once waits is set.
 	ordered uint16
 	waits   bool
@@ -36,25 +34,6 @@ type judgedLane struct {
 	// is set.
 	anew  uint16
 	fresh bool
-}
-
-// outgoing is a data packet that a side sent.
-type outgoing struct {
-	hash     uint64
-	ref      machine.Ref // the first copy's frame
-	lastRef  machine.Ref
-	lastAt   machine.Instant
-	ackedAt  machine.Instant
-	ackRef   machine.Ref
-	ackPlace uint64 // the place of the first acknowledgement among what passed the tap towards the side
-	acks     int
-	copies   int
-	at       machine.Instant // when the first copy passed
-	behind   bool            // a newer plain packet had passed before it
-	round    uint32          // judgedLane.round of its first copy
-	// Bounds of the time between two copies; most is 0 before there were two.
-	least, most time.Duration
-	ordered     bool
 }
 
 const (
@@ -123,7 +102,7 @@ func (s *judged) ifClient(j *Judge, d *machine.Datagram, v *machine.Divergence) 
 func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) *machine.Divergence {
 	pk := &j.pk
 	hash := machine.Digest(0, d.Bytes)
-	e := l.sent[pk.ID]
+	e := l.sent.find(pk.ID)
 	if e != nil && d.At.Sub(e.lastAt) >= reuseAfter {
 		e = nil
 	}
@@ -193,41 +172,22 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	} else if !behind {
 		l.plain, l.top = true, pk.ID
 	}
-	l.keep(pk.ID, &outgoing{
-		hash: hash, ref: d.Ref, lastRef: d.Ref, at: d.At, lastAt: d.At, copies: 1, ordered: ordered, behind: behind,
-		round: l.round,
+	l.keep(outgoing{
+		id: pk.ID, hash: hash, ref: d.Ref, lastRef: d.Ref, at: d.At, lastAt: d.At, copies: 1, ordered: ordered,
+		behind: behind, round: l.round,
 	})
 	return v
 }
 
-// aged is a packet with its id, in the order of age.
-type aged struct {
-	id uint16
-	e  *outgoing
-}
-
-// holds reports whether an aged packet is still the one that was sent with its id.
-func (l *judgedLane) holds(x aged) bool { return l.sent[x.id] == x.e }
-
 // keep records a packet under its id, in place of an older one. It forgets the oldest of many.
-func (l *judgedLane) keep(id uint16, e *outgoing) {
-	delete(l.sent, id)
-	for len(l.sent) >= keptMost {
-		oldest := l.old[0]
-		l.old = l.old[1:]
-		if !l.holds(oldest) {
-			continue
+func (l *judgedLane) keep(e outgoing) {
+	l.sent.drop(e.id)
+	for l.sent.places.Len() >= keptMost {
+		if oldest := l.sent.dropOldest(); newer(oldest, l.first) {
+			l.first = oldest
 		}
-		if newer(oldest.id, l.first) {
-			l.first = oldest.id
-		}
-		delete(l.sent, oldest.id)
 	}
-	if len(l.old) >= 2*keptMost { // a sender that uses few ids replaces packets before they are old
-		l.old = slices.DeleteFunc(l.old, func(x aged) bool { return !l.holds(x) })
-	}
-	l.old = append(l.old, aged{id, e})
-	l.sent[id] = e
+	l.sent.add(e)
 }
 
 // repeats judges another copy of a packet.
@@ -247,7 +207,7 @@ func (s *judged) repeats(j *Judge, l *judgedLane, d *machine.Datagram, e *outgoi
 				"was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
 	case e.ordered && l.waits && l.ordered != id:
 		frames := []machine.Ref{e.lastRef}
-		if next := l.sent[l.ordered]; next != nil {
+		if next := l.sent.find(l.ordered); next != nil {
 			frames = append(frames, next.ref)
 		}
 		return machine.Diverge(d, OutOfOrder, machine.RestsOnOwn,
@@ -286,7 +246,7 @@ func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.
 
 // never reports whether no packet of an id was sent since the capture began.
 func (l *judgedLane) never(id uint16) bool {
-	return l.met && newer(id, l.first) && l.sent[id] == nil
+	return l.met && newer(id, l.first) && l.sent.find(id) == nil
 }
 
 // marked judges bytes that are no packet: data whose id has the mark of acknowledgements, since
@@ -303,7 +263,10 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 	if l == nil || l.high < wire.AckMark-markedNear || int(pk.ID)+wire.AckMark-int(l.high) > int(markedNear) {
 		return nil
 	}
-	e := l.sent[l.high]
+	e := l.sent.find(l.high)
+	if e == nil {
+		return nil // it is too long ago
+	}
 	return machine.Diverge(d, IDRange, machine.RestsOnOwn,
 		machine.Differ("srdp.packet_id", fmt.Sprintf("an id of 15 bits: after %d comes 0", wire.AckMark-1),
 			uint32(pk.ID)|wire.AckMark), "the top bit of the id is the mark of acknowledgements, and this is data", e.ref)

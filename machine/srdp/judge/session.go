@@ -236,7 +236,7 @@ func (s *judged) beginsAnew(l *judgedLane, x *suspicion, id uint16, now machine.
 	}
 	s.doubts(x.v)
 	l.round++
-	if first := l.sent[x.id]; first != nil {
+	if first := l.sent.find(x.id); first != nil {
 		first.round = l.round
 	}
 	l.suspect = nil

@@ -35,17 +35,16 @@ func (s *judged) state(d *machine.Datagram, lane srdp.Pair) string {
 		return strings.Join(append(parts, "no data sent"), "; ")
 	}
 	var open []string
-	for _, x := range l.old {
-		e := x.e
-		if !l.holds(x) || e.acks > 0 || e.ref == d.Ref {
-			continue
+	l.sent.each(func(e *outgoing) {
+		if e.acks > 0 || e.ref == d.Ref {
+			return
 		}
-		text := fmt.Sprint(x.id)
+		text := fmt.Sprint(e.id)
 		if e.copies > 1 {
 			text += fmt.Sprintf(" (%d copies)", e.copies)
 		}
 		open = append(open, text)
-	}
+	})
 	// The oldest ones may have been given up, so the newest say more.
 	skipped := max(0, len(open)-stateMost)
 	text := listed(len(open)-skipped, func(i int) string { return open[skipped+i] })
@@ -92,7 +91,7 @@ func (s *judged) told(p *wire.Profile, d *machine.Datagram, pk *wire.Packet) str
 	default:
 		fmt.Fprintf(&b, "data %d", pk.ID)
 		if l := s.known(s.pairOf(pk)); l != nil {
-			if e := l.sent[pk.ID]; e != nil && e.ref != d.Ref {
+			if e := l.sent.find(pk.ID); e != nil && e.ref != d.Ref {
 				fmt.Fprintf(&b, ", copy %d of frame %d", e.copies+1, e.ref.Frame())
 				fmt.Fprintf(&b, ", %.0f ms after the one before", machine.Milliseconds(d.At.Sub(e.lastAt)))
 			}
