@@ -205,6 +205,9 @@ func (s *Session) end(f *Flow) {
 		}
 		s.sink(&s.record)
 	}
+	if r, ok := f.tracker.(machine.Releaser); ok {
+		r.Release()
+	}
 	f.tracker = nil
 	s.trackers--
 	s.leaveScopes(f)

@@ -114,7 +114,7 @@ func (s *Session) noteDropped(f *Flow) {
 	if s.dropped == 0 {
 		return
 	}
-	missing := f.tracker.Summary(machine.A).Missing + f.tracker.Summary(machine.B).Missing
+	missing := f.ended.summary[machine.A].Missing + f.ended.summary[machine.B].Missing
 	s.note(f, &machine.Anomaly{
 		Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef,
 		Figures: [3]float64{float64(s.dropped), float64(missing)},

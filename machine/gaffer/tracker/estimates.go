@@ -210,12 +210,8 @@ func (t *Tracker) loss(x machine.Side) (float64, machine.Certainty) {
 	}
 	size := s.Rules.Sent
 	sent, missing := 0, 0
-	for n := size; n > size/2; n-- {
-		q := (s.SentNext - uint32(n)) & s.Rules.Mask()
-		if s.unwrap(q) < s.sent.first64 {
-			continue
-		}
-		switch e := s.Sent(q); {
+	for n := int(min(int64(size), s.sent.extent())); n > size/2; n-- { // SentNext follows the newest that passed
+		switch e := s.Sent((s.SentNext - uint32(n)) & s.Rules.Mask()); {
 		case e != nil:
 			sent++
 			if e.Flags&gaffer.SentAcked == 0 {
