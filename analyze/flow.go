@@ -67,8 +67,22 @@ type Flow struct {
 
 // ended is what remains of a tracker when its flow ends or is evicted.
 type ended struct {
-	summary [2]machine.Summary
-	facts   machine.Facts
+	fresh  *machine.Figures // while the flow ends, and its rules ask for them; then nil
+	packed machine.PackedFigures
+}
+
+func (e *ended) summary(s machine.Side) machine.Summary {
+	if e.fresh != nil {
+		return e.fresh.Sides[s]
+	}
+	return e.packed.Summary(s)
+}
+
+func (e *ended) facts() machine.Facts {
+	if e.fresh != nil {
+		return e.fresh.Facts
+	}
+	return e.packed.Facts()
 }
 
 // Config returns how the flow is decoded. It returns nil if no protocol
@@ -91,7 +105,7 @@ func (f *Flow) Addr(s machine.Side) netip.AddrPort {
 func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 	switch {
 	case f.ended != nil: // while a flow ends, it still has a tracker
-		return f.ended.summary[s], true
+		return f.ended.summary(s), true
 	case f.tracker != nil:
 		return f.tracker.Summary(s), true
 	}
@@ -104,7 +118,7 @@ func (f *Flow) RTT(s machine.Side) time.Duration {
 	case f.tracker != nil:
 		return machine.RTT(f.tracker, s)
 	case f.ended != nil:
-		return f.ended.summary[s].RTT
+		return f.ended.summary(s).RTT
 	}
 	return -1
 }
@@ -115,7 +129,7 @@ func (f *Flow) Loss(s machine.Side) float64 {
 	case f.tracker != nil:
 		return machine.Loss(f.tracker, s)
 	case f.ended != nil:
-		return f.ended.summary[s].Loss
+		return f.ended.summary(s).Loss
 	}
 	return -1
 }
@@ -127,7 +141,7 @@ func (f *Flow) Sent(s machine.Side) (uint64, bool) {
 	case f.tracker != nil:
 		return machine.Sent(f.tracker, s), true
 	case f.ended != nil:
-		return f.ended.summary[s].Packets, true
+		return f.ended.summary(s).Packets, true
 	}
 	return 0, false
 }
@@ -139,7 +153,7 @@ func (f *Flow) Facts() machine.Facts {
 	case f.tracker != nil:
 		return f.tracker.Learned()
 	case f.ended != nil:
-		return f.ended.facts
+		return f.ended.facts()
 	}
 	return machine.Facts{}
 }

@@ -71,8 +71,9 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 		next.Verdict = known.verdict
 	}
 	next.conn, f.conn = f.conn, nil
-	for i, newest := range f.ended.facts.Newest {
-		next.earlier[i] = machine.Earlier{newest, f.ended.facts.Earlier[i][0]}
+	facts := f.ended.facts()
+	for i, newest := range facts.Newest {
+		next.earlier[i] = machine.Earlier{newest, facts.Earlier[i][0]}
 	}
 	s.track(next)
 	s.succeeded(f)
@@ -105,7 +106,7 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 
 // review considers how a flow that has ended was read, in the light of all its packets.
 func (s *Session) review(f *Flow) {
-	better, phrase := s.reviewed(f, &f.ended.facts)
+	better, phrase := s.reviewed(f, &f.ended.fresh.Facts)
 	s.misread = s.misread || better != nil
 	if phrase != "" && !strings.HasSuffix(f.Verdict.Reason, phrase) { // an earlier run may have added it
 		f.Verdict.Reason = s.intern(f.Verdict.Reason + "; " + phrase)
@@ -179,11 +180,13 @@ func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	s.wantEvents(f)
 	f.tracker.Finish(&s.out)
-	f.ended = &ended{
-		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
-		facts:   f.tracker.Learned(),
+	figures := &s.figures
+	for side := range figures.Sides {
+		figures.Sides[side] = f.tracker.Summary(machine.Side(side))
 	}
-	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
+	figures.Facts = f.tracker.Learned()
+	figures.Facts.VantageReason = s.intern(figures.Facts.VantageReason)
+	f.ended = &ended{fresh: figures}
 	s.countSizes(f)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
@@ -205,6 +208,7 @@ func (s *Session) end(f *Flow) {
 		}
 		s.sink(&s.record)
 	}
+	f.ended.packed, f.ended.fresh = figures.Pack(&s.packing), nil
 	if r, ok := f.tracker.(machine.Releaser); ok {
 		r.Release()
 	}

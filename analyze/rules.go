@@ -114,7 +114,7 @@ func (s *Session) noteDropped(f *Flow) {
 	if s.dropped == 0 {
 		return
 	}
-	missing := f.ended.summary[machine.A].Missing + f.ended.summary[machine.B].Missing
+	missing := f.ended.fresh.Sides[machine.A].Missing + f.ended.fresh.Sides[machine.B].Missing
 	s.note(f, &machine.Anomaly{
 		Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef,
 		Figures: [3]float64{float64(s.dropped), float64(missing)},

@@ -184,8 +184,8 @@ func (s *Session) noteStall(f *Flow, a machine.Anomaly, near bool) {
 	if a.Rule = silenceAtTap; near {
 		a.Rule = stalled
 	}
-	a.Certainty, a.At, a.Ref = machine.Certain, p.longest.at, ref
-	a.Figures = [3]float64{machine.Milliseconds(took), float64(p.pauses)}
+	a.Certainty, a.At, a.Ref = machine.Certain, p.long.longest.at, ref
+	a.Figures = [3]float64{machine.Milliseconds(took), float64(p.long.pauses)}
 	s.note(f, &a)
 }
 

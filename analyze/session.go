@@ -157,6 +157,8 @@ type Session struct {
 	frame    *capture.Frame       // the current frame
 	datagram machine.Datagram     // its datagram
 	out      machine.Effects
+	figures  machine.Figures   // of the flow that ends
+	packing  []byte            // a buffer for them
 	noted    []machine.Anomaly // findings of the session itself about the current frame
 	record   Record
 }
@@ -364,8 +366,8 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	if f.host != nil && (f.attended == nil || d.At >= f.attended.due) {
 		s.noteHost(f, d.At, d.Ref)
 	}
-	if t := &f.pace[d.From].trend; d.At >= t.next {
-		t.note(d.At, machine.RTT(f.tracker, d.From))
+	if p := &f.pace[d.From]; d.At >= p.sampleAt {
+		p.sample(d.At, machine.RTT(f.tracker, d.From))
 	}
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
