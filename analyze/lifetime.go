@@ -73,7 +73,7 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 	next.conn, f.conn = f.conn, nil
 	facts := f.ended.facts()
 	for i, newest := range facts.Newest {
-		next.earlier[i] = machine.Earlier{newest, facts.Earlier[i][0]}
+		next.gets().earlier[i] = machine.Earlier{newest, facts.Earlier[i][0]}
 	}
 	s.track(next)
 	s.succeeded(f)
@@ -137,7 +137,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	config := f.Verdict.Config
 	known, vantage := s.options.Survey.flow(f), s.options.Vantage
 	stream, oneHost := f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
-	continues := f.earlier != [2]machine.Earlier{}
+	continues := f.has().earlier != [2]machine.Earlier{}
 	if known != nil || vantage != nil || stream || oneHost || continues {
 		c := *config // the flow's own copy: many flows share a configuration without additions
 		config, f.Verdict.Config = &c, &c
@@ -148,7 +148,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 		config.Facts = known.facts
 	}
 	if continues {
-		config.Facts.Earlier = f.earlier
+		config.Facts.Earlier = f.has().earlier
 	}
 	if vantage != nil {
 		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"

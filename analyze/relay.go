@@ -50,7 +50,7 @@ func (r *relays) note(f *Flow, contents []machine.Content) {
 		}
 		key := relayKey(from, c.Hash)
 		if x := &r.slots[key%relaySlots]; x.key == key && x.flow != f.ID && c.At >= x.at && c.At.Sub(x.at) < relayWindow {
-			f.findings.add(&machine.Anomaly{
+			f.addFinding(&machine.Anomaly{
 				Rule: c.Rule, Side: c.From, Certainty: machine.Likely, At: c.At, Ref: c.Ref,
 				About: x.ref, Figures: [3]float64{float64(c.Number)},
 			})

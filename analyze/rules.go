@@ -130,11 +130,11 @@ func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 	}
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		n := f.conn.Counts(side)
-		if n.Unframed <= f.unframed[side] || !f.conn.Whole(side) && n.Gaps == 0 {
+		if n.Unframed <= f.has().unframed[side] || !f.conn.Whole(side) && n.Gaps == 0 {
 			continue
 		}
-		lost := n.Unframed - f.unframed[side]
-		f.unframed[side] = n.Unframed
+		lost := n.Unframed - f.has().unframed[side]
+		f.gets().unframed[side] = n.Unframed
 		s.note(f, &machine.Anomaly{
 			Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
 			Figures: [3]float64{float64(lost), float64(n.GapBytes)},

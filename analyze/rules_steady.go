@@ -191,7 +191,7 @@ func (s *Session) noteStall(f *Flow, a machine.Anomaly, near bool) {
 
 // tellPause reports whether a finding says why a side paused.
 func (g *findingList) tellPause(side machine.Side) bool {
-	for _, x := range g.list {
+	for _, x := range g.all() {
 		if x.Side == side && x.Rule.ToldPause {
 			return true
 		}

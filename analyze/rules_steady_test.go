@@ -66,7 +66,7 @@ func TestSteadyTrouble(t *testing.T) {
 		}, []string{"silence"}},
 		{"a pause that a rule of the protocol tells", nil, func(f *Flow) {
 			f.pace[0] = sends(500*ms, join(repeat(900, 33*ms), repeat(1, 600*ms), repeat(900, 33*ms))...)
-			f.findings.add(&machine.Anomaly{Rule: &machine.Rule{ID: "stall", ToldPause: true}})
+			f.addFinding(&machine.Anomaly{Rule: &machine.Rule{ID: "stall", ToldPause: true}})
 		}, []string{"stall"}},
 		{"much in one second", nil, func(f *Flow) { f.pace[1].peak, f.pace[1].peakRef = 200_000, 7 }, []string{"bandwidth"}},
 	} {

@@ -74,6 +74,11 @@ func number[T integer](p *packing, x *T) {
 // signed reads one varint.
 func (p *packing) signed() int64 {
 	v := uint64(0)
+	if len(p.from) > 0 && p.from[0] < 0x80 { // as most are
+		v = uint64(p.from[0])
+		p.from = p.from[1:]
+		return int64(v>>1) ^ -int64(v&1)
+	}
 	for i := range len(p.from) {
 		b := p.from[i]
 		v |= uint64(b&0x7f) << (7 * i)

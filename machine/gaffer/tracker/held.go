@@ -8,9 +8,9 @@ import (
 )
 
 // heldLog holds datagrams back in few bytes. Captures of very many short flows consist of such
-// datagrams. Each is a byte of heldFlags and varints, some 20 bytes in all: the differences of
-// its time and frame to the datagram before, those of its sequence and ack to the one before of
-// its side, then the rest. The zero value is empty.
+// datagrams. Each is a byte of heldFlags and varints, some 20 bytes in all. First come the
+// differences of its time and frame to the datagram before. Those of its sequence and ack are to
+// the one before of its side. All of them wrap. The zero value is empty.
 type heldLog struct {
 	packed []byte
 	count  int
@@ -54,8 +54,8 @@ func (l *heldLog) add(p *sighting) {
 		flags |= heldFragment
 	}
 	b = append(b, byte(flags))
-	b = binary.AppendVarint(b, int64(p.at-l.before.at))
-	b = binary.AppendVarint(b, int64(p.ref-l.before.ref))
+	b = binary.AppendVarint(b, int64(p.at)-int64(l.before.at))
+	b = binary.AppendVarint(b, int64(p.ref)-int64(l.before.ref))
 	b = binary.AppendVarint(b, int64(int32(p.sequence-l.before.sequence[side])))
 	b = binary.AppendUvarint(b, uint64(p.length))
 	b = binary.AppendVarint(b, int64(p.length)-int64(p.payload))

@@ -8,13 +8,16 @@ import (
 )
 
 // room is the memory of a tracker whose vantage is decided: its facts, its sides, and the first
-// rings of their buffers. Most flows of a capture with very many flows need no more. Trackers
+// entries of their buffers. Most flows of a capture with very many flows need no more. Trackers
 // that have ended hand it on.
 type room struct {
 	facts    machine.Facts
 	sides    [2]side
 	sent     [2][gaffer.FirstRing]gaffer.Sent
 	received [2][gaffer.FirstRing]uint32
+	trips    [2]machine.Trips
+	transit  [2][transitsKept]float32
+	early    [2][transitsLeast]farSample
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -32,6 +35,7 @@ func (t *Tracker) takeRoom() {
 		s := &r.sides[i]
 		s.Rules = t.rules
 		s.UseFirstRings(&r.sent[i], &r.received[i])
+		s.trips, s.estimate.transit, s.estimate.early = &r.trips[i], r.transit[i][:0], r.early[i][:0]
 	}
 }
 

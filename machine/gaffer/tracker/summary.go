@@ -70,9 +70,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	m.Path, m.PathKnown = t.path(x)
 	m.Bounds = t.lossBounds(x)
-	if s.trips != nil {
-		m.Trips = *s.trips
-	}
+	m.Trips = *s.trips
 	m.Loss, m.LossKnown = t.loss(x)
 	m.RTT, m.RTTKnown = t.rtt(x)
 	return m

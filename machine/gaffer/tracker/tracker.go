@@ -35,7 +35,7 @@ type Tracker struct {
 	fixed     bool           // its headers show what bit 0 of ack_bits means
 	doubtful  bool           // bit 0 may mean something else, so acks prove less
 	last      machine.Instant
-	receipts  *receipts       // nil if nobody wants them
+	receipts  *receipts       // nil unless WantReceipts was called
 	numbers   [2]firstNumbers // for Identity
 	began     [2]bool         // the side's first header said that it had received nothing
 }
