@@ -59,7 +59,11 @@ type batches struct {
 
 // mayBatch reports whether a datagram is to be examined: it is long, or its side sends batches.
 func (f *Flow) mayBatch(d *machine.Datagram) bool {
-	return d.Length > batchLeast || f.batches != nil && f.batches.size[d.From] > 0 && d.Length >= 2*batchHeader
+	if d.Length > batchLeast {
+		return true
+	}
+	b := f.has().batches
+	return b != nil && b.size[d.From] > 0 && d.Length >= 2*batchHeader
 }
 
 // step observes a datagram of f, or the datagrams that it is a batch of. It returns the flow
@@ -114,10 +118,10 @@ func (s *Session) batchSize(f *Flow, d *machine.Datagram, p *capture.Packet) int
 		f.scopes != [2]*scope{} || len(d.Bytes) != d.Length || p != nil && (p.Fragments > 1 || len(p.Spans) != 1) {
 		return 0
 	}
-	if f.batches == nil {
-		f.batches = &batches{}
+	if f.has().batches == nil {
+		f.gets().batches = &batches{}
 	}
-	b := f.batches
+	b := f.rare.batches
 	if known := b.size[d.From]; known > 0 && d.Length > known && s.confirms(f, d, known, 1) {
 		return known
 	}

@@ -25,8 +25,23 @@ type Finding struct {
 	Figures   [3]float64    // of the worst occurrence
 }
 
-// findingList holds a flow's findings. Most flows have few or none.
+// findingList holds a flow's findings. Most flows have none, and then no list.
 type findingList struct{ list []*Finding }
+
+func (g *findingList) all() []*Finding {
+	if g == nil {
+		return nil
+	}
+	return g.list
+}
+
+// addFinding adds an occurrence to the findings of f.
+func (f *Flow) addFinding(a *machine.Anomaly) *Finding {
+	if f.findings == nil {
+		f.findings = &findingList{}
+	}
+	return f.findings.add(a)
+}
 
 func (g *findingList) add(a *machine.Anomaly) *Finding {
 	for _, f := range g.list {
@@ -43,6 +58,9 @@ func (g *findingList) add(a *machine.Anomaly) *Finding {
 
 // remove drops the findings of a rule.
 func (g *findingList) remove(r *machine.Rule) {
+	if g == nil {
+		return
+	}
 	g.list = slices.DeleteFunc(g.list, func(x *Finding) bool { return x.Rule == r })
 }
 
@@ -51,7 +69,7 @@ func (s *Session) found(f *Flow, a *machine.Anomaly) {
 	if s.dropped > 0 && a.Rule.Absence && a.Certainty > machine.Possible {
 		a.Certainty = machine.Possible // a is the session's own copy, or a tracker's effect that is not read again
 	}
-	x := f.findings.add(a)
+	x := f.addFinding(a)
 	if s.options.Found != nil {
 		x.Flow = f
 		s.options.Found(x)
@@ -72,14 +90,15 @@ func (f *Finding) add(a *machine.Anomaly) {
 
 // Findings returns the flow's findings, the most severe first.
 func (f *Flow) Findings() []*Finding {
-	for _, x := range f.findings.list {
+	list := f.findings.all()
+	for _, x := range list {
 		x.Flow = f
 	}
-	slices.SortStableFunc(f.findings.list, func(x, y *Finding) int {
+	slices.SortStableFunc(list, func(x, y *Finding) int {
 		return cmp.Or(cmp.Compare(y.Rule.Severity, x.Rule.Severity), cmp.Compare(x.Rule.ID, y.Rule.ID),
 			cmp.Compare(x.Side, y.Side), cmp.Compare(y.Certainty, x.Certainty))
 	})
-	return f.findings.list
+	return list
 }
 
 // Message formats the finding.

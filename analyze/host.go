@@ -214,7 +214,7 @@ func (j *inquest) tap(told *host.Told) (seen, before bool) {
 // missing is how many datagrams the finding is about, as far as that is known.
 func (j *inquest) missing() uint64 {
 	n := uint64(0)
-	for _, x := range j.flow.findings.list { // those of the rule and side, with every certainty
+	for _, x := range j.flow.findings.all() { // those of the rule and side, with every certainty
 		if x.Rule == j.finding.Rule && x.Side == j.finding.Side {
 			n += x.Count
 		}

@@ -33,7 +33,7 @@ type idle struct {
 
 // watchIdle notes a datagram of a flow whose pace does not know it yet.
 func (s *Session) watchIdle(f *Flow, d *machine.Datagram) {
-	x := f.idle
+	x := f.has().idle
 	if x != nil && x.packets > 0 {
 		if d.From != x.from {
 			x.packets = 0
@@ -54,7 +54,7 @@ func (s *Session) watchIdle(f *Flow, d *machine.Datagram) {
 	}
 	if x == nil {
 		x = &idle{}
-		f.idle = x
+		f.gets().idle = x
 	}
 	*x = idle{took: took, from: d.From, at: d.At, last: d.At, ref: d.Ref, packets: 1}
 }
@@ -63,7 +63,7 @@ func (s *Session) watchIdle(f *Flow, d *machine.Datagram) {
 // two did not fall silent together.
 func (f *Flow) silence(side machine.Side, back machine.Instant) time.Duration {
 	own, peer := &f.pace[side], &f.pace[side.Other()]
-	if x := f.idle; x != nil && x.packets > 0 && x.from != side && x.at > own.last {
+	if x := f.has().idle; x != nil && x.packets > 0 && x.from != side && x.at > own.last {
 		return min(x.took, back.Sub(own.last)) // its peer sent again, in vain
 	}
 	since, other := max(own.last, peer.last), min(own.last, peer.last)
@@ -75,7 +75,7 @@ func (f *Flow) silence(side machine.Side, back machine.Instant) time.Duration {
 
 // noteIdle reports a silence after which only one side of a flow that ends was captured.
 func (s *Session) noteIdle(f *Flow) {
-	x := f.idle
+	x := f.has().idle
 	if x == nil || f.Transport != capture.UDP || x.packets < idlePackets || x.last.Sub(x.at) < idleAfter {
 		return
 	}
@@ -88,8 +88,8 @@ func (s *Session) noteIdle(f *Flow) {
 	if c != nil && c.port != silent.port && c.newest > x.at.Add(-x.took) {
 		a.Certainty, a.About = machine.Likely, c.ref
 	}
-	if f.next != nil { // the player itself, and not only somebody of its address
-		a.About = f.next.FirstRef
+	if next := f.has().next; next != nil { // the player itself, and not only somebody of its address
+		a.About = next.FirstRef
 	}
 	s.note(f, &a)
 }

@@ -61,8 +61,9 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 		next.Verdict = known.verdict
 	}
 	next.conn, f.conn = f.conn, nil
-	for i, newest := range f.ended.facts.Newest {
-		next.earlier[i] = machine.Earlier{newest, f.ended.facts.Earlier[i][0]}
+	facts := f.ended.facts()
+	for i, newest := range facts.Newest {
+		next.gets().earlier[i] = machine.Earlier{newest, facts.Earlier[i][0]}
 	}
 	s.track(next)
 	s.succeeded(f)
@@ -98,7 +99,7 @@ func (s *Session) successor(f *Flow, d *machine.Datagram, connection bool) *Flow
 
 // review considers how a flow that has ended was read, in the light of all its packets.
 func (s *Session) review(f *Flow) {
-	better, phrase := s.reviewed(f, &f.ended.facts)
+	better, phrase := s.reviewed(f, &f.ended.fresh.Facts)
 	s.misread = s.misread || better != nil
 	if phrase != "" && !strings.HasSuffix(f.Verdict.Reason, phrase) { // an earlier run may have added it
 		f.Verdict.Reason = s.intern(f.Verdict.Reason + "; " + phrase)
@@ -129,7 +130,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	config := f.Verdict.Config
 	known, vantage := s.options.Survey.flow(f), s.options.Vantage
 	stream, oneHost := f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
-	continues := f.earlier != [2]machine.Earlier{}
+	continues := f.has().earlier != [2]machine.Earlier{}
 	if known != nil || vantage != nil || stream || oneHost || continues {
 		c := *config // the flow's own copy: many flows share a configuration without additions
 		config, f.Verdict.Config = &c, &c
@@ -140,7 +141,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 		config.Facts = known.facts
 	}
 	if continues {
-		config.Facts.Earlier = f.earlier
+		config.Facts.Earlier = f.has().earlier
 	}
 	if vantage != nil {
 		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
@@ -173,11 +174,13 @@ func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	s.wantEvents(f)
 	f.tracker.Finish(&s.out)
-	f.ended = &ended{
-		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
-		facts:   f.tracker.Learned(),
+	figures := &s.figures
+	for side := range figures.Sides {
+		figures.Sides[side] = f.tracker.Summary(machine.Side(side))
 	}
-	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
+	figures.Facts = f.tracker.Learned()
+	figures.Facts.VantageReason = s.intern(figures.Facts.VantageReason)
+	f.ended = &ended{fresh: figures}
 	s.countSizes(f)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
@@ -198,6 +201,10 @@ func (s *Session) end(f *Flow) {
 			Anomalies: s.out.Anomalies, Messages: s.out.Messages, Start: s.first, Before: s.before,
 		}
 		s.sink(&s.record)
+	}
+	f.ended.packed, f.ended.fresh = figures.Pack(&s.packing), nil
+	if r, ok := f.tracker.(machine.Releaser); ok {
+		r.Release()
 	}
 	f.tracker = nil
 	s.trackers--

@@ -313,7 +313,7 @@ func (t Totals) add(f *Flow) {
 			y.Missing, y.Resends = y.Missing+sum.Missing, y.Resends+sum.Resends
 		}
 	}
-	for _, found := range f.findings.list {
+	for _, found := range f.findings.all() {
 		x.Findings[found.Rule] += found.Count
 	}
 }

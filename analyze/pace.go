@@ -18,7 +18,8 @@ const (
 	// gapsPerPause is how many gaps a side must have for each one about as long as its pause.
 	// A side that sends 20 packets at once, once a second, does not stall each second.
 	gapsPerPause = 50
-	// paceLeast is the least number of packets that show how a side usually sends.
+	// paceLeast is the least number of packets that show how a side usually sends. It is below 256, so
+	// that their gaps fit bytes.
 	paceLeast = 64
 	// paceSmoothed is over how many gaps the usual gap is smoothed.
 	paceSmoothed = 16
@@ -32,24 +33,32 @@ const (
 )
 
 // pace is how one side of a flow sends: its gaps, and its bytes in each second. Its size is
-// fixed. The zero value has seen nothing.
+// bounded. The zero value has seen nothing. Most flows of a capture with very many are short: what
+// a side with few packets has no use for is apart.
 type pace struct {
-	packets uint64
-	last    machine.Instant
-	usual   time.Duration // the usual gap, smoothed
-	gaps    [gapBuckets]uint32
-
-	pause   silence             // the last gap, if it was long; not yet followed by prompt packets
-	longest silence             // the longest pause
-	pauses  uint32              // those that reached the limit
-	kept    [keptPauses]silence // the longest pauses, in no order
-	trend   trend               // of the round trips of the side's packets
+	packets  uint64
+	last     machine.Instant
+	usual    time.Duration     // the usual gap, smoothed
+	pause    time.Duration     // the last gap, if it was long; not yet followed by prompt packets
+	pauseRef machine.Ref       // the packet that ended it
+	early    [gapBuckets]uint8 // the gaps of the first paceLeast packets
+	long     *longPace         // nil until there are more, or a pause
+	sampleAt machine.Instant   // when the trend takes its next sample
+	trend    *trend            // of the round trips of the side's packets; nil until one is known
 
 	second    int64 // of the capture's clock
 	bytes     uint64
 	secondRef machine.Ref
 	peak      uint64 // bytes in the busiest second
 	peakRef   machine.Ref
+}
+
+// longPace is the part of a pace that only a side with many packets or with pauses has.
+type longPace struct {
+	gaps    [gapBuckets]uint32  // those beyond pace.early
+	longest silence             // the longest pause
+	pauses  uint32              // those that reached the limit
+	kept    [keptPauses]silence // the longest pauses, in no order
 }
 
 // silence is a time without packets, and the packet that ended it.
@@ -71,28 +80,44 @@ func (p *pace) note(d *machine.Datagram, limit time.Duration) {
 		p.last = d.At
 		return
 	}
-	gap := max(0, d.At.Sub(p.last)) // clocks step
+	gap, before := max(0, d.At.Sub(p.last)), p.last // clocks step
 	p.last = max(p.last, d.At)
-	p.gaps[gapBucket(gap)]++
-	if p.pause.took > 0 && gap <= p.pause.took/pauseAfter {
-		if p.pause.took >= limit {
-			p.pauses++
-		}
-		if p.pause.took > p.longest.took {
-			p.longest = p.pause
-		}
-		p.keep(&p.pause)
+	if p.packets <= paceLeast {
+		p.early[gapBucket(gap)]++
+	} else {
+		p.more().gaps[gapBucket(gap)]++
 	}
-	p.pause.took = 0
+	if p.pause > 0 && gap <= p.pause/pauseAfter {
+		p.more().paused(&silence{p.pause, before, p.pauseRef}, limit)
+	}
+	p.pause = 0
 	if p.packets == 2 {
 		p.usual = gap
 	}
 	if usual := max(p.usual, time.Millisecond); gap/pauseRatio >= usual {
-		p.pause = silence{gap, d.At, d.Ref}
+		p.pause, p.pauseRef = gap, d.Ref
 		p.usual = usual + usual/2 // it follows, if the side now sends more rarely
 	} else {
 		p.usual += (gap - p.usual) / paceSmoothed
 	}
+}
+
+func (p *pace) more() *longPace {
+	if p.long == nil {
+		p.long = new(longPace)
+	}
+	return p.long
+}
+
+// paused counts a pause.
+func (l *longPace) paused(x *silence, limit time.Duration) {
+	if x.took >= limit {
+		l.pauses++
+	}
+	if x.took > l.longest.took {
+		l.longest = *x
+	}
+	l.keep(x)
 }
 
 func gapBucket(gap time.Duration) int {
@@ -106,15 +131,16 @@ func (p *pace) stall() (time.Duration, machine.Ref) {
 	if p.packets < paceLeast {
 		return -1, 0
 	}
-	if p.longest.took == 0 {
+	l := p.long
+	if l == nil || l.longest.took == 0 {
 		return 0, 0
 	}
 	alike := uint64(0) // at least a quarter as long
-	for _, n := range p.gaps[max(0, gapBucket(p.longest.took)-1):] {
-		alike += uint64(n)
+	for i := max(0, gapBucket(l.longest.took)-1); i < gapBuckets; i++ {
+		alike += uint64(l.gaps[i]) + uint64(p.early[i])
 	}
 	if alike*gapsPerPause > p.packets {
 		return -1, 0
 	}
-	return p.longest.took, p.longest.ref
+	return l.longest.took, l.longest.ref
 }

@@ -64,8 +64,8 @@ func TestStall(t *testing.T) {
 		}
 	}
 	p := sends(800*ms, join(frames, repeat(1, 700*ms), frames, repeat(1, 900*ms), frames)...)
-	if p.pauses != 1 {
-		t.Errorf("%d pauses from 800 ms on, expected 1", p.pauses)
+	if p.long.pauses != 1 {
+		t.Errorf("%d pauses from 800 ms on, expected 1", p.long.pauses)
 	}
 }
 

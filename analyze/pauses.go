@@ -26,18 +26,18 @@ type Pause struct {
 }
 
 // keep keeps a pause if it is among the longest.
-func (p *pace) keep(s *silence) {
+func (l *longPace) keep(s *silence) {
 	if s.took < pauseShown {
 		return
 	}
 	least := 0
-	for i := range p.kept {
-		if p.kept[i].took < p.kept[least].took {
+	for i := range l.kept {
+		if l.kept[i].took < l.kept[least].took {
 			least = i
 		}
 	}
-	if s.took > p.kept[least].took {
-		p.kept[least] = *s
+	if s.took > l.kept[least].took {
+		l.kept[least] = *s
 	}
 }
 
@@ -52,7 +52,7 @@ func (f *Flow) Pauses(s machine.Side, list []Pause) []Pause {
 		return list
 	}
 	from := len(list)
-	for _, x := range p.kept {
+	for _, x := range p.long.kept { // it has a longest one
 		if x.took > 0 {
 			list = append(list, Pause{x.at, x.took, x.ref})
 		}
@@ -80,19 +80,26 @@ const (
 
 // trend follows the smoothed round trip of a side. The zero value has seen nothing.
 type trend struct {
-	next    machine.Instant // of the next sample
-	level   time.Duration   // the usual round trip
+	level   time.Duration // the usual round trip
 	samples uint8
 	rising  machine.Instant // the first of two samples that are higher; 0 if the last was not
 	step    Step            // the greatest
 }
 
-// note takes a sample of the smoothed round trip. It ignores a negative one, which is unknown.
-func (t *trend) note(at machine.Instant, trip time.Duration) {
-	t.next = at.Add(stepEach)
+// sample takes a sample of the smoothed round trip. It ignores a negative one, which is unknown.
+func (p *pace) sample(at machine.Instant, trip time.Duration) {
+	p.sampleAt = at.Add(stepEach)
 	if trip < 0 {
 		return
 	}
+	if p.trend == nil {
+		p.trend = new(trend)
+	}
+	p.trend.note(at, trip)
+}
+
+// note adds a sample.
+func (t *trend) note(at machine.Instant, trip time.Duration) {
 	if t.samples < trendLeast {
 		t.samples++
 		t.level += (trip - t.level) / time.Duration(t.samples)
@@ -116,7 +123,7 @@ func (t *trend) note(at machine.Instant, trip time.Duration) {
 // Step returns the greatest lasting rise of the round trips of a side's packets. It returns
 // false if they did not rise.
 func (f *Flow) Step(s machine.Side) (Step, bool) {
-	if f.pace == nil {
+	if f.pace == nil || f.pace[s].trend == nil {
 		return Step{}, false
 	}
 	x := f.pace[s].trend.step

@@ -1,9 +1,7 @@
 package analyze
 
 import (
-	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -23,7 +21,7 @@ const (
 	holdUnanswered = 32 << 20 // bytes over all flows without an answer
 	holdPreamble   = 96       // from that many datagrams on, the older half may be something else
 	holdBytes      = 64 << 20 // bytes over all flows; beyond it the oldest pending flow is decided
-	keepFree       = 256      // pending values kept for later flows
+	keepFree       = 1 << 12  // pending values kept for later flows, of some 100 bytes
 	// Before the last datagram, a verdict counts only if it leads the next best
 	// protocol by this many bits. Chance then selects the wrong one in less than
 	// 0.1 % of the cases.
@@ -35,10 +33,9 @@ const (
 // tracker receives them in order.
 type pending struct {
 	flow         *Flow
-	held         []heldDatagram
-	bytes        []byte // of all held datagrams, one after the other
-	round        int
 	newer, older *pending
+	held         heldDatagrams
+	round        uint8
 	cut          bool   // only heads are held
 	answered     bool   // it is in the list of answered flows
 	since        uint64 // how many frames there were when it came into its list
@@ -95,21 +92,19 @@ func (w *waiting) remove(p *pending) {
 }
 
 // cutOldest cuts the datagrams of the oldest whole flow to heads.
-func (w *waiting) cutOldest() {
+func (w *waiting) cutOldest(store *heldStore) {
 	p := w.whole
 	w.whole = p.newer
 	w.wholeBytes -= p.size()
 	w.bytes -= p.size()
 	p.cut = true
-	from, end := uint32(0), uint32(0)
-	for i := range p.held {
-		h := &p.held[i]
-		n := copy(p.bytes[end:], p.bytes[from:min(h.end, from+holdHead)])
-		from = h.end
-		end += uint32(n)
-		h.end = end
-	}
-	p.bytes = slices.Clone(p.bytes[:end])
+	var heads heldDatagrams
+	store.each(&p.held, func(d *machine.Datagram) {
+		d.Bytes = d.Bytes[:min(len(d.Bytes), holdHead)]
+		store.add(&heads, d)
+	})
+	store.clear(&p.held)
+	p.held = heads
 	w.bytes += p.size()
 }
 
@@ -119,50 +114,14 @@ type candidate struct {
 	dissect.Classifier
 }
 
-type heldDatagram struct {
-	at  machine.Instant
-	ref machine.Ref
-	// length, with the side, heldBehind, heldGaps and the prefix in the top bits: 100,000 flows hold
-	// eight of these each
-	length uint32
-	end    uint32 // of its bytes in pending.bytes
-}
-
-const (
-	heldFromB  = 1 << 31
-	heldBehind = 1 << 30
-	heldBig    = 1 << 29 // a prefix is big-endian
-	heldPrefix = 26      // the lowest of 3 bits for the size of a prefix
-	heldGaps   = 1 << 25
-	heldLength = heldGaps - 1
-	heldCost   = int(unsafe.Sizeof(heldDatagram{}))
-)
-
 // size returns the bytes that p holds.
-func (p *pending) size() int { return len(p.bytes) + heldCost*len(p.held) }
+func (p *pending) size() int { return p.held.kept + heldCost*p.held.count }
 
 func (s *Session) waitingOf(p *pending) *waiting {
 	if p.answered {
 		return &s.waiting[1]
 	}
 	return &s.waiting[0]
-}
-
-// each calls do with every held datagram in order. The bytes of a datagram
-// belong to p.
-func (p *pending) each(do func(d *machine.Datagram)) {
-	d := new(machine.Datagram)
-	start := uint32(0)
-	for _, h := range p.held {
-		*d = machine.Datagram{
-			At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Behind: h.length&heldBehind != 0,
-			Gaps:  h.length&heldGaps != 0,
-			Bytes: p.bytes[start:h.end:h.end], Length: int(h.length & heldLength),
-			Prefix: machine.Prefix{Bytes: uint8(h.length >> heldPrefix & 7), BigEndian: h.length&heldBig != 0},
-		}
-		do(d)
-		start = h.end
-	}
 }
 
 // admit makes f pending.
@@ -173,7 +132,7 @@ func (s *Session) admit(f *Flow) {
 	} else {
 		s.free = p.older
 		s.freeCount--
-		*p = pending{held: p.held[:0], bytes: p.bytes[:0]}
+		*p = pending{}
 	}
 	p.flow, f.pending = f, p
 	p.answered = f.Packets[machine.A] > 0 && f.Packets[machine.B] > 0
@@ -197,23 +156,14 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	if p.cut || p.answered && w.bytes > s.wholeRoom {
 		kept = kept[:min(len(kept), holdHead)]
 	}
-	p.bytes = append(p.bytes, kept...)
-	length := uint32(min(d.Length, heldLength)) | uint32(d.From)*heldFromB | uint32(d.Prefix.Bytes)<<heldPrefix
-	if d.Prefix.BigEndian {
-		length |= heldBig
-	}
-	if d.Behind {
-		length |= heldBehind
-	}
-	if d.Gaps {
-		length |= heldGaps
-	}
-	p.held = append(p.held, heldDatagram{d.At, d.Ref, length, uint32(len(p.bytes))})
+	head := *d
+	head.Bytes = kept
+	s.held.add(&p.held, &head)
 	w.bytes += len(kept) + heldCost
 	if !p.cut {
 		w.wholeBytes += len(kept) + heldCost
 	}
-	switch len(p.held) {
+	switch p.held.count {
 	case 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384:
 		s.decide(f, false)
 	case holdDatagrams:
@@ -221,7 +171,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	}
 	s.shard.within(w.bytes, s.wholeRoom)
 	for unanswered := &s.waiting[0]; unanswered.wholeBytes > s.wholeRoom && unanswered.whole != nil; {
-		unanswered.cutOldest()
+		unanswered.cutOldest(&s.held)
 	}
 	s.fitRoom(&s.waiting[0], s.unansweredRoom)
 	s.fitRoom(&s.waiting[1], s.answeredRoom)
@@ -255,7 +205,7 @@ func (s *Session) weigh(p *pending, n int) (sure bool) {
 			s.trial = append(s.trial, c)
 		}
 	}
-	p.each(func(d *machine.Datagram) {
+	s.held.each(&p.held, func(d *machine.Datagram) {
 		if n--; n >= 0 {
 			return
 		}
@@ -273,7 +223,7 @@ func (s *Session) weigh(p *pending, n int) (sure bool) {
 // last attempt.
 func (s *Session) decide(f *Flow, last bool) {
 	sure := s.weigh(f.pending, 0)
-	if n := len(f.pending.held); !sure && n >= holdPreamble {
+	if n := f.pending.held.count; !sure && n >= holdPreamble {
 		// Something else may have come first, such as a login or another protocol's
 		// handshake.
 		if sure = s.weigh(f.pending, n/2); !sure && last {
@@ -319,7 +269,7 @@ func (s *Session) explain(f *Flow, proto *dissect.Protocol, v dissect.Verdict) {
 	s.release(p)
 	// A held datagram may open another session. The rest then belongs to that
 	// flow.
-	p.each(func(d *machine.Datagram) { f, _ = s.step(f, d, nil) })
+	s.held.each(&p.held, func(d *machine.Datagram) { f, _ = s.step(f, d, nil) })
 	s.recycle(p)
 }
 
@@ -333,12 +283,13 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	f.Verdict = dissect.Verdict{Reason: s.intern(reason)}
 	if s.sink != nil {
 		s.out.Reset()
-		p.each(func(d *machine.Datagram) { s.emit(f, d, nil) })
+		s.held.each(&p.held, func(d *machine.Datagram) { s.emit(f, d, nil) })
 	}
 	if p.round++; p.round < holdRounds {
 		w := s.waitingOf(p)
 		w.remove(p)
-		p.held, p.bytes, p.cut, p.since = p.held[:0], p.bytes[:0], false, s.n
+		s.held.clear(&p.held)
+		p.cut, p.since = false, s.n
 		w.add(p)
 		return
 	}
@@ -355,7 +306,8 @@ func (s *Session) release(p *pending) {
 
 // recycle keeps p's memory for the next pending flow.
 func (s *Session) recycle(p *pending) {
-	if cap(p.bytes) <= 16<<10 && s.freeCount < keepFree {
+	s.held.clear(&p.held)
+	if s.freeCount < keepFree {
 		p.older, s.free = s.free, p
 		s.freeCount++
 	}

@@ -29,10 +29,10 @@ type flowErrors struct {
 
 // watched returns the counts of fates by size, or nil.
 func (f *Flow) watched() *sizes {
-	if f.errors == nil {
+	if f.has().errors == nil {
 		return nil
 	}
-	return f.errors.sizes
+	return f.has().errors.sizes
 }
 
 // Quotes counts the ICMP errors of a capture that quote UDP datagrams. Errors that the tap
@@ -64,10 +64,10 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 	if sent, sure := s.sent.find(f, side, q); sure != machine.Unknown {
 		x.Ref, x.At, x.Certainty = sent.ref, sent.at, sure
 	}
-	if f.errors == nil {
-		f.errors = &flowErrors{}
+	if f.has().errors == nil {
+		f.gets().errors = &flowErrors{}
 	}
-	f.errors.undelivered[side].note(x, q.Reason)
+	f.has().errors.undelivered[side].note(x, q.Reason)
 	a := machine.Anomaly{Side: side, Certainty: x.Certainty, At: p.At, Ref: p.Ref, About: x.Ref}
 	switch {
 	case q.Reason == capture.ReasonSize:
@@ -83,8 +83,8 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 		a.Rule, a.Figures = icmpUnreachable, [3]float64{float64(q.Reason)}
 		s.poison.watch(s, src, x, &a)
 	}
-	if !x.Peer && x.Certainty == machine.Certain && f.errors.died[side.Other()] == 0 {
-		f.errors.died[side.Other()] = p.Ref
+	if !x.Peer && x.Certainty == machine.Certain && f.has().errors.died[side.Other()] == 0 {
+		f.has().errors.died[side.Other()] = p.Ref
 	}
 	s.note(f, &a)
 	return x
@@ -93,11 +93,11 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 // moveTap takes the tap away from a side that a captured datagram never reached, as a router
 // said. The tap then stood before that router.
 func (f *Flow) moveTap(facts *machine.Facts) {
-	if f.errors == nil {
+	if f.has().errors == nil {
 		return
 	}
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		if f.errors.died[side] == 0 || !facts.Vantage.Near(side) {
+		if f.has().errors.died[side] == 0 || !facts.Vantage.Near(side) {
 			continue
 		}
 		was := facts.Vantage
@@ -107,7 +107,7 @@ func (f *Flow) moveTap(facts *machine.Facts) {
 		}
 		facts.Supposed[side] = false
 		facts.VantageReason = fmt.Sprintf("not at %v: a router said that it could not pass on a captured datagram (frame %d)",
-			side, f.errors.died[side].Frame())
+			side, f.has().errors.died[side].Frame())
 	}
 }
 
@@ -126,7 +126,7 @@ type refusal struct {
 // noteRefusal counts an error of a side's own host, and reports those that come after a second
 // of refusals.
 func (s *Session) noteRefusal(f *Flow, a *machine.Anomaly) {
-	r := &f.errors.refused[a.Side]
+	r := &f.has().errors.refused[a.Side]
 	if r.errors++; r.errors == 1 {
 		r.first = *a
 	}
@@ -141,11 +141,11 @@ func (s *Session) noteRefusal(f *Flow, a *machine.Anomaly) {
 // noteRefused reports refusals after which the peer of a flow that ends went on, though no
 // further error came.
 func (s *Session) noteRefused(f *Flow) {
-	if f.errors == nil || f.pace == nil {
+	if f.has().errors == nil || f.pace == nil {
 		return
 	}
-	for i := range f.errors.refused {
-		r := &f.errors.refused[i]
+	for i := range f.has().errors.refused {
+		r := &f.has().errors.refused[i]
 		took := f.pace[1-i].last.Sub(r.first.At)
 		if r.errors == 0 || r.told || took < refusedFor {
 			continue
@@ -167,10 +167,10 @@ type Undelivered struct {
 // Undelivered returns what ICMP errors say of the datagrams of a side. It returns false if there
 // was no such error.
 func (f *Flow) Undelivered(side machine.Side) (Undelivered, bool) {
-	if f.errors == nil {
+	if f.has().errors == nil {
 		return Undelivered{}, false
 	}
-	u := f.errors.undelivered[side]
+	u := f.has().errors.undelivered[side]
 	return u, u.Errors > 0
 }
 
@@ -201,9 +201,9 @@ func (f *Flow) watchSizes(side machine.Side, q *capture.Quote) {
 	if limit <= 0 || limit >= q.Length {
 		return // it would have fitted: the error contradicts itself
 	}
-	switch z := f.errors.sizes; {
+	switch z := f.has().errors.sizes; {
 	case z == nil:
-		f.errors.sizes = &sizes{side: side, limit: limit}
+		f.has().errors.sizes = &sizes{side: side, limit: limit}
 	case z.side == side && limit < z.limit:
 		*z = sizes{side: side, limit: limit}
 	}

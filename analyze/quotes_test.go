@@ -318,7 +318,7 @@ func TestTapMoves(t *testing.T) {
 		{machine.VantageA, machine.VantageA},
 		{machine.VantageUnknown, machine.VantageUnknown},
 	} {
-		f := &Flow{errors: &flowErrors{died: [2]machine.Ref{machine.B: 7}}}
+		f := &Flow{rare: &rare{errors: &flowErrors{died: [2]machine.Ref{machine.B: 7}}}}
 		facts := machine.Facts{Vantage: c.was}
 		f.moveTap(&facts)
 		if facts.Vantage != c.want || (c.was != c.want) != strings.Contains(facts.VantageReason, "frame 7") {

@@ -123,8 +123,7 @@ func (s *Session) follow(f *Flow, d *machine.Datagram) {
 	if n < rebindLeast || n&(n-1) != 0 {
 		return
 	}
-	var own machine.Identity
-	identify(f, &own)
+	own := s.identify(f)
 	if n == rebindLeast {
 		s.enterHub(f, machine.B)
 		if own.Began == [2]bool{} {
@@ -139,7 +138,7 @@ func (s *Session) follow(f *Flow, d *machine.Datagram) {
 	}
 	s.shard.refuse() // its players may be in other shards
 	settles := s.last.Sub(f.First) >= rebindWait
-	if was, ok := s.match(f, &own); ok && (settles || was.Certainty == machine.Certain) {
+	if was, ok := s.match(f, own); ok && (settles || was.Certainty == machine.Certain) {
 		s.join(f, &was)
 		f.moving = nil
 	} else if settles && n >= rebindMost {
@@ -153,13 +152,18 @@ func (s *Session) settleMove(f *Flow) {
 		return
 	}
 	if n := f.pace[0].packets + f.pace[1].packets; !f.moving.told && n >= rebindLeast {
-		var own machine.Identity
-		identify(f, &own)
-		if was, ok := s.match(f, &own); ok {
+		if was, ok := s.match(f, s.identify(f)); ok {
 			s.join(f, &was)
 		}
 	}
 	f.moving = nil
+}
+
+// identify returns the identity of a flow. It is valid until the next call.
+func (s *Session) identify(f *Flow) *machine.Identity {
+	s.own = machine.Identity{}
+	identify(f, &s.own)
+	return &s.own
 }
 
 func identify(f *Flow, x *machine.Identity) {
@@ -171,7 +175,7 @@ func identify(f *Flow, x *machine.Identity) {
 // join records that f continues another flow.
 func (s *Session) join(f *Flow, was *Was) {
 	w := *was
-	f.Was, w.old.next = &w, f
+	f.Was, w.old.gets().next = &w, f
 	s.note(f, &machine.Anomaly{
 		Rule: rebound, Side: w.Side, Certainty: w.Certainty, At: w.since, Ref: f.FirstRef, About: w.old.LastRef,
 		Figures: [3]float64{float64(w.ID), w.After.Seconds(), w.Chance},
@@ -187,30 +191,31 @@ func (s *Session) part(f *Flow) {
 	if w.old.pace[w.from].last <= w.since.Add(rebindSlack) {
 		return
 	}
-	f.Was, w.old.next = nil, nil
+	f.Was, w.old.gets().next = nil, nil
 	f.findings.remove(rebound)
 }
 
 // noteGhost reports that the peer of a side that moved went on to send to the old address.
 func (s *Session) noteGhost(f *Flow) {
-	if f.next == nil {
+	next := f.has().next
+	if next == nil {
 		return
 	}
-	w := f.next.Was
+	w := next.Was
 	peer := &f.pace[w.from.Other()]
 	if took := peer.last.Sub(w.since); took >= ghostLeast {
 		s.note(f, &machine.Anomaly{
-			Rule: ghost, Side: w.from.Other(), Certainty: w.Certainty, At: peer.last, Ref: f.LastRef, About: f.next.FirstRef,
-			Figures: [3]float64{took.Seconds(), float64(f.next.ID)},
+			Rule: ghost, Side: w.from.Other(), Certainty: w.Certainty, At: peer.last, Ref: f.LastRef, About: next.FirstRef,
+			Figures: [3]float64{took.Seconds(), float64(next.ID)},
 		})
 	}
 }
 
 // forgetMove drops the links between a flow that a limit removes and the one that continues it.
 func (f *Flow) forgetMove() {
-	if f.next != nil {
-		f.next.Was.old = nil
-		f.next = nil
+	if next := f.has().next; next != nil {
+		next.Was.old = nil
+		f.rare.next = nil
 	}
 }
 

@@ -129,7 +129,7 @@ type comparison struct {
 func (x *comparison) fits(s *Session, shared machine.Side) bool {
 	old, f := x.old, x.new
 	if old == f || old.gone || old.tracker == nil || old.Protocol != f.Protocol || old.First >= f.First ||
-		old.next != nil && old.next != f {
+		old.has().next != nil && old.rare.next != f {
 		return false
 	}
 	x.from = machine.A

@@ -48,7 +48,7 @@ type connection struct {
 
 // noteReconnect notes the connection of a flow that ends, and reports it if it is one of a loop.
 func (s *Session) noteReconnect(f *Flow) {
-	facts := &f.ended.facts
+	facts := &f.ended.fresh.Facts
 	client := machine.A
 	if facts.Client[machine.B] {
 		client = machine.B

@@ -179,7 +179,9 @@ func TestReconnectMany(t *testing.T) {
 		f := &Flow{
 			ID: i + 1, Transport: capture.UDP, First: machine.Instant(i) * 1e5, FirstRef: machine.Ref(i + 1),
 			origin: endpointKey{lo: uint64(n), port: uint16(5000 + i/clients)}, answer: keyOf(hostB), pace: &[2]pace{},
-			ended: &ended{facts: machine.Facts{Opened: true, Client: [2]bool{true}, Ending: machine.EndingUnanswered}},
+			ended: &ended{fresh: &machine.Figures{Facts: machine.Facts{
+				Opened: true, Client: [2]bool{true}, Ending: machine.EndingUnanswered,
+			}}},
 		}
 		session.flows = append(session.flows, f)
 		session.callers.begun(f)

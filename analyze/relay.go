@@ -62,7 +62,10 @@ func (r *relays) note(f *Flow, c *machine.Content) {
 // findings returns the list for the findings of a flow.
 func (r *relays) findings(f *Flow) *findingList {
 	if r.apart == nil {
-		return &f.findings
+		if f.findings == nil {
+			f.findings = &findingList{}
+		}
+		return f.findings
 	}
 	x := r.apart[f]
 	if x == nil {
@@ -75,7 +78,7 @@ func (r *relays) findings(f *Flow) *findingList {
 // settle gives the flows their findings. Nothing else reports the rules of relayed messages.
 func (r *relays) settle() {
 	for f, x := range r.apart {
-		f.findings.list = append(f.findings.list, x.list...)
+		f.findings = &findingList{append(f.findings.all(), x.list...)}
 	}
 	r.apart = nil
 }

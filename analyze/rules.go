@@ -114,7 +114,7 @@ func (s *Session) noteDropped(f *Flow) {
 	if s.dropped == 0 {
 		return
 	}
-	missing := f.tracker.Summary(machine.A).Missing + f.tracker.Summary(machine.B).Missing
+	missing := f.ended.fresh.Sides[machine.A].Missing + f.ended.fresh.Sides[machine.B].Missing
 	s.note(f, &machine.Anomaly{
 		Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef,
 		Figures: [3]float64{float64(s.dropped), float64(missing)},
@@ -130,11 +130,11 @@ func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 	}
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		n := f.conn.Counts(side)
-		if n.Unframed <= f.unframed[side] || !f.conn.Whole(side) && n.Gaps == 0 {
+		if n.Unframed <= f.has().unframed[side] || !f.conn.Whole(side) && n.Gaps == 0 {
 			continue
 		}
-		lost := n.Unframed - f.unframed[side]
-		f.unframed[side] = n.Unframed
+		lost := n.Unframed - f.has().unframed[side]
+		f.gets().unframed[side] = n.Unframed
 		s.note(f, &machine.Anomaly{
 			Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
 			Figures: [3]float64{float64(lost), float64(n.GapBytes)},

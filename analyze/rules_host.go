@@ -55,12 +55,12 @@ func (s *Session) noteHost(f *Flow, now machine.Instant, ref machine.Ref) {
 	if f.host == nil || f.Transport != capture.UDP || f.host.source.Host().Empty() {
 		return
 	}
-	if f.attended == nil {
-		f.attended = &attended{until: [2]machine.Instant{f.First, f.First}}
+	if f.has().attended == nil {
+		f.gets().attended = &attended{until: [2]machine.Instant{f.First, f.First}}
 	}
-	f.attended.due = now.Add(hostEvery)
+	f.rare.attended.due = now.Add(hostEvery)
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		x := f.attended
+		x := f.rare.attended
 		told := f.host.source.Host().Endpoint(f.Addr(side), f.Addr(side.Other()), x.until[side]+1, now)
 		if !told.Socket || told.Until <= x.until[side] {
 			continue // there is no later sample

@@ -73,7 +73,7 @@ The protocol repairs this loss, at the price of latency and copies. Look at the 
 // noteLoss reports the steady loss of a flow that ends.
 func (s *Session) noteLoss(f *Flow) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		sum := f.tracker.Summary(side)
+		sum, _ := f.Summary(side)
 		if sum.PathKnown == machine.Unknown || !steady(&sum.Path, s.thresholds.Loss) {
 			continue
 		}

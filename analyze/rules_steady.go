@@ -184,14 +184,14 @@ func (s *Session) noteStall(f *Flow, a machine.Anomaly, near bool) {
 	if a.Rule = silenceAtTap; near {
 		a.Rule = stalled
 	}
-	a.Certainty, a.At, a.Ref = machine.Certain, p.longest.at, ref
-	a.Figures = [3]float64{machine.Milliseconds(took), float64(p.pauses)}
+	a.Certainty, a.At, a.Ref = machine.Certain, p.long.longest.at, ref
+	a.Figures = [3]float64{machine.Milliseconds(took), float64(p.long.pauses)}
 	s.note(f, &a)
 }
 
 // tellPause reports whether a finding says why a side paused.
 func (g *findingList) tellPause(side machine.Side) bool {
-	for _, x := range g.list {
+	for _, x := range g.all() {
 		if x.Side == side && x.Rule.ToldPause {
 			return true
 		}

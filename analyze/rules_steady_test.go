@@ -13,7 +13,7 @@ import (
 func steadyFlow(v machine.Vantage, trips ...time.Duration) *Flow {
 	f := &Flow{
 		First: 0, Last: machine.Instant(time.Minute), LastRef: 9, pace: &[2]pace{}, Packets: [2]uint64{1800, 1800},
-		Bytes: [2]uint64{180000, 180000}, ended: &ended{facts: machine.Facts{Vantage: v}},
+		Bytes: [2]uint64{180000, 180000}, ended: &ended{fresh: &machine.Figures{Facts: machine.Facts{Vantage: v}}},
 	}
 	f.pace[0], f.pace[1] = sends(500*time.Millisecond, repeat(1799, 33*time.Millisecond)...),
 		sends(500*time.Millisecond, repeat(1799, 33*time.Millisecond)...)
@@ -21,8 +21,8 @@ func steadyFlow(v machine.Vantage, trips ...time.Duration) *Flow {
 	for _, x := range trips {
 		t.Add(x)
 	}
-	f.ended.summary[machine.A] = machine.Summary{Trips: t, WireRTT: -1}
-	f.ended.summary[machine.B] = machine.Summary{WireRTT: -1}
+	f.ended.fresh.Sides[machine.A] = machine.Summary{Trips: t, WireRTT: -1}
+	f.ended.fresh.Sides[machine.B] = machine.Summary{WireRTT: -1}
 	return f
 }
 
@@ -41,7 +41,7 @@ func TestSteadyTrouble(t *testing.T) {
 	const ms = time.Millisecond
 	defaults := DefaultThresholds()
 	share := func(n, of uint64) func(*Flow) {
-		return func(f *Flow) { f.ended.summary[0].Messages, f.ended.summary[0].Repeated = of, n }
+		return func(f *Flow) { f.ended.fresh.Sides[0].Messages, f.ended.fresh.Sides[0].Repeated = of, n }
 	}
 	for _, c := range []struct {
 		name   string
@@ -66,7 +66,7 @@ func TestSteadyTrouble(t *testing.T) {
 		}, []string{"silence"}},
 		{"a pause that a rule of the protocol tells", nil, func(f *Flow) {
 			f.pace[0] = sends(500*ms, join(repeat(900, 33*ms), repeat(1, 600*ms), repeat(900, 33*ms))...)
-			f.findings.add(&machine.Anomaly{Rule: &machine.Rule{ID: "stall", ToldPause: true}})
+			f.addFinding(&machine.Anomaly{Rule: &machine.Rule{ID: "stall", ToldPause: true}})
 		}, []string{"stall"}},
 		{"much in one second", nil, func(f *Flow) { f.pace[1].peak, f.pace[1].peakRef = 200_000, 7 }, []string{"bandwidth"}},
 	} {
@@ -113,7 +113,7 @@ func TestRoundTripBetween(t *testing.T) {
 	if r := f.RoundTrip(); r.Mean >= 0 || r.Certainty != machine.Unknown {
 		t.Errorf("one half is known: %+v", r)
 	}
-	f.ended.summary[machine.B].Trips = f.ended.summary[machine.A].Trips
+	f.ended.fresh.Sides[machine.B].Trips = f.ended.fresh.Sides[machine.A].Trips
 	if r := f.RoundTrip(); r.Mean != 200*time.Millisecond || r.Certainty != machine.Likely || r.Count != 100 {
 		t.Errorf("both halves are known: %+v", r)
 	}
@@ -125,7 +125,7 @@ func TestRoundTripBetween(t *testing.T) {
 // TestRoundTripOfSide: only the side at the tap has a round trip of its own.
 func TestRoundTripOfSide(t *testing.T) {
 	f := steadyFlow(machine.VantageA, repeat(100, 100*time.Millisecond)...)
-	f.ended.summary[machine.B].WireRTT = time.Millisecond
+	f.ended.fresh.Sides[machine.B].WireRTT = time.Millisecond
 	a, _ := f.Network(machine.A)
 	b, _ := f.Network(machine.B)
 	if a.RTT != 100*time.Millisecond || a.Jitter != 0 || b.RTT != -1 || b.RTT95 != -1 || b.Jitter != -1 {

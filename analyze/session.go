@@ -125,6 +125,7 @@ type Session struct {
 	// Flows whose protocol is being determined: those without an answer, and the
 	// others.
 	waiting [2]waiting
+	held    heldStore
 	// Bytes that they may hold: flows without an answer, answered flows, and flows
 	// whose datagrams are held whole.
 	unansweredRoom, answeredRoom, wholeRoom int
@@ -169,10 +170,13 @@ type Session struct {
 	compared uint64               // flows of hubs that were looked at
 	late     bool                 // the protocol of a flow was found at the end, when others had ended
 	identity machine.Identity     // of the flow that is compared
+	own      machine.Identity     // of the flow that it is compared with
 	lastFlow *Flow                // the flow of the last frame's datagram
 	frame    *capture.Frame       // the current frame
 	datagram machine.Datagram     // its datagram
 	out      machine.Effects
+	figures  machine.Figures   // of the flow that ends
+	packing  []byte            // a buffer for them
 	noted    []machine.Anomaly // findings of the session itself about the current frame
 	record   Record
 }
@@ -382,11 +386,11 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	if f.moving != nil {
 		s.follow(f, d)
 	}
-	if f.host != nil && (f.attended == nil || d.At >= f.attended.due) {
+	if f.host != nil && (f.has().attended == nil || d.At >= f.rare.attended.due) {
 		s.noteHost(f, d.At, d.Ref)
 	}
-	if t := &f.pace[d.From].trend; d.At >= t.next {
-		t.note(d.At, machine.RTT(f.tracker, d.From))
+	if p := &f.pace[d.From]; d.At >= p.sampleAt {
+		p.sample(d.At, machine.RTT(f.tracker, d.From))
 	}
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])

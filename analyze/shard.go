@@ -134,7 +134,6 @@ func absorb(o Options, shards []*Session) *Session {
 		s.divide(sinks)
 		s.noEvents = o.NoEvents
 	}
-	s.table.flows = make(map[flowKey]*Flow)
 	for _, x := range shards {
 		s.flows = append(s.flows, x.flows...)
 		s.begun += x.begun
@@ -147,8 +146,10 @@ func absorb(o Options, shards []*Session) *Session {
 		for why, n := range x.reasons {
 			s.reasons[why] += n
 		}
-		for k, f := range x.table.flows {
-			s.table.flows[k] = f
+		for _, p := range x.table.places {
+			if p.flow != nil {
+				s.table.put(p.flow)
+			}
 		}
 		for k, c := range x.callers.older {
 			s.callers.remember(&s.callers.older, k, c)
@@ -223,6 +224,9 @@ func (s *Session) absorbWaiting(shards []*Session) {
 		var all []*pending
 		for _, x := range shards {
 			for p := x.waiting[i].oldest; p != nil; p = p.newer {
+				var held heldDatagrams
+				x.held.each(&p.held, func(d *machine.Datagram) { s.held.add(&held, d) })
+				p.held = held
 				all = append(all, p)
 			}
 		}

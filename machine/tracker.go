@@ -26,6 +26,13 @@ type Tracker interface {
 	Size() int
 }
 
+// Releaser is a tracker that can hand its memory on to others when its flow has ended. A capture
+// can have very many short flows.
+type Releaser interface {
+	// Release ends the tracker. It must not be used any more.
+	Release()
+}
+
 // Packer is a tracker that can be stored in less memory than its clone.
 type Packer interface {
 	// Pack returns a compact copy of the state. It uses scratch as a buffer and

@@ -141,6 +141,10 @@ func (s *profileSet) review(c *dissect.Config, facts *machine.Facts) (better *di
 	own, other := int(p.AckBase), int(1-p.AckBase)
 	e := &facts.Readings
 	broken := func(base int) uint32 { return e.Broken[0][base] + e.Broken[1][base] }
+	if !e.Shows(other) && !e.Shows(own) && !e.Doubts(own) && !e.Disputed() {
+		facts.Doubtful = facts.Doubtful && e.Differ
+		return nil, "" // nothing speaks for another profile, as in most flows
+	}
 	rival := s.rival(p)
 	switch {
 	case e.Shows(other) && rival == nil:

@@ -22,15 +22,21 @@ type classifier struct {
 	empty      uint16 // datagrams without a payload
 	noNetcode  uint8  // datagrams that cannot be netcode's
 	directions uint8  // bit set: that side was seen
-	room       rooms
+	room       *rooms
 	family     string // the settled family: only the meaning of ack_bits is open; "" for none
 }
 
-// rooms is the memory of the trials that few flows need. It serves one flow after the other.
+// rooms is the memory of the trials that few flows need, and of texts. It serves one flow after the
+// other.
 type rooms struct {
 	framed  []candidate
 	netcode *netcodeTrial
+	text    []byte
+	said    map[string]string // evidence as it was formatted before: short flows say the same
 }
+
+// saidMost bounds rooms.said.
+const saidMost = 1 << 12
 
 // Reset forgets the flow.
 func (c *classifier) Reset() {
@@ -298,8 +304,13 @@ func (c *classifier) say(f contender) string {
 		return c.netcode.say()
 	}
 	k := f.c
-	var parts []string
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	text := c.room.text[:0]
+	add := func(format string, args ...any) {
+		if len(text) > 0 {
+			text = append(text, "; "...)
+		}
+		text = fmt.Appendf(text, format, args...)
+	}
 	if k.profile.HasCRC() && k.matches > 0 {
 		add("the checksums of %d datagrams agree on protocol id %#08x", int(k.matches)+1, k.id)
 	}
@@ -316,16 +327,30 @@ func (c *classifier) say(f contender) string {
 	if k.profile.HasAcks() && k.sides[0].packets == 0 != (k.sides[1].packets == 0) {
 		add("only one direction was captured")
 	}
-	if text := f.sayBase(); text != "" {
-		add("%s", text)
+	if base := f.sayBase(); base != "" {
+		add("%s", base)
 	}
 	if k.bad > 0 {
 		add("%d of %d datagrams could not be read so", k.bad, int(k.bad)+int(k.read))
 	}
-	if len(parts) == 0 {
+	if len(text) == 0 {
 		add("%d datagrams are too few to tell", c.datagrams)
 	}
-	return strings.Join(parts, "; ")
+	c.room.text = text
+	return c.room.intern(text)
+}
+
+// intern returns a text as a string, and one copy of equal ones.
+func (r *rooms) intern(text []byte) string {
+	if known, ok := r.said[string(text)]; ok {
+		return known
+	}
+	said := string(text)
+	if r.said == nil || len(r.said) >= saidMost {
+		r.said = map[string]string{}
+	}
+	r.said[said] = said
+	return said
 }
 
 func (n *netcodeTrial) say() string {

@@ -53,10 +53,14 @@ func extend(a dissect.Additions) (*dissect.Protocol, error) {
 
 func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol {
 	set := newProfileSet(extra, keys)
-	classify := func() dissect.Classifier { return &classifier{set: set} }
+	fresh := func() classifier { return classifier{set: set, room: &rooms{}} }
+	classify := func() dissect.Classifier {
+		c := fresh()
+		return &c
+	}
 	if keys != nil {
 		classify = func() dissect.Classifier {
-			return &keyedClassifier{classifier: classifier{set: set}, decryptor: netcode.NewDecryptor(keys)}
+			return &keyedClassifier{classifier: fresh(), decryptor: netcode.NewDecryptor(keys)}
 		}
 	}
 	return &dissect.Protocol{

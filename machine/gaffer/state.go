@@ -147,9 +147,9 @@ type State struct {
 	PartialBuffer []Partial
 }
 
-// firstRing is how many entries a buffer has room for when it is first used.
+// FirstRing is how many entries a buffer has room for when it is first used.
 // Source: bound, the first size of a buffer
-const firstRing = 8
+const FirstRing = 8
 
 // NewState returns the state of an endpoint that has neither sent nor received. It
 // keeps r, which must not change afterwards.
@@ -160,6 +160,20 @@ func NewState(r *Rules) State {
 		s.ReceivedBuffer = emptyRing(r.Received)
 	}
 	return s
+}
+
+// UseFirstRings gives a state that has neither sent nor received the memory of its first buffers.
+// It must be zero, and the state keeps it.
+func (s *State) UseFirstRings(sent *[FirstRing]Sent, received *[FirstRing]uint32) {
+	if ringSize(1, s.Rules.Sent) == FirstRing {
+		s.SentBuffer = sent[:]
+	}
+	if ringSize(1, s.Rules.Received) == FirstRing && !s.Rules.NoStaleClear {
+		for i := range received {
+			received[i] = emptySlot(i)
+		}
+		s.ReceivedBuffer = received[:]
+	}
 }
 
 // emptySlot returns the value of an empty slot i of a received buffer: a sequence
@@ -201,7 +215,7 @@ func ringSize(span, size int) int {
 	if size&(size-1) != 0 || span >= size {
 		return size
 	}
-	n := firstRing
+	n := FirstRing
 	for n < span {
 		n *= 2
 	}

@@ -144,7 +144,7 @@ func (s *State) Advance(sequence uint32) {
 // AdvanceBy moves the receive window forward by ahead sequences, up to sequence.
 func (s *State) AdvanceBy(ahead int, sequence uint32) {
 	r := s.Rules
-	if len(s.ReceivedBuffer) > 0 && !r.NoStaleClear {
+	if s.receivedSpan > 0 && !r.NoStaleClear {
 		if s.receivedSpan < r.Received {
 			s.receivedSpan = min(s.receivedSpan+ahead, r.Received)
 			if s.receivedSpan > len(s.ReceivedBuffer) {

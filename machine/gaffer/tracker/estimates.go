@@ -90,7 +90,7 @@ func (e *estimate) sample(s, same float64) {
 
 // read adds a far side's sample.
 func (e *estimate) read(f *farSample) {
-	if e.early == nil && e.transits >= transitsLeast {
+	if len(e.early) == 0 && e.transits >= transitsLeast {
 		e.settle(f)
 		return
 	}
@@ -106,8 +106,10 @@ func (e *estimate) read(f *farSample) {
 // flush computes the transits of the early samples, then adds these samples.
 func (e *estimate) flush() {
 	early := e.early
-	e.early, e.transits = nil, 0
-	e.transit = make([]float32, 0, transitsKept)
+	e.early, e.transits = e.early[:0], 0
+	if e.transit = e.transit[:0]; cap(e.transit) < transitsKept {
+		e.transit = make([]float32, 0, transitsKept)
+	}
 	for i := range early {
 		e.noteTransit(&early[i])
 	}
@@ -181,7 +183,9 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.Sides[x]
 	e := &s.estimate
 	if len(e.early) > 0 {
+		var room [transitsKept]float32
 		settled := *e // a copy: open samples stay open
+		settled.transit = room[:0]
 		settled.flush()
 		e = &settled
 	}
@@ -210,12 +214,8 @@ func (t *Tracker) loss(x machine.Side) (float64, machine.Certainty) {
 	}
 	size := s.Rules.Sent
 	sent, missing := 0, 0
-	for n := size; n > size/2; n-- {
-		q := (s.SentNext - uint32(n)) & s.Rules.Mask()
-		if s.unwrap(q) < s.sent.first64 {
-			continue
-		}
-		switch e := s.Sent(q); {
+	for n := int(min(int64(size), s.sent.extent())); n > size/2; n-- { // SentNext follows the newest that passed
+		switch e := s.Sent((s.SentNext - uint32(n)) & s.Rules.Mask()); {
 		case e != nil:
 			sent++
 			if e.Flags&gaffer.SentAcked == 0 {

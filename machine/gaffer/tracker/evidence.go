@@ -157,7 +157,7 @@ func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *m
 	f.s.EnterBehind(e.Sequence, behind)
 	f.s.reads.count++
 	f.peer.arrived(e, f.p.at, true)
-	if t.receipts.wanted {
+	if t.receipts != nil {
 		t.readFar(f, e, t.gradeJump(machine.Certain, f.jumped(behind)))
 	}
 	if !out.NoEvents {

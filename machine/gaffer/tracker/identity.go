@@ -8,8 +8,26 @@ const lateMost = 16
 
 // identify records the first numbers of a side. Later ones are in its state.
 func (t *Tracker) identify(p *sighting) {
-	if n := &t.numbers[p.from&1]; !n.Met || !n.Named && p.header {
-		t.count(n, p)
+	if f := &t.numbers[p.from&1]; !f.met || !f.named && p.header {
+		n := f.numbers()
+		t.count(&n, p)
+		*f = firstNumbers{
+			uint32(n.First), uint32(n.Last), uint32(n.FirstNamed), uint32(n.NewestName), n.Span, n.Met, n.Named,
+		}
+	}
+}
+
+// firstNumbers are machine.Numbers in little memory: those until a side first acked a number.
+type firstNumbers struct {
+	first, last, firstNamed, newestName uint32
+	span                                uint64
+	met, named                          bool
+}
+
+func (f *firstNumbers) numbers() machine.Numbers {
+	return machine.Numbers{
+		First: uint64(f.first), Last: uint64(f.last), Span: f.span, FirstNamed: uint64(f.firstNamed),
+		NewestName: uint64(f.newestName), Met: f.met, Named: f.named,
 	}
 }
 
@@ -34,10 +52,8 @@ func (t *Tracker) Identity(x *machine.Identity) {
 	if !t.numbered {
 		return
 	}
-	numbers := t.numbers
-	for i := range t.Held {
-		t.count(&numbers[t.Held[i].from&1], &t.Held[i])
-	}
+	numbers := [2]machine.Numbers{t.numbers[machine.A].numbers(), t.numbers[machine.B].numbers()}
+	t.Held.each(func(p *sighting) { t.count(&numbers[p.from&1], p) })
 	for i := range numbers {
 		n := &numbers[i]
 		if t.Sides == nil || !n.Met {

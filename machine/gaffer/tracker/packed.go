@@ -34,13 +34,12 @@ const packedBytes = 160
 func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 	p := &packed{unit: 1000}
 	c := *t
-	c.Held = slices.Clone(t.Held)
+	c.room, c.Held, c.receipts = nil, t.Held.clone(), t.receipts.clone()
 	p.tracker = &c
 	if t.Sides == nil {
 		return p
 	}
-	c.Sides = new([2]side)
-	*c.Sides = *t.Sides
+	c.copySides(t)
 	for i := range c.Sides {
 		s, from := &c.Sides[i], &t.Sides[i]
 		for j := range from.SentBuffer {

@@ -12,20 +12,30 @@ import (
 
 // receipts bounds when each packet was read, for a tracker of the messages in them.
 type receipts struct {
-	wanted bool
-	list   []messages.Receipt // one for each EventReceived since the last call of Receipts
+	list []messages.Receipt // one for each EventReceived since the last call of Receipts
 	// least is the shortest time from a packet of the side to the header that names it. It is set
 	// where the tap is away from the peer; 0 for none.
 	least [2]time.Duration
 }
 
 // WantReceipts makes the tracker keep what Receipts returns.
-func (t *Tracker) WantReceipts() { t.receipts.wanted = true }
+func (t *Tracker) WantReceipts() { t.receipts = &receipts{} }
+
+// clone returns an independent copy without the list, which the next datagram would end.
+func (r *receipts) clone() *receipts {
+	if r == nil {
+		return nil
+	}
+	return &receipts{least: r.least}
+}
 
 // Receipts returns when the packets were read of which the events since the last call say that
 // they were received. It has one for each EventReceived, in their order. They are valid until
-// the next datagram.
+// the next datagram. There are none unless WantReceipts was called.
 func (t *Tracker) Receipts() []messages.Receipt {
+	if t.receipts == nil {
+		return nil
+	}
 	list := t.receipts.list
 	t.receipts.list = list[:0]
 	return list
@@ -35,7 +45,7 @@ func (t *Tracker) Receipts() []messages.Receipt {
 // candidate passes the tap at 20 ms. The side's header of 25 ms covers it and does not name it,
 // and that of 31 ms names it. So it was read between 25 and 31 ms.
 func (t *Tracker) readNear(s, peer *side, c *candidate, by *settling, sure machine.Certainty) {
-	if !t.receipts.wanted {
+	if t.receipts == nil {
 		return
 	}
 	if peer.losses.unseen > 0 {

@@ -94,27 +94,30 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 		return false
 	}
 	opened, copied := machine.Instant(-1), machine.Instant(-1)
-	var first, newest *sighting // of the side
-	for i := range t.Held {
-		h := &t.Held[i]
-		if h.from != p.from || !h.header {
-			continue
+	var first, newest sighting // of the side
+	met, another := false, false
+	t.Held.each(func(h *sighting) {
+		if another || h.from != p.from || !h.header {
+			return
 		}
 		switch {
 		case h.sequence == 0 && p.sequence == 0 && h.count == 0 && p.count == 0 && h.payload != p.payload:
-			return true // another packet 0
+			another = true // another packet 0
+			return
 		case h.sequence == p.sequence && copied < 0:
 			copied = h.at // p may be a copy of it
 		case opened < 0 && !t.rules.Claims(h.ack, h.ackBits).Nothing(t.rules):
 			opened = h.at // the side has received something since then
 		}
-		if first == nil {
-			first, newest = h, h
+		if !met {
+			first, newest, met = *h, *h, true
 		} else if t.rules.Distance(h.sequence, newest.sequence) > 0 {
-			newest = h
+			newest = *h
 		}
-	}
+	})
 	switch {
+	case another:
+		return true
 	case opened < 0:
 		return false
 	case p.at.Sub(max(copied, opened)) > LongestTransit:

@@ -9,7 +9,7 @@ import (
 
 // Learned returns what a second run over the same flow can start with.
 func (t *Tracker) Learned() machine.Facts {
-	f := t.facts
+	f := *t.facts
 	if t.Sides == nil {
 		return f
 	}
@@ -70,9 +70,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	m.Path, m.PathKnown = t.path(x)
 	m.Bounds = t.lossBounds(x)
-	if s.trips != nil {
-		m.Trips = *s.trips
-	}
+	m.Trips = *s.trips
 	m.Loss, m.LossKnown = t.loss(x)
 	m.RTT, m.RTTKnown = t.rtt(x)
 	return m
@@ -132,25 +130,24 @@ func (t *Tracker) Sent(x machine.Side) uint64 {
 // summaryHeld returns what is known while the vantage is open: what was sent.
 func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
 	m := machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
-	for i := range t.Held {
-		if p := &t.Held[i]; p.from == x {
+	t.Held.each(func(p *sighting) {
+		if p.from == x {
 			m.Packets++
 			m.Bytes += uint64(p.length)
 		}
-	}
+	})
 	return m
 }
 
 // Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
-	c.receipts.list = nil
-	c.Held = append([]sighting(nil), t.Held...)
+	c.receipts = t.receipts.clone()
+	c.room, c.Held = nil, t.Held.clone()
 	if t.Sides == nil {
 		return &c
 	}
-	c.Sides = new([2]side)
-	*c.Sides = *t.Sides
+	c.copySides(t)
 	for i := range c.Sides {
 		c.Sides[i].State = t.Sides[i].State.Clone()
 		c.Sides[i].queue = t.Sides[i].queue.clone()
@@ -168,13 +165,13 @@ func (t *Tracker) Clone() machine.Tracker {
 const (
 	// trackerBytes is the approximate size of a Tracker, in bytes.
 	// Source: bound, the size of a tracker
-	trackerBytes = 392
+	trackerBytes = 200
+	// factsBytes is the approximate size of a tracker's own facts, in bytes.
+	// Source: bound, the size of a tracker's facts
+	factsBytes = 176
 	// sideBytes is the approximate size of a side, in bytes.
 	// Source: bound, the size of a side
-	sideBytes = 820
-	// sightingBytes is the approximate size of a datagram that is held back, in bytes.
-	// Source: bound, the size of a datagram that is held back
-	sightingBytes = 48
+	sideBytes = 992
 	// candidateBytes is the approximate size of a candidate in a side's queue, in bytes.
 	// Source: bound, the size of a candidate
 	candidateBytes = 48
@@ -182,11 +179,11 @@ const (
 
 // Size returns the approximate size of a clone, in bytes.
 func (t *Tracker) Size() int {
-	n := trackerBytes + cap(t.Held)*sightingBytes
+	n := trackerBytes + cap(t.Held.packed)
 	if t.Sides == nil {
 		return n
 	}
-	n += 2 * sideBytes
+	n += factsBytes + 2*sideBytes
 	for i := range t.Sides {
 		n += t.Sides[i].State.Size() + cap(t.Sides[i].queue.ring)*candidateBytes
 	}

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
@@ -25,32 +26,53 @@ import (
 type Tracker struct {
 	profile   *wire.Profile
 	rules     *gaffer.Rules
-	facts     machine.Facts
-	Sides     *[2]side   // nil while the vantage is open
-	Held      []sighting // while the vantage is open
-	numbered  bool       // the profile's packets carry sequence numbers
-	canonical bool       // its headers have a canonical form
-	fixed     bool       // its headers show what bit 0 of ack_bits means
-	doubtful  bool       // bit 0 may mean something else, so acks prove less
+	facts     *machine.Facts // shared and never changed while the vantage is open; in room from then on
+	Sides     *[2]side       // nil while the vantage is open
+	room      *room          // the memory of Sides; nil if they have memory of their own
+	Held      heldLog        // while the vantage is open
+	numbered  bool           // the profile's packets carry sequence numbers
+	canonical bool           // its headers have a canonical form
+	fixed     bool           // its headers show what bit 0 of ack_bits means
+	doubtful  bool           // bit 0 may mean something else, so acks prove less
 	last      machine.Instant
-	receipts  receipts
-	numbers   [2]machine.Numbers // for Identity
-	began     [2]bool            // the side's first header said that it had received nothing
+	receipts  *receipts       // nil unless WantReceipts was called
+	numbers   [2]firstNumbers // for Identity
+	began     [2]bool         // the side's first header said that it had received nothing
 }
 
 // New returns the tracker of a flow that uses a profile. Facts are what an earlier run
 // over the same flow learned, or the zero value.
 func New(profile *wire.Profile, facts machine.Facts) machine.Tracker {
-	return NewByRules(profile, gaffer.RulesOf(profile), facts)
+	return NewByRules(profile, rulesOf(profile), facts)
 }
+
+// lastRules are the rules of the newest tracker. Most flows of a capture share a profile.
+var lastRules atomic.Pointer[gaffer.Rules]
+
+// rulesOf returns gaffer.RulesOf(profile), as one copy for trackers that follow each other.
+func rulesOf(profile *wire.Profile) *gaffer.Rules {
+	r := gaffer.RulesOf(profile)
+	if last := lastRules.Load(); last != nil && *last == *r {
+		return last
+	}
+	lastRules.Store(r)
+	return r
+}
+
+// noFacts are shared by all trackers that start without facts. They never change.
+var noFacts machine.Facts
 
 // NewByRules returns a tracker whose sides follow r instead of the profile's rules.
 func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tracker {
-	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
+	t := &Tracker{profile: profile, rules: r, facts: &noFacts, numbered: profile != nil && profile.SequenceBits() > 0}
 	t.canonical = profile != nil && profile.Form == wire.FormReliable
 	t.fixed = profile != nil && profile.Form == wire.FormFixed
-	t.facts.Readings = machine.Readings{} // this run counts for itself
 	t.doubtful = facts.Doubtful || facts.Readings.Doubts(r.Reading())
+	facts.Readings = machine.Readings{} // this run counts for itself
+	if facts.Settings != nil || facts != noFacts {
+		given := facts // a copy, so that facts stays off the heap where there are none
+		t.facts = &given
+	}
 	if facts.Vantage != machine.VantageUnknown {
 		t.setVantage(facts.Vantage, facts.VantageReason)
 	}
@@ -58,11 +80,11 @@ func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tr
 }
 
 func (t *Tracker) setVantage(v machine.Vantage, reason string) {
+	t.takeRoom()
 	t.facts.Vantage, t.facts.VantageReason = v, reason
-	t.Sides = new([2]side)
 	for i := range t.Sides {
 		s := &t.Sides[i]
-		s.State, s.side, s.Near = gaffer.State{Rules: t.rules}, machine.Side(i), v.Near(machine.Side(i))
+		s.side, s.Near = machine.Side(i), v.Near(machine.Side(i))
 		s.application.refuses = t.facts.Refuses[i]
 		if t.facts.Takes[i] {
 			s.application.taken = takenEnough
@@ -90,11 +112,8 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 		return
 	}
 	t.identify(p)
-	if t.Held == nil {
-		t.Held = make([]sighting, 0, 10) // most short flows end before that
-	}
-	t.Held = append(t.Held, *p)
-	if n := len(t.Held); n >= holdLeast && n&(n-1) == 0 {
+	t.Held.add(p)
+	if n := t.Held.len(); n >= holdLeast && n&(n-1) == 0 {
 		place := t.placeTap()
 		if place.sure || n >= holdMost {
 			t.release(&place, out)
@@ -110,17 +129,17 @@ func (t *Tracker) release(place *placement, out *machine.Effects) {
 		t.facts.Supposed[i] = place.supposed && place.vantage.Near(machine.Side(i))
 	}
 	held := t.Held
-	t.Held = nil
-	for i := range held {
-		if t.step(&held[i], out); out.NewSession {
+	t.Held = heldLog{}
+	held.each(func(p *sighting) {
+		if t.step(p, out); out.NewSession {
 			// Only the vantage shows this new session. The flow can no longer be split, so its
 			// sides restart.
 			out.NewSession = false
 			t.drainAll(out)
 			t.setVantage(place.vantage, place.reason)
-			t.step(&held[i], out)
+			t.step(p, out)
 		}
-	}
+	})
 }
 
 // Finish settles what is still open when the capture ends.

@@ -453,8 +453,8 @@ func TestSizes(t *testing.T) {
 		got, want uintptr
 	}{
 		{"tracker", unsafe.Sizeof(Tracker{}), trackerBytes},
+		{"facts", unsafe.Sizeof(machine.Facts{}), factsBytes},
 		{"side", unsafe.Sizeof(side{}), sideBytes},
-		{"sighting", unsafe.Sizeof(sighting{}), sightingBytes},
 		{"candidate", unsafe.Sizeof(candidate{}), candidateBytes},
 	} {
 		if c.got > c.want+c.want/4 || c.got < c.want-c.want/4 {

@@ -221,13 +221,14 @@ type placement struct {
 
 // placeTap returns where the held datagrams place the tap.
 func (t *Tracker) placeTap() (p placement) {
-	if len(t.Held) < PlaceLeast {
+	if t.Held.len() < PlaceLeast {
 		return placement{vantage: machine.VantageUnknown, reason: unknownReason}
 	}
+	held := t.Held.list()
 	var m [2]reach
 	for i := range m {
 		x := machine.Side(i)
-		m[i] = measureReach(t.rules, t.Held, x)
+		m[i] = measureReach(t.rules, held, x)
 		m[i].follows = t.facts.Earlier[x.Other()][0].Known
 	}
 	p.vantage, p.reason, p.sure, p.supposed = compareReach(&m)

@@ -260,7 +260,7 @@ func (y *Yojimbo) near(x machine.Side) bool { return y.inner.Sides != nil && y.i
 
 // packets reports whether any packet of reliable was seen.
 func (y *Yojimbo) packets() bool {
-	return len(y.inner.Held) > 0 || y.inner.Sides != nil && (y.inner.Sides[0].Met || y.inner.Sides[1].Met)
+	return y.inner.Holds() || y.inner.Sides != nil && (y.inner.Sides[0].Met || y.inner.Sides[1].Met)
 }
 
 // Summary returns the figures of the packets. If nothing could be decrypted, it returns

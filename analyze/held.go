@@ -1,0 +1,176 @@
+package analyze
+
+import (
+	"encoding/binary"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// heldStore has the memory of datagrams that are held. Very many flows can hold a few each, and
+// they come and go. So they share blocks, which contain no pointers and are used again.
+type heldStore struct {
+	pages [][]heldBlock
+	free  uint32 // the first block that is not used; 0 for none
+	spare *heldReader
+}
+
+// heldReader is what reading datagrams needs.
+type heldReader struct {
+	bytes    []byte // of all datagrams, in a row
+	datagram machine.Datagram
+}
+
+// heldReaderMost bounds the buffer that is kept: few flows hold more.
+const heldReaderMost = 1 << 18
+
+// heldBlock is a piece of a flow's datagrams. Blocks are numbered from 1.
+type heldBlock struct {
+	data [heldBlockBytes]byte
+	next uint32 // the block with the next piece, or the next free one; 0 for none
+}
+
+const (
+	heldBlockBytes = 124 // with the number, two cache lines: two heads
+	heldPage       = 256 // blocks that are allocated at a time: 32 kB
+	// heldCost is counted for each datagram that is held, beside its bytes: its times and lengths.
+	heldCost = 24
+	// heldLength is the longest datagram that can be held.
+	heldLength = 1<<25 - 1
+)
+
+// heldDatagrams are datagrams of one flow, in a heldStore. Each is a byte of flags, some varints and
+// its bytes. The varints are its time and frame, as differences to the one before, and its length and
+// that of the bytes. The differences wrap, so that every time comes back as it was.
+type heldDatagrams struct {
+	at          machine.Instant // of the newest
+	ref         machine.Ref
+	kept        int // bytes of all datagrams
+	count       int
+	first, last uint32
+	used        uint8 // bytes in the last block
+}
+
+// Flags of a held datagram.
+const (
+	heldFromB  = 1 << 0
+	heldBehind = 1 << 1
+	heldGaps   = 1 << 2
+	heldBig    = 1 << 3 // a prefix is big-endian
+	heldPrefix = 4      // the lowest of 3 bits for the size of a prefix
+)
+
+func (s *heldStore) block(n uint32) *heldBlock { return &s.pages[(n-1)/heldPage][(n-1)%heldPage] }
+
+// take returns a free block.
+func (s *heldStore) take() uint32 {
+	if s.free == 0 {
+		first := uint32(len(s.pages)*heldPage) + 1
+		page := make([]heldBlock, heldPage)
+		for i := range page[:heldPage-1] {
+			page[i].next = first + uint32(i) + 1
+		}
+		s.pages = append(s.pages, page)
+		s.free = first
+	}
+	n := s.free
+	b := s.block(n)
+	s.free, b.next = b.next, 0
+	return n
+}
+
+// add appends a datagram.
+func (s *heldStore) add(h *heldDatagrams, d *machine.Datagram) {
+	var room [1 + 5*binary.MaxVarintLen64]byte
+	flags := d.From&1*heldFromB | machine.Side(d.Prefix.Bytes)<<heldPrefix
+	if d.Behind {
+		flags |= heldBehind
+	}
+	if d.Gaps {
+		flags |= heldGaps
+	}
+	if d.Prefix.BigEndian {
+		flags |= heldBig
+	}
+	b := append(room[:0], byte(flags))
+	b = binary.AppendVarint(b, int64(d.At)-int64(h.at))
+	b = binary.AppendVarint(b, int64(d.Ref)-int64(h.ref))
+	b = binary.AppendUvarint(b, uint64(min(d.Length, heldLength)))
+	b = binary.AppendUvarint(b, uint64(len(d.Bytes)))
+	s.write(h, b)
+	s.write(h, d.Bytes)
+	h.at, h.ref = d.At, d.Ref
+	h.kept += len(d.Bytes)
+	h.count++
+}
+
+func (s *heldStore) write(h *heldDatagrams, b []byte) {
+	for len(b) > 0 {
+		if h.first == 0 || h.used == heldBlockBytes {
+			n := s.take()
+			if h.first == 0 {
+				h.first = n
+			} else {
+				s.block(h.last).next = n
+			}
+			h.last, h.used = n, 0
+		}
+		n := copy(s.block(h.last).data[h.used:], b)
+		h.used += uint8(n)
+		b = b[n:]
+	}
+}
+
+// each calls do with every datagram in order. It is valid during the call.
+func (s *heldStore) each(h *heldDatagrams, do func(d *machine.Datagram)) {
+	r := s.spare
+	s.spare = nil // do may ask for the datagrams of another flow
+	if r == nil {
+		r = new(heldReader)
+	}
+	r.bytes = r.bytes[:0]
+	for n := h.first; n != 0; {
+		b := s.block(n)
+		r.bytes = append(r.bytes, b.data[:]...)
+		n = b.next
+	}
+	d, from := &r.datagram, r.bytes
+	at, ref := machine.Instant(0), machine.Ref(0)
+	for range h.count {
+		flags := from[0]
+		from = from[1:]
+		at += machine.Instant(heldVarint(&from))
+		ref += machine.Ref(heldVarint(&from))
+		length, kept := heldUvarint(&from), heldUvarint(&from)
+		*d = machine.Datagram{
+			At: at, Ref: ref, From: machine.Side(flags & heldFromB), Behind: flags&heldBehind != 0, Gaps: flags&heldGaps != 0,
+			Bytes: from[:kept:kept], Length: int(length),
+			Prefix: machine.Prefix{Bytes: flags >> heldPrefix, BigEndian: flags&heldBig != 0},
+		}
+		from = from[kept:]
+		do(d)
+	}
+	if cap(r.bytes) <= heldReaderMost {
+		s.spare = r
+	}
+}
+
+func heldVarint(from *[]byte) int64 {
+	v, n := binary.Varint(*from)
+	*from = (*from)[n:]
+	return v
+}
+
+func heldUvarint(from *[]byte) uint64 {
+	v, n := binary.Uvarint(*from)
+	*from = (*from)[n:]
+	return v
+}
+
+// clear drops the datagrams.
+func (s *heldStore) clear(h *heldDatagrams) {
+	if h.first != 0 {
+		s.block(h.last).next = s.free
+		s.free = h.first
+	}
+	*h = heldDatagrams{}
+}

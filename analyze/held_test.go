@@ -1,0 +1,62 @@
+package analyze
+
+import (
+	"bytes"
+	"math"
+	"math/rand"
+	"reflect"
+	"testing"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// TestHeldStore compares the datagrams of several flows with copies, while flows are cleared and
+// their blocks used again.
+func TestHeldStore(t *testing.T) {
+	rnd := rand.New(rand.NewSource(1))
+	var store heldStore
+	const flows = 8
+	var held [flows]heldDatagrams
+	var want [flows][]machine.Datagram
+	for step := range 20000 {
+		i := rnd.Intn(flows)
+		if rnd.Intn(30) == 0 {
+			store.clear(&held[i])
+			want[i] = nil
+			continue
+		}
+		d := machine.Datagram{
+			At: machine.Instant(rnd.Int63()), Ref: machine.Ref(rnd.Uint64()), From: machine.Side(rnd.Intn(2)),
+			Bytes: make([]byte, rnd.Intn(300)), Length: rnd.Intn(heldLength + 1), Behind: rnd.Intn(2) == 0,
+			Gaps: rnd.Intn(2) == 0, Prefix: machine.Prefix{Bytes: uint8(rnd.Intn(5)), BigEndian: rnd.Intn(2) == 0},
+		}
+		if rnd.Intn(100) == 0 {
+			d.At = []machine.Instant{math.MinInt64, math.MaxInt64}[rnd.Intn(2)]
+		}
+		rnd.Read(d.Bytes)
+		store.add(&held[i], &d)
+		want[i] = append(want[i], d)
+		got := 0
+		store.each(&held[i], func(d *machine.Datagram) {
+			if got == 0 && step%100 == 0 { // the datagrams of another flow, meanwhile
+				other, n := (i+1)%flows, 0
+				store.each(&held[other], func(*machine.Datagram) { n++ })
+				if n != len(want[other]) {
+					t.Fatalf("step %d: %d datagrams of another flow, expected %d", step, n, len(want[other]))
+				}
+			}
+			x := want[i][got]
+			if same := bytes.Equal(d.Bytes, x.Bytes); !same {
+				t.Fatalf("step %d: other bytes", step)
+			}
+			x.Bytes = d.Bytes
+			if !reflect.DeepEqual(*d, x) {
+				t.Fatalf("step %d: %+v, expected %+v", step, *d, x)
+			}
+			got++
+		})
+		if got != len(want[i]) {
+			t.Fatalf("step %d: %d datagrams, expected %d", step, got, len(want[i]))
+		}
+	}
+}
