@@ -29,6 +29,39 @@ func has(t *testing.T, p *chrome.Page, selector, text string) {
 	p.Until(t, fmt.Sprintf("document.querySelector(%q)?.textContent.includes(%q)", selector, text))
 }
 
+// Each view keeps how far down it is, and a list has the room until one of its rows is selected.
+func TestPlaces(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	_, p := open(t, 1280, 900, false)
+	drop(t, p, testenv.Capture(t, "u210_falseack.server.pcapng.gz"))
+	scroll := func(view string, to int) {
+		t.Helper()
+		p.Eval(t, "document.getElementById('tab-"+view+"').click()", nil)
+		settled(t, p)
+		p.Until(t, fmt.Sprintf("(document.querySelector('main').scrollTop = %d) === document.querySelector('main').scrollTop", to))
+	}
+	at := func(view string, want int) {
+		t.Helper()
+		p.Eval(t, "document.getElementById('tab-"+view+"').click()", nil)
+		settled(t, p)
+		var got int
+		p.Eval(t, "document.querySelector('main').scrollTop", &got)
+		if got != want {
+			t.Errorf("%s is %d pixels down, expected %d", view, got, want)
+		}
+	}
+	scroll("graphs", 40)
+	scroll("state", 90)
+	at("overview", 0)
+	at("graphs", 40)
+	at("state", 90)
+
+	p.Eval(t, "document.getElementById('tab-findings').click()", nil)
+	settled(t, p)
+	p.Until(t, "document.querySelectorAll('.findings .vrows [role=row]').length === 20")
+	p.Until(t, "(v => v.scrollHeight <= v.clientHeight)(document.querySelector('.findings .vtable'))")
+}
+
 // The page is used by keys alone: the views, the filter and its completion, a packet, its state.
 func TestKeys(t *testing.T) {
 	testenv.Grid(t, "a browser")
