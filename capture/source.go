@@ -43,12 +43,19 @@ func recognise(b []byte) compression {
 // bounds the memory that a hostile file can make us allocate.
 const zstdWindow = 128 << 20
 
+// fileBytes reads an open file, in turn or at any offset.
+type fileBytes interface {
+	io.Reader
+	io.ReaderAt
+}
+
 // source is the decompressed bytes of one capture file. It can be read again
 // from the start if the file is seekable or was kept in a spool.
 type source struct {
 	name     string
 	file     *os.File // nil if in is not a file
 	in       io.Reader
+	at       io.ReaderAt // the bytes of a file
 	seekable bool
 	format   compression
 	total    int64        // size of the compressed file; -1 if not known
@@ -69,12 +76,14 @@ func openSource(path string, o *Options) (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.file, s.in = f, f
+		b := bytesOf(f)
+		s.file, s.in, s.at = f, b, b
 	case o.Stdin != nil:
 		s.in = o.Stdin
 		s.file, _ = o.Stdin.(*os.File)
+		s.at = s.file
 	default:
-		s.file, s.in = os.Stdin, os.Stdin
+		s.file, s.in, s.at = os.Stdin, os.Stdin, os.Stdin
 	}
 	if path == "-" {
 		s.name = "standard input"
@@ -104,7 +113,7 @@ func (s *source) recognise(o *Options) error {
 	var first []byte
 	if s.seekable {
 		b := make([]byte, 4)
-		n, err := s.file.ReadAt(b, 0)
+		n, err := s.at.ReadAt(b, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -194,7 +203,7 @@ func (s *source) random() (io.ReaderAt, error) {
 	case s.spool != nil:
 		return s.spool, nil
 	case s.seekable && s.format == plain:
-		return s.file, nil
+		return s.at, nil
 	case s.format != plain:
 		return nil, fmt.Errorf(
 			"%s: single frames cannot be read: it is packed with %s, and was opened without keeping it unpacked",

@@ -29,6 +29,71 @@ func has(t *testing.T, p *chrome.Page, selector, text string) {
 	p.Until(t, fmt.Sprintf("document.querySelector(%q)?.textContent.includes(%q)", selector, text))
 }
 
+// Each view keeps how far down it is, and a list has the room until one of its rows is selected.
+func TestPlaces(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	_, p := open(t, 1280, 700, false) // too low for the graphs or a state
+	drop(t, p, testenv.Capture(t, "u210_falseack.server.pcapng.gz"))
+	scroll := func(view string, to int) {
+		t.Helper()
+		p.Eval(t, "document.getElementById('tab-"+view+"').click()", nil)
+		settled(t, p)
+		p.Until(t, fmt.Sprintf("(m => (m.scrollTop = %d) === m.scrollTop)(document.querySelector('main'))", to))
+	}
+	at := func(view string, want int) {
+		t.Helper()
+		p.Eval(t, "document.getElementById('tab-"+view+"').click()", nil)
+		settled(t, p)
+		var got int
+		p.Eval(t, "document.querySelector('main').scrollTop", &got)
+		if got != want {
+			t.Errorf("%s is %d pixels down, expected %d", view, got, want)
+		}
+	}
+	scroll("graphs", 40)
+	scroll("state", 90)
+	at("overview", 0)
+	at("graphs", 40)
+	at("state", 90)
+
+	p.Resize(t, 1280, 900, false)
+	p.Eval(t, "document.getElementById('tab-findings').click()", nil)
+	settled(t, p)
+	p.Until(t, "document.querySelectorAll('.findings .vrows [role=row]').length === 20")
+	p.Until(t, "(v => v.scrollHeight < v.clientHeight + 20)(document.querySelector('.findings .vtable'))")
+}
+
+// No heading of a list is cut, and the characters of a frame's bytes stand below each other.
+func TestAligned(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	_, p := open(t, 1280, 900, false)
+	drop(t, p, testenv.Capture(t, "u210_falseack.server.pcapng.gz"))
+	for _, view := range []string{"flows", "packets", "messages", "findings", "replay"} {
+		p.Eval(t, "document.getElementById('tab-"+view+"').click()", nil)
+		p.Until(t, "document.querySelector('."+view+" .vrows [role=row]')")
+		settled(t, p)
+		var cut string
+		p.Eval(t, "[...document.querySelectorAll('.vhead [role=columnheader]')].filter(e => e.scrollWidth > e.clientWidth)"+
+			".map(e => e.textContent).join(', ')", &cut)
+		if cut != "" {
+			t.Errorf("%s cuts the headings %s", view, cut)
+		}
+	}
+	for _, width := range []int{1280, 390} {
+		p.Resize(t, width, 900, false)
+		p.Eval(t, "document.getElementById('tab-packets').click()", nil)
+		p.Until(t, "document.querySelectorAll('.vrows [role=row]').length > 3")
+		p.Eval(t, "document.querySelector('.vrows [role=row]').click()", nil)
+		p.Until(t, "document.querySelectorAll('.hex .chars').length > 2")
+		var apart float64
+		p.Eval(t, "(x => Math.max(...x) - Math.min(...x))([...document.querySelectorAll('.hex .chars')]"+
+			".map(e => e.getBoundingClientRect().left))", &apart)
+		if apart > 2 { // half a letter
+			t.Errorf("at %d pixels the characters begin up to %.1f pixels apart", width, apart)
+		}
+	}
+}
+
 // The page is used by keys alone: the views, the filter and its completion, a packet, its state.
 func TestKeys(t *testing.T) {
 	testenv.Grid(t, "a browser")

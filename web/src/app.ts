@@ -72,6 +72,7 @@ export class App {
   private readonly said = h("span");
   private readonly heard = h("p", { class: "hidden", role: "status" }); // for those who do not see the view change
   private readonly focused = new Map<string, Element>(); // where the focus was in a view
+  private readonly scrolled = new Map<string, number>(); // how far down a view was, in pixels
   private readonly notice = h("div", { class: "notice", role: "alert", hidden: true });
   private readonly cancel = h("button", { type: "button", click: () => this.stop() }, "Cancel");
 
@@ -344,9 +345,12 @@ export class App {
     const at = document.activeElement;
     const inside = at !== null && this.main.contains(at);
     if (inside && at !== this.main) this.focused.set(this.tab, at);
+    const scroller = this.main.parentElement as HTMLElement;
+    this.scrolled.set(this.tab, scroller.scrollTop);
     this.tab = id;
     this.drawTabs();
     this.draw();
+    scroller.scrollTop = this.scrolled.get(id) ?? 0;
     // The focus was on what is gone now. It goes to where it was in this view, or to its start.
     if (inside) this.refocus(id);
     this.link(back);

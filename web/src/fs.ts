@@ -116,6 +116,21 @@ export class Files {
     return done;
   }
 
+  // view returns bytes of an open file, as many as lie together: none at its end. A text says why
+  // the file cannot be read, as when it was changed since it was dropped.
+  private view(fd: number, at: number, length: number): Uint8Array | string {
+    const file = this.open.get(fd);
+    if (!file) return "the file is not open";
+    const want = Math.max(0, Math.min(length, file.entry.size - at));
+    if (file.entry.blob === null || want === 0) return file.entry.bytes.subarray(at, at + want);
+    try {
+      const index = Math.floor(at / blockSize);
+      return this.block(file, index).subarray(at - index * blockSize).subarray(0, want);
+    } catch (e) {
+      return (e as Error).message;
+    }
+  }
+
   private writeAt(entry: Entry, from: Uint8Array, at: number): void {
     const end = at + from.length;
     if (end > entry.bytes.length) {
@@ -206,6 +221,7 @@ export class Files {
         else to(failure("EBADF", `${fd}`));
       },
       stat, lstat: stat,
+      view: (fd: number, at: number, length: number): Uint8Array | string => this.view(fd, at, length),
       unlink: (path: string, to: Callback): void => {
         const entry = this.entries.get(this.clean(path));
         if (entry?.blob === null) this.entries.delete(this.clean(path));

@@ -29,7 +29,7 @@ export function packets(app: App, host: HTMLElement): View {
       className: (r) => `fate-${text(r["fate"]) || "open"}`,
     },
     {
-      name: "", title: "Found", width: "4.4rem", narrow: "minmax(3rem, 1fr)",
+      name: "", title: "Found", width: "4.9rem", narrow: "minmax(3rem, 1fr)",
       cell: (r) => r["severity"] ? h("span", { class: `badge ${text(r["severity"])}` }, text(r["severity"])) : "",
     },
     { name: "", title: "Info", width: "minmax(12rem, 1fr)", narrow: "below", cell: (r) => info(r) },

@@ -21,7 +21,7 @@ export function replay(app: App, host: HTMLElement): View {
       },
       { name: "packets", title: "Packets", width: "6rem", number: true, cell: (r) => count(r["packets"]) },
       { name: "undecided", title: "Undecided", width: "7rem", number: true, cell: (r) => text(r["undecided"]) || "0" },
-      { name: "first_frame", title: "First frame", width: "7rem", number: true, cell: (r) => text(r["first_frame"]) || "–" },
+      { name: "first_frame", title: "First frame", width: "7.9rem", number: true, cell: (r) => text(r["first_frame"]) || "–" },
       { name: "rule", title: "Rule", width: "minmax(10rem, 1fr)", cell: (r) => text(r["rule"]) || "–" },
       {
         name: "", title: "About", width: "0", narrow: "below",
