@@ -1,5 +1,7 @@
 package dissect
 
+import "strconv"
+
 // Bill says what the bits of one datagram are for. Bits that it does not list
 // are header: the protocol's own overhead. The caller owns it and reuses it.
 type Bill struct {
@@ -11,6 +13,19 @@ type Bill struct {
 	// Bodies are what the application sent: a body of the datagram's own type,
 	// or the messages within it.
 	Bodies []Charge
+
+	names [billNames]billName
+}
+
+// billNames is how many names with numbers are kept: a power of two, since a place is found by a
+// mask. The ledger has a row for each of 1,024 types of a side.
+const billNames = 1024
+
+// billName is a name with a number, as Name returns it.
+type billName struct {
+	kind   string
+	number uint64
+	text   string
 }
 
 // Charge is the bits of one message of the application.
@@ -24,6 +39,16 @@ type Charge struct {
 
 // Reset empties b and keeps its memory for reuse.
 func (b *Bill) Reset() { b.Type, b.Acks, b.Bodies = "", 0, b.Bodies[:0] }
+
+// Name returns a name with a number, such as "Reliable 300". It keeps texts, so that the copies of
+// a name cost no memory.
+func (b *Bill) Name(kind string, number uint64) string {
+	x := &b.names[(number*4+uint64(len(kind)))%billNames] // kinds of one number differ in length
+	if x.kind != kind || x.number != number || x.text == "" {
+		*x = billName{kind, number, kind + " " + strconv.FormatUint(number, 10)}
+	}
+	return x.text
+}
 
 // Charge adds a message. It ignores a message without bits.
 func (b *Bill) Charge(kind string, bits, key uint64) {

@@ -81,11 +81,14 @@ type Dissection struct {
 	Fields  []Field
 	Problem error // the first malformed field (*wire.ParseError); nil if there is none
 	Snapped bool  // a snap length cut the datagram before its last field
+	// Places says that only places and numbers of fields are read. Bytes that are not on the
+	// boundary of a byte are then left out.
+	Places bool
 
 	scratch []byte
 }
 
-// Reset empties d and keeps its memory for reuse.
+// Reset empties d. It keeps its memory for reuse, and Places.
 func (d *Dissection) Reset() {
 	d.Fields, d.Problem, d.Snapped, d.scratch = d.Fields[:0], nil, false, d.scratch[:0]
 }
@@ -100,6 +103,9 @@ var ErrEncrypted = errors.New("encrypted, and no key opens it")
 func (d *Dissection) Unaligned(b []byte, bit int) []byte {
 	if bit%8 == 0 {
 		return b[min(bit/8, len(b)):]
+	}
+	if d.Places {
+		return nil
 	}
 	start := len(d.scratch)
 	d.scratch = AppendUnaligned(d.scratch, b, bit)
@@ -261,8 +267,8 @@ type Protocol struct {
 	// Dissect decodes a datagram into d. For malformed bytes it sets d.Problem,
 	// and d.Fields holds the fields before them.
 	Dissect func(ctx Context, dg *machine.Datagram, d *Dissection)
-	// Account fills b with what the bits of a datagram are for, from its
-	// dissection.
+	// Account fills b with what the bits of a datagram are for. It dissects the datagram into d,
+	// which is empty, if it needs to.
 	Account func(ctx Context, dg *machine.Datagram, d *Dissection, b *Bill)
 	// Edit returns a changed copy of a datagram, of the same length. It calls
 	// change with the decrypted bytes and their fields. change sets the bytes
@@ -291,6 +297,8 @@ type Protocol struct {
 	// read. It returns "" if it can show some. It may be nil.
 	NoMessages func(c *Config) string
 	NewTracker func(*Config) machine.Tracker // nil when ackscope only dissects the protocol
+	// Resends says that the tracker reports what is sent again, by machine.EventResent.
+	Resends bool
 	// Review takes what a run learned of a flow that was read by c. If the run
 	// shows that another profile is right, Review returns that profile's
 	// configuration and the evidence as a phrase. Otherwise it returns nil. It

@@ -2,11 +2,11 @@ package export
 
 import (
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/printable"
+	"github.com/ackscope/ackscope/show"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -94,28 +94,14 @@ func AppendDecimal(b []byte, n int64, digits int) []byte {
 	return b
 }
 
-// Clock formats instants as 2006-01-02T15:04:05.000000000Z. Most instants fall
-// into the same second as the one before, so it caches the text of that second.
-type Clock struct {
-	second int64
-	text   [20]byte // up to the decimal point; empty at first
-}
+// Clock formats instants as 2006-01-02T15:04:05.000000000Z.
+type Clock struct{ clock show.Clock }
 
 // Append appends an instant.
 func (c *Clock) Append(b []byte, t machine.Instant) []byte {
-	second, fraction := int64(t)/1e9, int64(t)%1e9
-	if fraction < 0 {
-		second, fraction = second-1, fraction+1e9
-	}
-	if second != c.second || c.text[19] == 0 {
-		c.second = second
-		time.Unix(second, 0).UTC().AppendFormat(c.text[:0], "2006-01-02T15:04:05.")
-	}
-	b = append(b, c.text[:]...)
-	for scale := int64(1e8); scale > 0; scale /= 10 {
-		b = append(b, '0'+byte(fraction/scale%10))
-	}
-	return append(b, 'Z')
+	const nanoseconds = 9 // decimals
+	c.clock.Layout = "2006-01-02T15:04:05"
+	return append(c.clock.Append(b, t, nanoseconds), 'Z')
 }
 
 // AppendValid appends text, with U+FFFD in place of each byte that is not

@@ -24,6 +24,11 @@ const (
 // NeedHindsight is what only a run of its own shows before the packets are asked.
 const NeedHindsight = NeedFate | NeedMessages | NeedEvents
 
+// Live reports whether a filter or a field reads what a flow's sides know at the packet
+// (Knowledge): figures and the vantage. The analysis of later packets changes these. All else
+// stands in the packet's own record, or does not change for the flow.
+func (n Needs) Live() bool { return n&NeedState != 0 }
+
 // Field is a name in the filter language, with its documentation and its
 // values.
 type Field struct {

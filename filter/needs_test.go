@@ -32,6 +32,9 @@ func TestNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if f.Needs().Live() != (c.needs&filter.NeedState != 0) {
+			t.Errorf("%s: live is %v", c.filter, f.Needs().Live())
+		}
 		if f.Needs() != c.needs {
 			t.Errorf("%s needs %b, expected %b", c.filter, f.Needs(), c.needs)
 		}

@@ -21,133 +21,6 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Cost counts bits by their use.
-type Cost struct {
-	Link      uint64 // link-layer headers and padding
-	IP        uint64
-	Transport uint64 // UDP's or TCP's headers
-	Header    uint64 // the protocol's, padding included
-	Acks      uint64
-	Resent    uint64 // of the application, sent again
-	Goodput   uint64 // of the application, sent for the first time
-}
-
-// Total returns the sum of all bits.
-func (c *Cost) Total() uint64 {
-	return c.Link + c.IP + c.Transport + c.Header + c.Acks + c.Resent + c.Goodput
-}
-
-// Add adds another cost.
-func (c *Cost) Add(o *Cost) {
-	c.Link += o.Link
-	c.IP += o.IP
-	c.Transport += o.Transport
-	c.Header += o.Header
-	c.Acks += o.Acks
-	c.Resent += o.Resent
-	c.Goodput += o.Goodput
-}
-
-// Row is the cost of one type of message from one side.
-type Row struct {
-	Type   string
-	Count  uint64 // messages, or datagrams without messages
-	Copies uint64 // of Count: those that had been sent before
-	Cost
-}
-
-// Side holds what one side of a flow sent.
-type Side struct {
-	Frames uint64
-	rows   map[string]*Row
-	seen   map[uint64]struct{} // keys of messages
-	stream uint64              // bits of TCP payload that belong to no message yet
-}
-
-// Rows returns the side's types, in descending order of cost.
-func (s *Side) Rows() []*Row {
-	rows := make([]*Row, 0, len(s.rows))
-	for _, r := range s.rows {
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b *Row) int {
-		return cmp.Or(cmp.Compare(b.Total(), a.Total()), cmp.Compare(a.Type, b.Type))
-	})
-	return rows
-}
-
-// Total returns the sum of the rows.
-func (s *Side) Total() (sum Cost) {
-	for _, r := range s.rows {
-		sum.Add(&r.Cost)
-	}
-	return sum
-}
-
-// Types that do not come from a protocol.
-const (
-	Unexplained = "(of no known protocol)"
-	Empty       = "(empty)"
-	Copies      = "(captured twice)"
-	StreamRest  = "(stream: lengths, segments sent again, no message)"
-	Others      = "(further types)"
-	Segments    = "(segments)"
-)
-
-// maxTypes is the most rows of a side. maxKeys is the most messages that it
-// remembers.
-const (
-	maxTypes = 1024
-	maxKeys  = 1 << 16
-)
-
-// rowCost and keyCost are the approximate bytes of memory of a row and a key.
-const (
-	rowCost = 256
-	keyCost = 32
-)
-
-// row returns the row of a type, or the row of further types when there is no
-// room.
-func (l *Ledger) row(s *Side, kind string) *Row {
-	if r, ok := s.rows[kind]; ok {
-		return r
-	}
-	if s.rows == nil {
-		s.rows = map[string]*Row{}
-	}
-	if full := l.Room > 0 && l.used+rowCost > l.Room && len(s.rows) > 0; full || len(s.rows) >= maxTypes {
-		if r, ok := s.rows[Others]; ok {
-			return r
-		}
-		kind = Others
-	}
-	r := &Row{Type: kind}
-	s.rows[kind] = r
-	l.used += rowCost
-	return r
-}
-
-// charged reports whether a message with this key was charged before.
-func (l *Ledger) charged(s *Side, key uint64) bool {
-	if key == 0 {
-		return false
-	}
-	if _, ok := s.seen[key]; ok {
-		return true
-	}
-	if s.seen == nil || len(s.seen) >= maxKeys {
-		l.used -= keyCost * len(s.seen)
-		s.seen = map[uint64]struct{}{}
-	}
-	if l.Room > 0 && l.used+keyCost > l.Room {
-		return false // without room it is not remembered: its copies count as sent for the first time
-	}
-	s.seen[key] = struct{}{}
-	l.used += keyCost
-	return false
-}
-
 // Flow is the ledger of one flow.
 type Flow struct {
 	Flow  *analyze.Flow
@@ -164,8 +37,9 @@ type Ledger struct {
 
 	flows     []*Flow
 	byFlow    map[*analyze.Flow]*Flow
-	other     Side // frames of no flow
-	gone      Side // of flows that were forgotten
+	recent    [recentFlows]*Flow // of byFlow, by their numbers
+	other     Side               // frames of no flow
+	gone      Side               // of flows that were forgotten
 	forgotten int
 	dead      int // of forgotten: those that are still in flows
 	used      int // approximate bytes of rows and keys
@@ -210,6 +84,10 @@ func (l *Ledger) Total() Cost {
 }
 
 func (l *Ledger) flow(f *analyze.Flow) *Flow {
+	recent := &l.recent[f.ID%recentFlows]
+	if *recent != nil && (*recent).Flow == f {
+		return *recent
+	}
 	x := l.byFlow[f]
 	if x == nil {
 		if l.byFlow == nil {
@@ -219,6 +97,7 @@ func (l *Ledger) flow(f *analyze.Flow) *Flow {
 		l.byFlow[f] = x
 		l.flows = append(l.flows, x)
 	}
+	*recent = x
 	return x
 }
 
@@ -287,9 +166,16 @@ func (l *Ledger) Take(r *analyze.Record) {
 	default:
 		c = l.charge(s, r, c, payload)
 	}
-	if l.Spent != nil {
-		l.Spent(r.Flow, r.Datagram.From, r.Datagram.At, &c)
+	l.spend(r, c)
+}
+
+// spend tells the cost of a record. It has a copy of its own, since what Spent is given costs memory.
+func (l *Ledger) spend(r *analyze.Record, c Cost) {
+	if l.Spent == nil {
+		return
 	}
+	cost := c
+	l.Spent(r.Flow, r.Datagram.From, r.Datagram.At, &cost)
 }
 
 // frame returns the cost of the headers below a frame's payload. It includes
@@ -381,8 +267,8 @@ func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fre
 		c2 := l.charge(s, r, Cost{}, bits)
 		c.Add(&c2)
 	}
-	if l.Spent != nil && c.Total() > 0 {
-		l.Spent(r.Flow, r.Datagram.From, r.Datagram.At, &c)
+	if c.Total() > 0 {
+		l.spend(r, c)
 	}
 }
 
@@ -391,8 +277,8 @@ func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fre
 func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost {
 	context := dissect.Context{Config: r.Flow.Config(), From: r.Datagram.From}
 	l.fields.Reset()
+	l.fields.Places = true
 	l.bill.Reset()
-	r.Flow.Protocol.Dissect(context, &r.Datagram, &l.fields)
 	r.Flow.Protocol.Account(context, &r.Datagram, &l.fields, &l.bill)
 	c.Header = l.bill.Fit(payload)
 	c.Acks = l.bill.Acks
@@ -403,8 +289,8 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 		}
 	}
 	bodies := uint64(0)
-	for _, b := range l.bill.Bodies {
-		bodies += b.Bits
+	for i := range l.bill.Bodies {
+		bodies += l.bill.Bodies[i].Bits
 	}
 	if bodies == 0 {
 		row := l.row(s, l.bill.Type)
@@ -413,16 +299,20 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 		return c
 	}
 	shared, before := c, uint64(0)
-	for _, b := range l.bill.Bodies {
+	for i := range l.bill.Bodies {
+		b := &l.bill.Bodies[i]
 		kind := b.Type
 		if kind == "" {
 			kind = l.bill.Type
 		}
 		after := before + b.Bits
-		part := Cost{
-			Link: share(shared.Link, before, after, bodies), IP: share(shared.IP, before, after, bodies),
-			Transport: share(shared.Transport, before, after, bodies),
-			Header:    share(shared.Header, before, after, bodies), Acks: share(shared.Acks, before, after, bodies),
+		part := shared
+		if b.Bits != bodies { // the only body bears all, without a division
+			part = Cost{
+				Link: share(shared.Link, before, after, bodies), IP: share(shared.IP, before, after, bodies),
+				Transport: share(shared.Transport, before, after, bodies),
+				Header:    share(shared.Header, before, after, bodies), Acks: share(shared.Acks, before, after, bodies),
+			}
 		}
 		before = after
 		row := l.row(s, kind)

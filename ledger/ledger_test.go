@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/ledger"
+	"github.com/ackscope/ackscope/machine"
 )
 
 var registry = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
@@ -44,7 +45,14 @@ func read(t testing.TB, path string, twice bool) (*ledger.Ledger, *lengths) {
 	}
 	defer in.Close()
 	src, l := &lengths{Input: in}, &ledger.Ledger{}
-	o := analyze.Options{Registry: registry, Sink: l.Take}
+	o := analyze.Options{Registry: registry, Sink: func(r *analyze.Record) {
+		for i := range r.Events {
+			if r.Events[i].Kind == machine.EventResent && !r.Flow.Protocol.Resends {
+				t.Fatalf("%s: %s reports what is sent again, and its descriptor denies it", path, r.Flow.Protocol.Name)
+			}
+		}
+		l.Take(r)
+	}}
 	if twice {
 		_, err = analyze.RunTwice(src, o)
 	} else {
@@ -100,5 +108,37 @@ func TestForget(t *testing.T) {
 	was, is := whole.Total(), l.Total()
 	if was != is || is.Total() != 8*src.bytes {
 		t.Errorf("%+v of %d bytes, before %+v", is, src.bytes, was)
+	}
+}
+
+// TestNoAllocations: once the rows are there, charging a packet allocates nothing.
+func TestNoAllocations(t *testing.T) {
+	for _, name := range []string{"reliable-clean.client.pcap.gz", "u210_loss10.server.pcap.gz"} {
+		in, err := capture.Open([]string{filepath.Join(testenv.Module(t), "testdata", "pcaps", name)}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		l, tried := &ledger.Ledger{}, 0
+		_, err = analyze.RunTwice(in, analyze.Options{Registry: registry, Sink: func(r *analyze.Record) {
+			l.Take(r)
+			if r.Frame == nil || r.Flow == nil || r.Flow.Protocol == nil || tried == 20 {
+				return
+			}
+			tried++
+			again, frame := *r, *r.Frame
+			again.Frame = &frame
+			step := func() { // the ledger knows a frame by its number
+				frame.Ref += 1 << 30
+				again.Datagram.Ref = frame.Ref
+				l.Take(&again)
+			}
+			if n := testing.AllocsPerRun(100, step); n > 0 {
+				t.Errorf("%s, frame %d: %v allocations a packet", name, r.Datagram.Ref.Frame(), n)
+			}
+		}})
+		if err != nil || tried < 20 {
+			t.Fatalf("%s: %d packets: %v", name, tried, err)
+		}
 	}
 }

@@ -30,22 +30,6 @@ func SeverityStyle(s machine.Severity) Style {
 	}
 }
 
-// AppendSeconds appends nanoseconds as seconds with so many decimals.
-func AppendSeconds(to []byte, ns int64, decimals int) []byte {
-	left := uint64(ns)
-	if ns < 0 {
-		to, left = append(to, '-'), -left // uint64 holds the negated minimum too
-	}
-	to = strconv.AppendUint(to, left/1e9, 10)
-	to = append(to, '.')
-	fraction, scale := left%1e9, uint64(1e8)
-	for range decimals {
-		to = append(to, '0'+byte(fraction/scale%10))
-		scale /= 10
-	}
-	return to
-}
-
 // AppendProtocol appends the name of the highest known protocol of a packet.
 func AppendProtocol(to []byte, r *filter.Record) []byte {
 	switch {

@@ -23,9 +23,9 @@ func Pad(to []byte, from, width int) []byte {
 	return to
 }
 
-// PadLeft appends s, right-aligned in width characters.
+// PadLeft appends s, which is ASCII, right-aligned in width characters.
 func PadLeft(to []byte, s []byte, width int) []byte {
-	for n := utf8.RuneCount(s); n < width; n++ {
+	for n := len(s); n < width; n++ {
 		to = append(to, ' ')
 	}
 	return append(to, s...)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,7 +52,7 @@ func events(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text s
 	if err != nil {
 		return err
 	}
-	p := &EventPrinter{App: a, paint: paint, width: a.Width(), address: 15, name: 9, number: 5}
+	p := &EventPrinter{App: a, eventText: newEventText(paint), width: a.Width()}
 	var to export.Encoder
 	if a.Flags.JSON {
 		to = a.Lines(&export.Events.Schema)
@@ -177,29 +176,29 @@ type EventPrinter struct {
 	App    *app.App
 	filter *reader.RowFilter
 	empty  reader.Empty
-	paint  show.Painter
 	err    error
 	rows   *export.Rows[export.EventRow] // nil for text
 	row    export.EventRow
 	line   []byte
 
+	eventText
+
 	running *reader.Running // live traffic; nil for files
 	newest  [][]byte        // for a table on the terminal
 	total   uint64
-
-	// the widths grow with what was printed
-	number, address, name int
-	width                 int // columns of the terminal; 0 if it is none
+	width   int // columns of the terminal; 0 if it is none
 }
 
+// record prints the events of a record.
 func (p *EventPrinter) record(r *analyze.Record) {
+	all := p.filter.All()
 	for i := range r.Events {
 		if p.err != nil {
 			return
 		}
 		e := &r.Events[i]
 		p.empty.Seen++
-		if !p.filter.All() && !p.filter.Event(r, i) {
+		if !all && !p.filter.Event(r, i) {
 			continue
 		}
 		p.empty.Shown++
@@ -211,68 +210,15 @@ func (p *EventPrinter) record(r *analyze.Record) {
 			}
 			continue
 		}
-		p.print(r.Flow, e)
+		p.line = p.append(p.line[:0], p.filter.From, r.Flow, e)
+		if p.running != nil && e.Certainty != machine.Certain {
+			p.line = append(p.line, "  provisional"...)
+		}
+		p.line = show.Fit(append(p.line, '\n'), p.width)
 		if p.running != nil && p.running.Screen != nil {
 			p.keep(p.line)
 			continue
 		}
 		_, p.err = p.App.Writer().Write(p.line)
 	}
-}
-
-func eventStyle(k machine.EventKind) show.Style {
-	switch k {
-	case machine.EventLost, machine.EventStale, machine.EventRejected:
-		return show.Red
-	case machine.EventDuplicate, machine.EventResent, machine.EventRegraded:
-		return show.Yellow
-	case machine.EventAcked, machine.EventReceived, machine.EventDelivered:
-		return show.Cyan
-	default:
-		return ""
-	}
-}
-
-// print prints an event as text.
-func (p *EventPrinter) print(f *analyze.Flow, e *machine.Event) {
-	var scratch [64]byte
-	b := p.line[:0]
-	number := scratch[:0]
-	if len(p.filter.From.Paths) > 1 {
-		number = append(strconv.AppendInt(number, int64(p.filter.From.First+e.Ref.File()+1), 10), ':')
-	}
-	number = strconv.AppendUint(number, e.Ref.Frame(), 10)
-	p.number = max(p.number, len(number))
-	b = append(show.PadLeft(b, number, p.number), ' ', ' ')
-	b = p.paint.Begin(b, show.Dim)
-	b = e.At.Time().AppendFormat(b, "15:04:05.000000")
-	b = append(p.paint.End(b, show.Dim), "  flow "...)
-	from := len(b)
-	b = show.Pad(strconv.AppendInt(b, int64(f.ID), 10), from, 4)
-	b = append(append(b, e.Side.String()...), ' ')
-	from = len(b)
-	b = f.Addr(e.Side).AppendTo(b)
-	p.address = max(p.address, len(b)-from)
-	b = append(show.Pad(b, from, p.address), ' ', ' ')
-	name := show.EventName(f, e.Kind)
-	p.name = max(p.name, len(name))
-	b = p.paint.Text(b, eventStyle(e.Kind), name)
-	b = app.AppendBlanks(b, p.name-len(name)+1)
-	b = show.PadLeft(b, strconv.AppendUint(scratch[:0], uint64(e.Sequence), 10), 5)
-	b = append(b, ' ', ' ')
-	b = append(b, e.Certainty.String()...)
-	if e.Kind == machine.EventAcked && e.By != 0 {
-		b = app.AppendBlanks(b, 8-len(e.Certainty.String()))
-		b = append(b, " by frame "...)
-		b = strconv.AppendUint(b, e.By.Frame(), 10)
-		b = append(b, " bit "...)
-		b = strconv.AppendUint(b, uint64(e.Bit), 10)
-	}
-	if note := show.EventNote(f, e); note != "" {
-		b = append(append(b, "  "...), note...)
-	}
-	if p.running != nil && e.Certainty != machine.Certain {
-		b = append(b, "  provisional"...)
-	}
-	p.line = show.Fit(append(b, '\n'), p.width)
 }

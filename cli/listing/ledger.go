@@ -3,6 +3,7 @@ package listing
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,7 @@ func (p *ledgerPrinter) recording(r *reader.Recording) error {
 	a := p.app
 	l := ledger.Ledger{Room: a.Share(8)}
 	a.Memory.Gone = func(f *analyze.Flow, _ analyze.Reason) { l.Forget(f) }
-	s, in, err := reader.Study(a, r, l.Take)
+	s, in, err := reader.StudyLess(a, r, l.Take, ledgerNeeds)
 	if in != nil {
 		defer in.Close()
 	}
@@ -77,6 +78,15 @@ func (p *ledgerPrinter) recording(r *reader.Recording) error {
 		return err2
 	}
 	return a.Ended(err)
+}
+
+// ledgerNeeds omits trackers where no flow has one that reports what is sent again: the ledger
+// reads nothing else of them. Of flows that were let go, nothing is known.
+func ledgerNeeds(o *analyze.Options, first *analyze.Session) {
+	tracked := len(first.Gone()) > 0 || slices.ContainsFunc(first.Flows(), func(f *analyze.Flow) bool {
+		return f.Protocol != nil && f.Protocol.Resends
+	})
+	o.NoEvents, o.Untracked = !tracked, !tracked
 }
 
 type ledgerPrinter struct {

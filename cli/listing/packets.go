@@ -141,7 +141,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing) error {
 			return err
 		}
 		if l.Show, l.Begin, l.Needs = s.show, s.begin, filter.NeedFlow; f.verbose {
-			l.Needs |= filter.NeedFields
+			l.Needs |= filter.NeedFields | filter.NeedEvents
 		}
 	default:
 		return fmt.Errorf("-T %q: expected text, tabs, fields, json or ek (--json prints JSON Lines)", format)

@@ -32,6 +32,11 @@ type packetLister struct {
 
 	shown  machine.Instant // time of the previous packet
 	digits map[[2]int]int  // digits of the clock, by file and interface
+	digit  struct {        // of digits: what the last packet asked for
+		of [2]int
+		is int // 0 for nothing
+	}
+	ways [packetWays]packetWay
 
 	buf, cell []byte
 	drawn     show.Tree // used with -V
@@ -56,7 +61,7 @@ func newPacketLister(a *app.App, f *packetFlags, l *reader.Listing) (*packetList
 
 // begin names the recording and forgets the previous one.
 func (s *packetLister) begin(r *reader.Recording) error {
-	s.several, s.first, s.shown, s.digits = len(r.Paths) > 1, r.First, 0, nil
+	s.several, s.first, s.shown, s.digits, s.digit.is = len(r.Paths) > 1, r.First, 0, nil, 0
 	if s.tabs {
 		return nil // a format for programs has no headings, as in tshark
 	}
@@ -131,7 +136,7 @@ func (s *packetLister) gap() {
 	s.buf = append(s.buf, ' ', ' ')
 }
 
-// right adds the cell, aligned to the right.
+// right adds the cell, which is ASCII, aligned to the right.
 func (s *packetLister) right(width *int, st show.Style) {
 	*width = max(*width, len(s.cell))
 	s.buf = s.paint.Begin(s.buf, st)
@@ -153,27 +158,7 @@ func (s *packetLister) line(r *filter.Record) {
 	s.right(&s.number, "")
 	s.cell = s.appendWhen(s.cell, r)
 	s.right(&s.time, show.Dim)
-	side := show.Cyan
-	if r.Datagram.From == machine.B {
-		side = show.Purple
-	}
-	if r.Src.IsValid() {
-		s.cell = show.AppendEndpoint(s.cell, r.Src, r.Transport)
-		s.column(&s.address, side)
-		if s.tabs {
-			s.buf = append(s.buf, "→\t"...)
-		} else {
-			s.buf = append(s.buf[:len(s.buf)-1], "→ "...)
-		}
-		s.cell = show.AppendEndpoint(s.cell, r.Dst, r.Transport)
-		s.column(&s.address, "")
-	} else {
-		s.column(&s.address, "")
-		s.buf = append(s.buf, ' ')
-		s.column(&s.address, "")
-	}
-	s.cell = show.AppendProtocol(s.cell, r)
-	s.column(&s.protocol, "")
+	s.way(r)
 	if r.Frame != nil {
 		s.cell = strconv.AppendInt(s.cell, int64(r.Frame.Length), 10)
 	} else {
@@ -186,8 +171,7 @@ func (s *packetLister) line(r *filter.Record) {
 
 // info ends a line with a summary of the packet and its findings.
 func (s *packetLister) info(r *filter.Record) {
-	s.cell = show.AppendInfo(s.cell[:0], &s.listing.Reading)
-	s.buf = append(s.buf, s.cell...)
+	s.buf = show.AppendInfo(s.buf, &s.listing.Reading)
 	for i := range r.Anomalies {
 		rule, n := r.Anomalies[i].Rule, 0
 		for j := range r.Anomalies {
@@ -247,6 +231,9 @@ func (s *packetLister) decimals(f *capture.Frame) int {
 		return 6
 	}
 	key := [2]int{f.Ref.File(), f.Interface}
+	if s.digit.is != 0 && s.digit.of == key {
+		return s.digit.is
+	}
 	n, ok := s.digits[key]
 	if !ok {
 		n = 6
@@ -258,5 +245,6 @@ func (s *packetLister) decimals(f *capture.Frame) int {
 		}
 		s.digits[key] = n
 	}
+	s.digit.of, s.digit.is = key, n
 	return n
 }

@@ -144,10 +144,16 @@ func (l *Listing) Read(from *Recording) (err error) {
 	case l.Filter.Needs()&filter.NeedHindsight != 0:
 		err = l.study(o)
 	default:
-		o.Sink = l.take
+		o.Sink, o.NoEvents = l.take, l.noEvents()
 		_, err = l.Reader.Study(o)
 	}
 	return l.finish(err, nil)
+}
+
+// noEvents reports whether neither the filter nor the output reads events. Messages say more where
+// events are asked for.
+func (l *Listing) noEvents() bool {
+	return !l.Whole && (l.Needs|l.Filter.Needs())&(filter.NeedEvents|filter.NeedMessages) == 0
 }
 
 // study lists by a filter that asks for what only later packets show.
@@ -161,7 +167,7 @@ func (l *Listing) study(o analyze.Options) error {
 	if l.Reading.Hindsight, err = Hindsight(l.App, l.Reader, o, l.Filter.Needs()); err != nil {
 		return err
 	}
-	o.Sink = l.take
+	o.Sink, o.NoEvents = l.take, l.noEvents()
 	_, err = analyze.Run(l.Reader, o)
 	return err
 }
@@ -266,7 +272,7 @@ func (l *Listing) bound(o *analyze.Options) error {
 	if err != nil {
 		return err
 	}
-	o.Sink, o.Limits = l.take, limits
+	o.Sink, o.NoEvents, o.Limits = l.take, l.noEvents(), limits
 	debug.SetMemoryLimit(memory)
 	return nil
 }

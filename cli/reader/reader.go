@@ -71,6 +71,14 @@ func Open(a *app.App, from *Recording, o Options) (*Reader, error) {
 // final grade. The reader is nil if nothing could be opened; otherwise the
 // caller closes it. The error is a failure, or how the capture ended.
 func Study(a *app.App, from *Recording, sink analyze.Sink) (*analyze.Session, *Reader, error) {
+	return StudyLess(a, from, sink, nil)
+}
+
+// StudyLess is Study for a sink that may need little of the second run. The function less can
+// reduce the options of that run by what the first one learned. It may be nil.
+func StudyLess(a *app.App, from *Recording, sink analyze.Sink, less func(*analyze.Options, *analyze.Session)) (
+	*analyze.Session, *Reader, error,
+) {
 	o, err := a.Options()
 	if err != nil {
 		return nil, nil, err
@@ -80,14 +88,25 @@ func Study(a *app.App, from *Recording, sink analyze.Sink) (*analyze.Session, *R
 		return nil, nil, err
 	}
 	o.Sink = sink
-	s, err := r.Study(o)
+	s, err := r.study(o, less)
 	return s, r, err
 }
 
 // Study runs the analysis twice, and wipes the progress line.
-func (r *Reader) Study(o analyze.Options) (*analyze.Session, error) {
+func (r *Reader) Study(o analyze.Options) (*analyze.Session, error) { return r.study(o, nil) }
+
+func (r *Reader) study(o analyze.Options, less func(*analyze.Options, *analyze.Session)) (*analyze.Session, error) {
 	defer r.progress.done()
-	return analyze.RunTwice(r, o)
+	if less == nil {
+		return analyze.RunTwice(r, o)
+	}
+	first, err := analyze.Learn(r, o)
+	if err != nil {
+		return first, err
+	}
+	o.Survey = first.Survey()
+	less(&o, first)
+	return analyze.Run(r, o)
 }
 
 // Next returns the next frame. It returns io.EOF after Stop or Most.

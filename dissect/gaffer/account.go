@@ -1,8 +1,6 @@
 package gaffer
 
 import (
-	"strconv"
-
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -12,7 +10,8 @@ import (
 // lists of slices and messages that arrived. Payload, ciphertext and messages belong to
 // the application. If a schema reads messages, each is charged with its id and type
 // too: they are part of its cost.
-func account(_ dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b *dissect.Bill) {
+func account(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b *dissect.Bill) {
+	Dissect(ctx, dg, d)
 	b.Type = "malformed"
 	var k copyKey
 	for i := 0; i < len(d.Fields); i++ {
@@ -45,7 +44,7 @@ func account(_ dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b *
 			for end < len(d.Fields) && d.Fields[end].Depth > f.Depth {
 				end++
 			}
-			name, key := message(d.Fields[i:end], k)
+			name, key := message(d.Fields[i:end], k, b)
 			b.Charge(name, uint64(f.Bits), key)
 			i = end - 1
 		default:
@@ -71,12 +70,12 @@ func (k copyKey) key() uint64 {
 
 // message returns the name of a message, by the schema or the number of its type. The
 // key identifies the message's copies.
-func message(fields []dissect.Field, k copyKey) (name string, key uint64) {
+func message(fields []dissect.Field, k copyKey, b *dissect.Bill) (name string, key uint64) {
 	name = "message"
 	for i := range fields {
 		switch f := &fields[i]; f.Spec {
 		case fieldMessageType:
-			name = "message type " + strconv.FormatUint(f.Uint, 10)
+			name = b.Name("message type", f.Uint)
 		case fieldMessageID:
 			k.id, k.known = f.Uint, true
 		}

@@ -115,6 +115,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Classify: func() dissect.Classifier { return newClassifier(k) },
 		Dissect:  Dissect,
 		Account:  account,
+		Resends:  true,
 		Info:     Info,
 		Message:  describe,
 

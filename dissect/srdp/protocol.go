@@ -57,6 +57,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Classify: func() dissect.Classifier { return newClassifier(known) },
 		Dissect:  Dissect,
 		Account:  account,
+		Resends:  true,
 		Info:     Info,
 		Message:  describe,
 

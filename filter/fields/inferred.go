@@ -32,6 +32,7 @@ func flowFields(protocols []*dissect.Protocol) []*filter.Field {
 	for _, p := range protocols {
 		names = append(names, p.Name)
 	}
+	live := func(f *filter.Field) *filter.Field { f.Needs |= filter.NeedState; return f }
 	flow := func(f *filter.Field) *filter.Field { f.Needs = filter.NeedFlow; return f }
 	fields := []*filter.Field{
 		flow(number("flow", "", "Number of the flow, as `flows` lists them; a flow is one conversation of two endpoints.",
@@ -50,14 +51,14 @@ func flowFields(protocols []*dissect.Protocol) []*filter.Field {
 		}),
 		flowText("flow.dialect", "Dialect of the protocol.",
 			nil, func(r *filter.Record) (string, bool) { return r.Dialect, r.Protocol != nil }),
-		flowText("flow.vantage", "Where the capture was taken, as far as the flow shows it.",
+		live(flowText("flow.vantage", "Where the capture was taken, as far as the flow shows it.",
 			wordsOf(machine.VantageBetween, machine.Vantage.String),
 			func(r *filter.Record) (string, bool) {
 				if r.Knowledge == nil || r.Protocol == nil {
 					return "", false
 				}
 				return r.Knowledge.Facts().Vantage.String(), true
-			}),
+			})),
 	}
 	fields = append(fields,
 		perSide("flow.rtt", filter.Duration, "s", "round-trip time at this packet, smoothed as the side's own library does",
