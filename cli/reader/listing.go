@@ -144,7 +144,7 @@ func (l *Listing) Read(from *Recording) (err error) {
 	case l.Filter.Needs()&filter.NeedHindsight != 0:
 		err = l.study(o)
 	default:
-		o.Sink, o.NoEvents = l.take, l.noEvents()
+		o.Sink, o.NoEvents, o.Detached = l.take, l.noEvents(), l.detached()
 		_, err = l.Reader.Study(o)
 	}
 	return l.finish(err, nil)
@@ -155,6 +155,9 @@ func (l *Listing) Read(from *Recording) (err error) {
 func (l *Listing) noEvents() bool {
 	return !l.Whole && (l.Needs|l.Filter.Needs())&(filter.NeedEvents|filter.NeedMessages) == 0
 }
+
+// detached reports whether packets can be listed some packets behind their analysis.
+func (l *Listing) detached() bool { return !(l.Needs | l.Filter.Needs()).Live() }
 
 // study lists by a filter that asks for what only later packets show.
 func (l *Listing) study(o analyze.Options) error {
@@ -167,7 +170,7 @@ func (l *Listing) study(o analyze.Options) error {
 	if l.Reading.Hindsight, err = Hindsight(l.App, l.Reader, o, l.Filter.Needs()); err != nil {
 		return err
 	}
-	o.Sink, o.NoEvents = l.take, l.noEvents()
+	o.Sink, o.NoEvents, o.Detached = l.take, l.noEvents(), l.detached()
 	_, err = analyze.Run(l.Reader, o)
 	return err
 }
@@ -177,7 +180,7 @@ func (l *Listing) study(o analyze.Options) error {
 func Hindsight(a *app.App, src *Reader, o analyze.Options, needs filter.Needs) (*filter.Hindsight, error) {
 	room := a.Share(4)
 	h := filter.NewHindsight(needs, room)
-	o.Gone = nil
+	o.Gone, o.Detached = nil, true
 	o.Sink = func(r *analyze.Record) {
 		if h.Take(r); h.Full() {
 			src.Stop()

@@ -63,7 +63,9 @@ func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*a
 	frames, hindsight := scope&(filter.OfPacket|filter.OfAddress) != 0, findings && scope&filter.OfFinding != 0
 	fates := k.filter.Needs() & filter.NeedFate
 	if !frames && !hindsight {
-		return Study(k.app, from, sink)
+		return StudyLess(k.app, from, sink, func(o *analyze.Options, _ *analyze.Session) {
+			o.Detached = !k.filter.Needs().Live()
+		})
 	}
 	o, err := k.app.Options()
 	if err != nil {
