@@ -22,9 +22,18 @@ type room struct {
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// takeRoom gives t new sides, which know nothing, and facts of its own.
+// takeRoom gives t new sides, which know nothing, and facts of its own. Where the vantage is known
+// from the start, buffers grow by need: very many such flows can go on at a time.
 func (t *Tracker) takeRoom() {
 	r := t.room
+	if r == nil && !t.Holds() {
+		facts, sides := *t.facts, [2]side{}
+		for i := range sides {
+			sides[i].Rules = t.rules
+		}
+		t.facts, t.Sides = &facts, &sides
+		return
+	}
 	if r == nil {
 		r = rooms.Get().(*room)
 	}

@@ -24,7 +24,7 @@ type side struct {
 	estimate    estimate
 	queue       queue          // near only: datagrams that it may not have read yet
 	losses      losses         // of its packets
-	trips       *machine.Trips // of its packets
+	trips       *machine.Trips // of its packets; nil before the first one that was named
 	earlier     Earlier        // its packets of the session before
 }
 
@@ -156,6 +156,9 @@ func (s *side) arrived(e *gaffer.Sent, at machine.Instant, named bool) {
 	s.acks.wireCount++
 	if !named {
 		return
+	}
+	if s.trips == nil {
+		s.trips = new(machine.Trips)
 	}
 	s.trips.Add(at.Sub(e.At))
 }

@@ -70,7 +70,9 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	m.Path, m.PathKnown = t.path(x)
 	m.Bounds = t.lossBounds(x)
-	m.Trips = *s.trips
+	if s.trips != nil {
+		m.Trips = *s.trips
+	}
 	m.Loss, m.LossKnown = t.loss(x)
 	m.RTT, m.RTTKnown = t.rtt(x)
 	return m
