@@ -1,8 +1,8 @@
 package riptide
 
-// quick reads a bit-packed message of a type that makes up nearly all traffic, if nothing about it is odd. It
-// reports false where it does not. m has its type then, and slow must read it. word holds its first 8 bytes; have
-// and end are where its captured part and the message end, in bits. Slow alone would say the same.
+// quick reads a bit-packed message of a type that makes up nearly all traffic, if nothing about it is odd. It says
+// what slow would say. Otherwise it reports false and changes nothing. The first 8 bytes are in word. Its captured
+// part ends at bit have, and the message at bit end.
 func (m *Message) quick(l *Layout, word uint64, have, end int) bool {
 	const at = 4 // behind the type
 	switch {

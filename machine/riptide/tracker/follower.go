@@ -235,7 +235,7 @@ func (t *follower) learned() machine.Facts {
 
 // size returns about how many bytes a clone takes.
 func (t *follower) size() int {
-	n := int(unsafe.Sizeof(*t)) + t.detailCount*(int(unsafe.Sizeof(details{}))+64)
+	n := int(unsafe.Sizeof(*t)) + t.detailCount*(int(unsafe.Sizeof(details{}))+bodyRoom)
 	for i := range t.sides {
 		s := &t.sides[i]
 		for _, l := range s.modes() {

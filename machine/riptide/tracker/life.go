@@ -131,6 +131,40 @@ type details struct {
 	refusedRef machine.Ref
 }
 
+const (
+	// detailsAtOnce is how many details are made at a time.
+	// Source: bound, the details that are made at a time
+	detailsAtOnce = 8
+	// bodyRoom is the room for a body that details have at first.
+	// Source: bound, the memory of a body
+	bodyRoom = 64
+)
+
+// detailsOf returns the details of a life, new ones if it has none.
+func (t *follower) detailsOf(e *life) *details {
+	if e.details != nil {
+		return e.details
+	}
+	if len(t.free) == 0 {
+		t.makeDetails()
+	}
+	n := len(t.free)
+	e.details, t.free = t.free[n-1], t.free[:n-1]
+	*e.details = details{body: e.details.body[:0]}
+	t.detailCount++
+	return e.details
+}
+
+// makeDetails adds some details to the free ones. The network decides how many messages need some at a time, so now
+// and then there are more of them than ever before.
+func (t *follower) makeDetails() {
+	list, bodies := make([]details, detailsAtOnce), make([]byte, detailsAtOnce*bodyRoom)
+	for i := range list {
+		list[i].body = bodies[i*bodyRoom : i*bodyRoom : (i+1)*bodyRoom]
+		t.free = append(t.free, &list[i])
+	}
+}
+
 // lastFrame returns the frame of the newest listed copy.
 func (e *life) lastFrame() machine.Ref {
 	if e.copies.count == 1 {

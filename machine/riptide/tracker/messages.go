@@ -200,21 +200,6 @@ func (t *follower) copied(p *step, e *life) {
 	e.copies.last = p.at
 }
 
-// detailsOf returns the details of a life, new ones if it has none.
-func (t *follower) detailsOf(e *life) *details {
-	if e.details != nil {
-		return e.details
-	}
-	if n := len(t.free); n > 0 {
-		e.details, t.free = t.free[n-1], t.free[:n-1]
-		*e.details = details{body: e.details.body[:0]}
-	} else {
-		e.details = &details{}
-	}
-	t.detailCount++
-	return e.details
-}
-
 // fact is what became of a message: at which side, how surely, and which frames show it.
 type fact struct {
 	kind  machine.EventKind
