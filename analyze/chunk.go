@@ -75,19 +75,21 @@ func (c *chunk) reset(first uint64) {
 // full reports whether the chunk has no room for a further frame.
 func (c *chunk) full() bool { return c.count == chunkFrames || len(c.bytes) >= chunkBytes }
 
-// add copies the next frame, and returns its place.
-func (c *chunk) add(f *capture.Frame) *capture.Frame {
+// next reads the next frame of a source to its place, and returns it.
+func (c *chunk) next(src capture.Source) (*capture.Frame, error) {
 	if c.count == len(c.frames) {
 		c.frames, c.packets = append(c.frames, capture.Frame{}), append(c.packets, capture.Packet{})
 	}
-	to := &c.frames[c.count]
-	c.count++
-	*to = *f
-	to.Data = c.copy(f.Data)
-	if len(f.Options) > 0 {
-		to.Options = c.copy(f.Options)
+	f := &c.frames[c.count]
+	if err := src.Next(f); err != nil {
+		return nil, err
 	}
-	return to
+	c.count++
+	f.Data = c.copy(f.Data)
+	if len(f.Options) > 0 {
+		f.Options = c.copy(f.Options)
+	}
+	return f, nil
 }
 
 // copy keeps bytes. Where the chunk's memory must grow, earlier copies stay in the old one.
@@ -104,6 +106,10 @@ func (p *part) keep(r *Record, session, frame int) {
 	k.Events = keepAll(&p.events, r.Events)
 	k.Anomalies = keepAll(&p.anomalies, r.Anomalies)
 	k.Messages = keepAll(&p.messages, r.Messages)
+	for i := range k.Messages {
+		m := &k.Messages[i]
+		m.Body, m.Data = keepAll(&p.bytes, m.Body), keepAll(&p.bytes, m.Data)
+	}
 	k.Spans = keepAll(&p.spans, r.Spans)
 	if r.Message || r.Packet == nil {
 		k.Datagram.Bytes = keepAll(&p.bytes, r.Datagram.Bytes)

@@ -123,8 +123,9 @@ func (v *Survey) find(f *Flow, guess int) (at int, ok bool) {
 // separable reports whether the flows of a run concern each other only where they have the same
 // two hosts. Another run over the capture may then share its flows among goroutines.
 func (s *Session) separable() bool {
-	if l := &s.options.Limits; s.misread || s.late || s.host != nil && !s.host.source.Host().Empty() || len(s.flows) > separableMost ||
-		l.Idle > 0 || l.Bytes > 0 && len(s.flows) > l.Bytes/separableState || l.Flows > 0 && len(s.flows) > l.Flows/2 {
+	sampled := s.host != nil && !s.host.source.Host().Empty()
+	if l := &s.options.Limits; s.misread || s.late || sampled || len(s.flows) > separableMost || l.Idle > 0 ||
+		l.Bytes > 0 && len(s.flows) > l.Bytes/separableState || l.Flows > 0 && len(s.flows) > l.Flows/2 {
 		return false
 	}
 	return !slices.ContainsFunc(s.flows, func(f *Flow) bool {

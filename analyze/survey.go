@@ -55,7 +55,8 @@ func (s *Session) Survey() *Survey {
 			v.begun[f.FirstRef] = i
 		}
 		v.flows[i] = surveyed{
-			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.FirstRef, f.Stream, f.Session, false, f.Was.copied(), f.Was != nil || !s.late,
+			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.FirstRef, f.Stream, f.Session, false,
+			f.Was.copied(), f.Was != nil || !s.late,
 		}
 		if k := &v.flows[i]; s.misread {
 			if better, _ := s.reviewed(f, &k.facts); better != nil {

@@ -272,11 +272,9 @@ func (t *team) read() {
 			close(in)
 		}
 	}()
-	var n uint64
-	var f capture.Frame
 	hosted, _ := t.source.(Hosted)
 	whole := false // one session takes all frames from here on
-	for t.err == nil && !t.refused.Load() {
+	for n := uint64(0); t.err == nil && !t.refused.Load(); {
 		c := t.take(n)
 		if c == nil {
 			return
@@ -286,27 +284,18 @@ func (t *team) read() {
 			c.whole = 0
 		}
 		for !c.full() {
-			if t.err = t.source.Next(&f); t.err != nil {
+			var f *capture.Frame
+			if f, t.err = c.next(t.source); t.err != nil {
 				break
 			}
-			if hosted != nil && !hosted.Host().Empty() {
-				t.sampled = true
-				t.refused.Store(true)
-			}
-			frame := c.add(&f)
-			if n == 0 {
-				t.first, t.latest, c.before = f.At, f.At, f.At
-			}
-			shard, quotes := t.router.shardOf(frame)
-			if shard == decodedAhead {
-				t.decodeTo(c, c.count-1, shard)
-			}
-			c.latest, c.shards = append(c.latest, t.latest), append(c.shards, shard)
-			t.latest, t.before = max(t.latest, f.At), f.At
-			n++
-			if !whole && quotes {
+			if quotes := t.place(c, f); quotes && !whole {
 				whole, c.whole = true, c.count-1
 			}
+			n++
+		}
+		if hosted != nil && !hosted.Host().Empty() {
+			t.sampled = true
+			t.refused.Store(true)
 		}
 		handed := c.whole != 0
 		if c.whole < 0 {
@@ -317,6 +306,20 @@ func (t *team) read() {
 	if t.err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 		t.err = nil
 	}
+}
+
+// place gives the frame that was just read to a shard. It reports whether it is an ICMP error.
+func (t *team) place(c *chunk, f *capture.Frame) (quotes bool) {
+	if c.first == 0 && c.count == 1 {
+		t.first, t.latest, c.before = f.At, f.At, f.At
+	}
+	shard, quotes := t.router.shardOf(f)
+	if shard == decodedAhead {
+		t.decodeTo(c, c.count-1, shard)
+	}
+	c.latest, c.shards = append(c.latest, t.latest), append(c.shards, shard)
+	t.latest, t.before = max(t.latest, f.At), f.At
+	return quotes
 }
 
 // send hands a chunk on: to the shards, unless one session takes it all.
@@ -332,8 +335,8 @@ func (t *team) send(c *chunk, shards bool) {
 	t.order <- c
 }
 
-// decodedAhead is the shard whose frames the goroutine that reads decodes, so that two of them share
-// the work on a capture of one pair of hosts.
+// decodedAhead is the shard whose frames are decoded by the goroutine that reads. So two
+// goroutines share the work on a capture of one pair of hosts.
 const decodedAhead = 0
 
 // decodeTo decodes a frame of a chunk to its place there.
@@ -343,7 +346,7 @@ func (t *team) decodeTo(c *chunk, frame int, shard uint8) {
 	p.Own()
 }
 
-// decoded returns the packet of a frame of a chunk. It is own if nobody else needs it.
+// decoded returns the packet of a frame of a chunk. It is own if only the caller reads it.
 func (t *team) decoded(c *chunk, frame, shard int, own *capture.Packet) *capture.Packet {
 	switch {
 	case shard == decodedAhead:

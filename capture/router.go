@@ -17,8 +17,8 @@ type Router struct {
 func NewRouter(o DecodeOptions) *Router { return &Router{decoder: NewDecoder(o)} }
 
 // Route returns a number that is the same for all frames between two hosts, in either direction.
-// It is 0 for a frame without an IP header. quotes says that the frame is an ICMP error, which
-// concerns the hosts that it quotes.
+// It is 0 for a frame without an IP header. An ICMP error concerns the hosts that
+// it quotes: then quotes is true.
 func (r *Router) Route(f *Frame) (pair uint64, quotes bool) {
 	b := f.Data
 	kind := uint16(etherIPv4)
@@ -33,7 +33,8 @@ func (r *Router) Route(f *Frame) (pair uint64, quotes bool) {
 		return r.route(f)
 	}
 	if kind == etherIPv4 && len(b) >= ipv4Header && b[0]>>4 == 4 && (b[9] == protocolUDP || b[9] == protocolTCP) {
-		return hostHash(0, uint64(binary.BigEndian.Uint32(b[12:]))) + hostHash(0, uint64(binary.BigEndian.Uint32(b[16:]))), false
+		src, dst := binary.BigEndian.Uint32(b[12:]), binary.BigEndian.Uint32(b[16:])
+		return hostHash(0, uint64(src)) + hostHash(0, uint64(dst)), false
 	}
 	return r.route(f)
 }
