@@ -37,7 +37,7 @@ func main() {
 // first, so it appears several times.
 var commands = []string{
 	"flows", "flows", "flows", "flows", "findings", "findings", "events", "packets",
-	"ledger", "replay",
+	"ledger", "replay", "overview",
 }
 
 // take writes the profile to a file.
@@ -91,6 +91,7 @@ func simulate(dir string) (paths []string, err error) {
 	}
 	paths = append(paths, path)
 	for i, flags := range [][]string{
+		{"--protocol", "gaffer:reliable", "--seed", "3"},
 		{"--protocol", "riptide", "--no-limits", "--clients", "1"},
 		{"--protocol", "riptide", "--no-limits", "--clients", "4"},
 		{"--protocol", "srdp", "--clients", "4"},
