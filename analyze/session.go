@@ -115,6 +115,7 @@ type Session struct {
 	streams [2]int
 
 	lists     [classes]list // of flows, if there are limits
+	bounded   bool          // the lists have not changed since they were last held to the limits
 	gone      Totals
 	reasons   [len(reasonWords)]uint64
 	forgotten int // removed flows that are still in flows
