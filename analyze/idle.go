@@ -43,7 +43,7 @@ func (s *Session) watchIdle(f *Flow, d *machine.Datagram) {
 		x.last = max(x.last, d.At)
 		return
 	}
-	own, peer := &f.pace[d.From], &f.pace[d.From.Other()]
+	own, peer := &f.pace[d.From&1], &f.pace[d.From&1^1]
 	if own.packets == 0 || peer.packets == 0 {
 		return
 	}

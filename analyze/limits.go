@@ -147,6 +147,7 @@ func (s *Session) relist(f *Flow) {
 		size += f.conn.Size()
 	}
 	c := classOf(f)
+	s.bounded = false
 	if c == f.place.class {
 		s.lists[c].bytes += size - int(f.place.bytes)
 		f.place.bytes = int32(size)
@@ -165,20 +166,32 @@ func (s *Session) relist(f *Flow) {
 const measureEvery = 64
 
 // bound runs after each packet of a flow. It updates the flow's place, and
-// removes flows beyond the limits.
+// removes flows beyond the limits. The sums over the lists grow only where relist
+// has run since.
 func (s *Session) bound(f *Flow) {
 	if n := f.Packets[machine.A] + f.Packets[machine.B]; f.conn != nil || n%measureEvery <= 1 ||
 		f.place.class != classOf(f) {
 		s.relist(f)
 	}
 	l := &s.options.Limits
-	s.shard.within(s.remembered(), l.Flows)
-	s.shard.within(s.stateBytes(), l.Bytes)
+	if !s.bounded {
+		s.shard.within(s.remembered(), l.Flows)
+		s.shard.within(s.stateBytes(), l.Bytes)
+	}
 	if l.Idle > 0 {
 		for c := unanswered; c < classes; c++ {
 			s.letIdle(&s.lists[c])
 		}
 	}
+	if !s.bounded {
+		s.makeRoom(f)
+		s.bounded = true
+	}
+}
+
+// makeRoom removes flows beyond the limits. It never removes f, the flow of the current packet.
+func (s *Session) makeRoom(f *Flow) {
+	l := &s.options.Limits
 	for l.Flows > 0 && s.remembered() > l.Flows {
 		s.shard.refuse()
 		s.letOne(ReasonFlows, f, func(x *list) bool { return x.count > l.Flows/reserve })

@@ -115,6 +115,7 @@ type Session struct {
 	streams [2]int
 
 	lists     [classes]list // of flows, if there are limits
+	bounded   bool          // the lists have not changed since they were last held to the limits
 	gone      Totals
 	reasons   [len(reasonWords)]uint64
 	forgotten int // removed flows that are still in flows
@@ -382,15 +383,16 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	}
 	s.countSizes(f)
 	s.watchIdle(f, d)
-	f.pace[d.From].note(d, s.thresholds.Stall)
+	own := &f.pace[d.From&1]
+	own.note(d, s.thresholds.Stall)
 	if f.moving != nil {
 		s.follow(f, d)
 	}
 	if f.host != nil && (f.has().attended == nil || d.At >= f.rare.attended.due) {
 		s.noteHost(f, d.At, d.Ref)
 	}
-	if p := &f.pace[d.From]; d.At >= p.sampleAt {
-		p.sample(d.At, machine.RTT(f.tracker, d.From))
+	if d.At >= own.sampleAt {
+		own.sample(d.At, machine.RTT(f.tracker, d.From))
 	}
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
@@ -410,16 +412,16 @@ func (s *Session) emit(f *Flow, d *machine.Datagram, p *capture.Packet) {
 		s.out.Anomalies = append(s.out.Anomalies, s.noted...)
 		s.noted = s.noted[:0]
 	}
-	s.record = Record{
-		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index,
-		Spans: s.stream.spans, More: s.stream.more, Batch: s.batch,
-		Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages,
-		Start: s.first, Before: s.before,
-	}
+	r := &s.record // every field in place: a literal would be built elsewhere and copied
+	r.N, r.Frame, r.Packet, r.Flow, r.Quoted = s.n-1, nil, p, f, nil
 	if p != nil {
-		s.record.Frame = s.frame
+		r.Frame = s.frame
 	}
-	s.sink(&s.record)
+	r.Datagram, r.Message, r.Batch = *d, d == &s.stream.datagram, s.batch
+	r.Index, r.Spans, r.More = s.stream.index, s.stream.spans, s.stream.more
+	r.Start, r.Before = s.first, s.before
+	r.Events, r.Anomalies, r.Messages = s.out.Events, s.out.Anomalies, s.out.Messages
+	s.sink(r)
 }
 
 // intern returns one copy of equal texts. Short flows share their reasons, and

@@ -113,22 +113,29 @@ func (r *pcapReader) u32(b []byte) uint32 {
 // next implements recordReader.
 func (r *pcapReader) next(f *file, fr *Frame) error {
 	s := f.stream
-	if s.w-s.r < r.header && !s.need(r.header) {
-		if s.have() == 0 && s.err != nil {
-			return f.endOrFailure("packet record")
+	b := s.buf[s.r:s.w]
+	if len(b) < r.header {
+		if !s.need(r.header) {
+			if s.have() == 0 && s.err != nil {
+				return f.endOrFailure("packet record")
+			}
+			return f.cut("the header of packet record", int64(r.header))
 		}
-		return f.cut("the header of packet record", int64(r.header))
+		b = s.buf[s.r:s.w]
 	}
-	captured, ok := r.head(s.buf[s.r:s.w], fr)
+	captured, ok := r.head(b, fr)
 	if !ok {
 		return f.damage("packet record", fmt.Sprintf("a captured length of at most %d", r.limit), fmt.Sprint(captured))
 	}
 	n := r.header + int(captured)
-	if s.w-s.r < n && !s.need(n) {
-		return f.cut("packet record", int64(n))
+	if len(b) < n {
+		if !s.need(n) {
+			return f.cut("packet record", int64(n))
+		}
+		b = s.buf[s.r:s.w]
 	}
 	fr.Offset = s.base + int64(s.r)
-	fr.Data = s.buf[s.r+r.header : s.r+n : s.r+n]
+	fr.Data = b[r.header:n:n]
 	s.r += n
 	return nil
 }

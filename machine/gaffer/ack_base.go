@@ -40,21 +40,27 @@ func (r *Rules) WeighAckBase(
 	if acked && ack == last.Newest || ackBits == 0 && (ack == r.Mask() || ack == 0 && last.Width == 0) {
 		return false // nothing new; or nothing received, where some endpoints begin ack at 0
 	}
-	broken := e.Broken[side]
+	counts, broken := &e.Broken[side], false
 	// The largest ack is also that of a fresh buffer. If the peer begins just below it, the first
 	// headers have this ack and name others.
 	if ackBits&1 == 0 && ack != r.Mask() {
-		e.Broken[side][0]++
+		counts[0]++
+		broken = true
 	}
-	if ahead := r.Distance(ack, last.Newest); acked && last.Newest != r.Mask() && ahead > 0 && ahead <= r.AckBits &&
-		ackBits>>uint(ahead-1)&1 == 0 {
-		e.Broken[side][1]++
+	if acked {
+		ahead := r.Distance(ack, last.Newest)
+		if ahead > 0 && ahead <= r.AckBits && ackBits>>uint(ahead-1)&1 == 0 && last.Newest != r.Mask() {
+			counts[1]++
+			broken = true
+		}
+		return broken
 	}
 	begins := last.Width > 0 || first == 0
-	if more := r.onlyBelow(ack, ackBits); begins && !acked && r.Distance(more, first) == -1 {
-		e.Broken[side][1]++
+	if begins && r.Distance(r.onlyBelow(ack, ackBits), first) == -1 {
+		counts[1]++
+		broken = true
 	}
-	return broken != e.Broken[side]
+	return broken
 }
 
 // onlyBelow returns the packet that a header without holes names as ack-n-1 only. It is

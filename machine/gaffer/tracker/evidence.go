@@ -198,7 +198,11 @@ func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machi
 		case mixed, number > f.before && a.At >= e.At:
 			sure = machine.Likely // the side may have read other acks, or read these before it sent the packet
 		}
-		s.estimate.read(&farSample{number, f.before, f.own, t.carrierPassed(f, a.Sequence, e)})
+		carried := e.At
+		if f.hidden > 0 {
+			carried = t.carrierPassed(f, a.Sequence, e)
+		}
+		s.estimate.read(&farSample{number, f.before, f.own, carried})
 		if !out.NoEvents {
 			v := emit(out, machine.EventAcked, p.from, t.gradeJump(sure, f.jumped(behind)), p.at, p.ref)
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
@@ -212,9 +216,6 @@ func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machi
 // that names q. If hidden packets before e name q, it is one of those. As many of them
 // are skipped as the path usually loses.
 func (t *Tracker) carrierPassed(f *farHeader, q uint32, e *gaffer.Sent) machine.Instant {
-	if f.hidden == 0 {
-		return e.At
-	}
 	r := t.rules
 	wait := 0
 	if loss, _ := t.loss(f.peer.side); loss > 0 && loss < 1 {

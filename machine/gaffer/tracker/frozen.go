@@ -36,7 +36,8 @@ type standing struct {
 func (t *Tracker) checkStanding(s, peer *side, p *sighting, c gaffer.Claims, out *machine.Effects) {
 	f := &s.standing
 	if f.ref == 0 || c.Newest != f.claims.Newest || c.Named&^f.claims.Named != 0 {
-		*f = standing{claims: c, at: p.at, ref: p.ref, heard: peer.sent.distinct}
+		// Field by field: a literal would be built elsewhere and copied.
+		f.claims, f.at, f.ref, f.heard, f.repeats = c, p.at, p.ref, peer.sent.distinct, 0
 		return
 	}
 	f.repeats++

@@ -44,7 +44,8 @@ func (t *Tracker) takeHeader(s, peer *side, p *sighting, c gaffer.Claims, number
 	if len(h.ahead) > 0 && number > h.ahead[len(h.ahead)-1].number {
 		t.settleAhead(s, peer, c, out)
 	}
-	if h.opened && peer.Met && t.isAhead(peer, c) && len(h.ahead) < aheadMost {
+	if t.rules.Distance(c.Newest, peer.sent.top) > 0 && h.opened && peer.Met && t.isUnsent(peer, c) &&
+		len(h.ahead) < aheadMost {
 		h.ahead = append(h.ahead, aheadHeader{*p, c, number})
 		t.claimEarly(s, peer, p, c)
 		return
@@ -56,10 +57,10 @@ func (t *Tracker) takeHeader(s, peer *side, p *sighting, c gaffer.Claims, number
 	}
 }
 
-// isAhead reports whether a header acks a packet that the peer has not sent yet, as far as the tap
-// shows.
-func (t *Tracker) isAhead(peer *side, c gaffer.Claims) bool {
-	return t.rules.Distance(c.Newest, peer.sent.top) > 0 && !c.Nothing(t.rules) && !peer.earlier.Has(c.Newest)
+// isUnsent reports whether the peer has not sent what a header acks yet, as far as the tap shows. The
+// ack is ahead of all packets of the peer that passed.
+func (t *Tracker) isUnsent(peer *side, c gaffer.Claims) bool {
+	return !c.Nothing(t.rules) && !peer.earlier.Has(c.Newest)
 }
 
 // claimEarly keeps the packets of a header that were not sent yet, until they pass.
