@@ -94,7 +94,7 @@ func (f *Flow) gets() *rare {
 
 // ended is what remains of a tracker when its flow ends or is evicted.
 type ended struct {
-	fresh  *machine.Figures // while the flow ends, and its rules ask for them; then nil
+	fresh  *machine.Figures // while the flow ends, or its figures are unpacked; otherwise nil
 	packed machine.PackedFigures
 }
 
@@ -110,6 +110,17 @@ func (e *ended) facts() machine.Facts {
 		return e.fresh.Facts
 	}
 	return e.packed.Facts()
+}
+
+// Unpacked calls do while the figures of a flow that has ended lie unpacked in room. It spares
+// callers that ask for many of them, such as a row of a table.
+func (f *Flow) Unpacked(room *machine.Figures, do func()) {
+	if f.ended != nil && f.ended.fresh == nil {
+		f.ended.packed.Unpack(room)
+		f.ended.fresh = room
+		defer func() { f.ended.fresh = nil }()
+	}
+	do()
 }
 
 // Group returns the group of flows that it belongs to: the place of its sink among those that

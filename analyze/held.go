@@ -7,11 +7,22 @@ import (
 )
 
 // heldStore has the memory of datagrams that are held. Very many flows can hold a few each, and
-// they come and go. So they share blocks, which contain no pointers and are used again.
+// they come and go. So they share blocks, which contain no pointers and are used again. A page
+// without a used block goes back: once the protocols of all flows are known, there is no need of it.
 type heldStore struct {
-	pages [][]heldBlock
-	free  uint32 // the first block that is not used; 0 for none
-	spare *heldReader
+	pages  []*heldPage // nil for those that went back
+	vacant []uint32    // indexes of those in pages
+	roomy  []uint32    // indexes of pages with a free block, and of some that have none any more
+	unused int         // pages without a used block
+	spare  *heldReader
+}
+
+// heldPage is blocks that are allocated at a time.
+type heldPage struct {
+	blocks [heldPageBlocks]heldBlock
+	free   uint32 // index of the first free one, from 1; 0 for none
+	used   int
+	listed bool // in heldStore.roomy
 }
 
 // heldReader is what reading datagrams needs.
@@ -26,12 +37,14 @@ const heldReaderMost = 1 << 18
 // heldBlock is a piece of a flow's datagrams. Blocks are numbered from 1.
 type heldBlock struct {
 	data [heldBlockBytes]byte
-	next uint32 // the block with the next piece, or the next free one; 0 for none
+	next uint32 // the block with the next piece, or the next free one of its page, from 1; 0 for none
 }
 
 const (
 	heldBlockBytes = 124 // with the number, two cache lines: two heads
-	heldPage       = 256 // blocks that are allocated at a time: 32 kB
+	heldPageBlocks = 255 // with the rest of a page, 32 kB
+	// heldUnused is how many pages without a used block are kept for later flows.
+	heldUnused = 4
 	// heldCost is counted for each datagram that is held, beside its bytes: its times and lengths.
 	heldCost = 24
 	// heldLength is the longest datagram that can be held.
@@ -59,23 +72,69 @@ const (
 	heldPrefix = 4      // the lowest of 3 bits for the size of a prefix
 )
 
-func (s *heldStore) block(n uint32) *heldBlock { return &s.pages[(n-1)/heldPage][(n-1)%heldPage] }
+func (s *heldStore) block(n uint32) *heldBlock {
+	return &s.pages[(n-1)/heldPageBlocks].blocks[(n-1)%heldPageBlocks]
+}
 
 // take returns a free block.
 func (s *heldStore) take() uint32 {
-	if s.free == 0 {
-		first := uint32(len(s.pages)*heldPage) + 1
-		page := make([]heldBlock, heldPage)
-		for i := range page[:heldPage-1] {
-			page[i].next = first + uint32(i) + 1
-		}
-		s.pages = append(s.pages, page)
-		s.free = first
+	page, p := s.open()
+	at := p.free
+	b := &p.blocks[at-1]
+	p.free, b.next = b.next, 0
+	if p.used++; p.used == 1 {
+		s.unused--
 	}
-	n := s.free
-	b := s.block(n)
-	s.free, b.next = b.next, 0
-	return n
+	return page*heldPageBlocks + at
+}
+
+// open returns a page with a free block, and its index.
+func (s *heldStore) open() (uint32, *heldPage) {
+	for n := len(s.roomy); n > 0; n-- {
+		page := s.roomy[n-1]
+		switch p := s.pages[page]; {
+		case p == nil: // it went back
+		case p.free != 0:
+			return page, p
+		default:
+			p.listed = false
+		}
+		s.roomy = s.roomy[:n-1]
+	}
+	p := &heldPage{free: 1, listed: true}
+	for i := range p.blocks[:heldPageBlocks-1] {
+		p.blocks[i].next = uint32(i) + 2
+	}
+	page := uint32(len(s.pages))
+	if n := len(s.vacant); n > 0 {
+		page, s.vacant = s.vacant[n-1], s.vacant[:n-1]
+		s.pages[page] = p
+	} else {
+		s.pages = append(s.pages, p)
+	}
+	s.roomy = append(s.roomy, page)
+	s.unused++
+	return page, p
+}
+
+// give frees a block.
+func (s *heldStore) give(n uint32) {
+	page, at := (n-1)/heldPageBlocks, (n-1)%heldPageBlocks
+	p := s.pages[page]
+	p.blocks[at].next, p.free = p.free, at+1
+	if !p.listed {
+		p.listed = true
+		s.roomy = append(s.roomy, page)
+	}
+	if p.used--; p.used > 0 {
+		return
+	}
+	if s.unused < heldUnused {
+		s.unused++
+		return
+	}
+	s.pages[page] = nil
+	s.vacant = append(s.vacant, page)
 }
 
 // add appends a datagram.
@@ -168,9 +227,10 @@ func heldUvarint(from *[]byte) uint64 {
 
 // clear drops the datagrams.
 func (s *heldStore) clear(h *heldDatagrams) {
-	if h.first != 0 {
-		s.block(h.last).next = s.free
-		s.free = h.first
+	for n := h.first; n != 0; {
+		next := s.block(n).next
+		s.give(n)
+		n = next
 	}
 	*h = heldDatagrams{}
 }

@@ -60,3 +60,37 @@ func TestHeldStore(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldStoreGivesBack checks that pages go back once no flow uses them, and are made anew.
+func TestHeldStoreGivesBack(t *testing.T) {
+	var store heldStore
+	const flows = 20 * heldPageBlocks
+	held := make([]heldDatagrams, flows)
+	for round := range 3 {
+		for i := range held {
+			store.add(&held[i], &machine.Datagram{Bytes: make([]byte, 100), Length: 100})
+		}
+		if got := store.allocated(); got != flows/heldPageBlocks {
+			t.Fatalf("round %d: %d pages for %d blocks", round, got, flows)
+		}
+		for i := range held {
+			store.clear(&held[(i*7+round)%flows])
+		}
+		if got := store.allocated(); got != heldUnused || store.unused != got {
+			t.Fatalf("round %d: %d pages are left, %d unused, expected %d", round, got, store.unused, heldUnused)
+		}
+		if got := len(store.pages); got > flows/heldPageBlocks {
+			t.Fatalf("round %d: %d places of pages: those that went back are not used again", round, got)
+		}
+	}
+}
+
+// allocated returns how many pages the store has.
+func (s *heldStore) allocated() (n int) {
+	for _, p := range s.pages {
+		if p != nil {
+			n++
+		}
+	}
+	return n
+}

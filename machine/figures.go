@@ -31,6 +31,17 @@ func (f *Figures) Pack(scratch *[]byte) PackedFigures {
 	return PackedFigures{string(p.bytes), f.Facts.VantageReason, f.Facts.Settings}
 }
 
+// Unpack fills in the figures.
+func (p *PackedFigures) Unpack(f *Figures) {
+	from := packing{from: p.packed, reads: true}
+	*f = Figures{}
+	f.Facts.pack(&from)
+	f.Facts.VantageReason, f.Facts.Settings = p.reason, p.settings
+	for i := range f.Sides {
+		f.Sides[i].pack(&from)
+	}
+}
+
 // Facts returns Figures.Facts.
 func (p *PackedFigures) Facts() (f Facts) {
 	f.pack(&packing{from: p.packed, reads: true})

@@ -57,6 +57,9 @@ func TestPackedFigures(t *testing.T) {
 		if !reflect.DeepEqual(got, f) {
 			t.Fatalf("got\n%+v, expected\n%+v", got, f)
 		}
+		if p.Unpack(&got); !reflect.DeepEqual(got, f) {
+			t.Fatalf("unpacked at once: got\n%+v, expected\n%+v", got, f)
+		}
 	}
 	check(Figures{})
 	for range 1000 {

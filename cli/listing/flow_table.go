@@ -50,13 +50,17 @@ func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint sho
 		},
 		Right: []bool{true, false, false, false, true, true, true, true, true, false, false},
 	}
-	rows, row := len(flows), func(i int) { flowRow(c, flows[i]) }
+	var ended machine.Figures // of the flow whose row is written
+	rows, row := len(flows), func(i int) { flows[i].Unpacked(&ended, func() { flowRow(c, flows[i]) }) }
 	if !c.Fits(rows, row) {
 		// One line for each side takes half the width. What is found always stays.
 		c.Heads = []string{"#", "protocol", "side", "packets", "never acked", "loss", "RTT ms", "findings"}
 		c.Right = []bool{true, false, false, true, true, true, true, false}
 		c.Yields = []int{0, 5, 0, 2, 1, 3, 4, 0}
-		rows, row = 2*len(flows), func(i int) { sideRow(c, flows[i/2], machine.Side(i%2)) }
+		rows, row = 2*len(flows), func(i int) {
+			f := flows[i/2]
+			f.Unpacked(&ended, func() { sideRow(c, f, machine.Side(i%2)) })
+		}
 	}
 	if err := c.Render(w, rows, row); err != nil {
 		return err

@@ -107,6 +107,7 @@ type flowPrinter struct {
 	picked  *flowPick
 	gate    *reader.Gate                      // of --fail-if
 	rows    *export.Rows[export.FlowRow]      // nil for text
+	figures machine.Figures                   // of the flow whose row is written
 	printed map[*analyze.Flow]machine.Instant // time of the last packet when the flow was printed as provisional
 }
 
@@ -152,14 +153,17 @@ func (p *flowPrinter) all(s *analyze.Session) error {
 
 // flow adds a row. ended says why the flow was discarded; provisional says that
 // the flow may change.
-func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) error {
+func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) (err error) {
 	if !p.picked.passes(f) {
 		return nil
 	}
-	return p.rows.Add(&export.FlowRow{
-		Flow: f, File: p.picked.from.File(f.FirstRef), Ended: ended,
-		Provisional: provisional,
+	f.Unpacked(&p.figures, func() {
+		err = p.rows.Add(&export.FlowRow{
+			Flow: f, File: p.picked.from.File(f.FirstRef), Ended: ended,
+			Provisional: provisional,
+		})
 	})
+	return err
 }
 
 // analyzeOnce reads a recording in one run, in constant memory. The error is
