@@ -163,6 +163,15 @@ fuzzshort:
 bench: ## every benchmark, with the ratios to libpcap and tshark
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./...
 
+.PHONY: growth
+growth: ## how the cost grows with packets, flows, loss and cores; writes docs/performance.svg (on an idle machine)
+	ACKSCOPE_BENCH_PLOT=$(CURDIR)/docs/performance.svg go test -run '^$$' -bench Growth -timeout 60m ./internal/bench
+
+LARGE ?= 10e9
+.PHONY: large
+large: ## a capture of LARGE bytes (10e9) from a pipe, a file and zstd: memory, speed, and how soon Ctrl-C ends it
+	ACKSCOPE_LARGE=$(LARGE) go test -count 1 -timeout 60m -v -run 'TestLarge$$' ./internal/bench
+
 .PHONY: pgo
 pgo: ## write cmd/ackscope/default.pgo, the CPU profile that go build reads (on an idle machine)
 	go run ./internal/profile cmd/ackscope/default.pgo

@@ -31,6 +31,18 @@ type shard struct {
 	streams   *[2]atomic.Int64
 	relayed   []relayedMessage // since the last chunk
 	sentAt    []uint32         // by place in sentLog.ring: how many frames there were
+	part      *part            // of the chunk that it processes
+	frame     int              // within the chunk
+}
+
+// takeOver keeps records, and what limits remove, for the goroutine that calls the sink.
+func (x *shard) takeOver(o *Options) {
+	o.Sink = func(r *Record) { x.part.keep(r, x.session, x.frame) }
+	if o.Gone != nil {
+		o.Gone = func(f *Flow, why Reason) {
+			x.part.records = append(x.part.records, keptRecord{session: x.session, frame: x.frame, gone: f, why: why})
+		}
+	}
 }
 
 // relayedMessage is a message that may be relayed, or was.

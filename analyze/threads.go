@@ -223,15 +223,16 @@ func (t *team) begin(shards int) {
 		for k, o := range t.options {
 			strict := shards > 1 && o.Sink == nil && o.Split == nil
 			split := o.Split
-			if o.Sink != nil && t.copies {
-				o.Sink = func(*Record) {} // the shard's goroutine sets its own
-			}
-			o.Split = nil
-			s := NewSession(o)
-			s.shard = &shard{
+			x := &shard{
 				index: i, of: shards, strict: strict, refused: &t.refused, done: done, extra: &extra[k],
 				streams: &streams[k], session: k,
 			}
+			if o.Sink != nil && t.copies {
+				x.takeOver(&o)
+			}
+			o.Split = nil
+			s := NewSession(o)
+			s.shard = x
 			if split != nil {
 				s.sink = split()
 				s.noEvents = o.NoEvents
@@ -377,23 +378,14 @@ func (t *team) work(index int) {
 // step processes the frames of a shard in a chunk.
 func (t *team) step(c *chunk, index int, sessions []*Session) {
 	p := &c.parts[index]
-	frame := 0
 	own := &t.packets[index]
-	for k, s := range sessions {
-		if s.sink != nil && s.sinks == nil {
-			s.sink = func(r *Record) { p.keep(r, k, frame) }
-			if s.options.Gone != nil {
-				s.options.Gone = func(f *Flow, why Reason) {
-					p.records = append(p.records, keptRecord{session: k, frame: frame, gone: f, why: why})
-				}
-			}
-		}
+	for _, s := range sessions {
+		s.shard.part = p
 	}
 	for i := range c.whole {
 		if int(c.shards[i]) != index {
 			continue
 		}
-		frame = i
 		at := c.before
 		if i > 0 {
 			at = c.frames[i-1].At
@@ -401,6 +393,7 @@ func (t *team) step(c *chunk, index int, sessions []*Session) {
 		packet := t.decoded(c, i, index, own)
 		for _, s := range sessions {
 			s.first, s.last, s.at, s.n = t.first, c.latest[i], at, c.first+uint64(i)
+			s.shard.frame = i
 			s.Feed(&c.frames[i], packet)
 		}
 	}

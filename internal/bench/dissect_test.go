@@ -14,6 +14,8 @@ import (
 	files "github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -22,31 +24,38 @@ import (
 // allocations.
 func BenchmarkDissect(b *testing.B) {
 	count := counter(b)
-	path, packets, _ := capture(b, million, 64)
-	var article *dissect.Config
-	for _, p := range gaffer.Protocol.Profiles {
-		if p.Name == "article" {
-			article = p.Config
-		}
-	}
-	if article == nil {
-		b.Fatal("gaffer has no profile named article")
-	}
-	var r ratio
-	var allocated uint64
-	for b.Loop() {
-		theirs := measure(b, count, path)
-		ours := self(func() {
-			if n := dissectAll(b, path, gaffer.Protocol, article, 4); n != packets {
-				b.Fatalf("%d packets dissected, expected %d", n, packets)
-			}
+	list := inputs(b)
+	for i, protocol := range []*dissect.Protocol{gaffer.Protocol, riptide.Protocol, srdp.Protocol} {
+		in := list[i]
+		config := analyzed(b, in.path, analyze.Options{Registry: dissect.NewRegistry(protocol)}).Flows()[0].Config()
+		b.Run(in.name, func(b *testing.B) {
+			turns(b, func(f figures) {
+				floor := measure(b, 1, count, in.path)
+				ours := self(func() {
+					if n := dissectAll(b, in.path, protocol, config, 2); n != in.packets {
+						b.Fatalf("%d packets dissected, expected %d", n, in.packets)
+					}
+				})
+				f.add("x-libpcap", ours.cpu.Seconds()/floor.cpu.Seconds())
+				f.add("cpu-ns/packet", float64(ours.cpu.Nanoseconds())/float64(in.packets))
+				f.add("allocs/packet", float64(ours.mallocs)/float64(in.packets))
+			})
 		})
-		r.add(ours.usage, theirs)
-		allocated += ours.mallocs
 	}
-	b.ReportMetric(r.ours.Seconds()/r.theirs.Seconds(), "x-libpcap")
-	b.ReportMetric(float64(r.ours.Nanoseconds())/float64(b.N*packets), "cpu-ns/packet")
-	b.ReportMetric(float64(allocated)/float64(b.N*packets), "allocs/packet")
+}
+
+func analyzed(tb testing.TB, path string, o analyze.Options) *analyze.Session {
+	tb.Helper()
+	in, err := files.Open([]string{path}, files.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer in.Close()
+	s, err := analyze.Run(in, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
 }
 
 // dissectAll dissects every datagram of a capture, as one flow whose side a has
@@ -91,30 +100,6 @@ func dissectAll(b *testing.B, path string, protocol *dissect.Protocol, config *d
 		}
 		packets++
 	}
-}
-
-// BenchmarkAnalyze counts the allocations of a whole analysis: flows,
-// detection, both sides' state, findings.
-func BenchmarkAnalyze(b *testing.B) {
-	path, packets, flows := capture(b, million, 64)
-	var allocated uint64
-	for b.Loop() {
-		allocated += self(func() {
-			in, err := files.Open([]string{path}, files.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer in.Close()
-			s, err := analyze.Run(in, analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if len(s.Flows()) != flows {
-				b.Fatalf("%d flows, expected %d", len(s.Flows()), flows)
-			}
-		}).mallocs
-	}
-	b.ReportMetric(float64(allocated)/float64(b.N*packets), "allocs/packet")
 }
 
 type selfUsage struct {

@@ -1,11 +1,15 @@
-// Package bench compares the whole program with two other programs, in the same
-// run and on the same file. One is libpcap's read loop in C (testdata/count.c).
-// The other is tshark with a Lua dissector and tap (testdata/reconstruct.lua).
-// For example, this compares `ackscope flows`:
+// Package bench measures the whole program. It compares processor time with
+// two other programs, in the same run and on the same file. One is libpcap's
+// read loop in C (testdata/count.c). The other is tshark with a Lua dissector
+// and tap (testdata/reconstruct.lua). For example, this compares `flows`:
 //
-//	make bench BENCH=Flows
+//	make bench BENCH='Table/gaffer/flows'
 //
-// It compares only processor time (user and system, of the whole process) and
-// peak memory. Wall time depends on the load of the machine. The programs take
-// turns, so that a busy moment affects all. No figure fails a test.
+// The programs take turns, so that a busy moment affects all. Figures are
+// medians of 7 pairs. Wall time depends on the load of the machine. So it is
+// compared only with wall time of another number of threads, and a pure CPU
+// loop is measured beside it. ACKSCOPE_BENCH_BEFORE names an older program
+// that takes turns too. No figure fails a test.
+//
+// `make growth` draws how the cost grows. `make large` runs a capture of 10 GB.
 package bench

@@ -2,37 +2,157 @@ package bench
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ackscope/ackscope/internal/testenv"
-	"github.com/ackscope/ackscope/internal/traffic"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // usage is the resources that a process used.
 type usage struct {
-	cpu  time.Duration // user and system
-	peak int64         // resident memory, bytes
+	cpu, wall time.Duration // cpu: user and system
+	peak      int64         // resident memory, bytes
+	anonymous int64         // of it, what belongs to no file; only of a process that was watched
 }
 
-// measure runs a command to its end. A command that fails, fails the benchmark.
-func measure(b *testing.B, name string, args ...string) usage {
-	b.Helper()
-	var complaint bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stderr = &complaint // standard output goes to the null device
-	if err := cmd.Run(); err != nil {
-		b.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, complaint.Bytes())
-	}
-	state := cmd.ProcessState
-	return usage{cpu: state.UserTime() + state.SystemTime(), peak: testenv.Peak(state)}
+// process is a program that runs.
+type process struct {
+	*exec.Cmd
+	begun     time.Time
+	complaint bytes.Buffer
+	anonymous int64
+	watched   sync.WaitGroup
 }
+
+// start begins a program with so many threads, or with one for each core if threads is 0. Its output goes to the null
+// device.
+func start(tb testing.TB, threads int, in io.Reader, name string, args ...string) *process {
+	tb.Helper()
+	p := &process{Cmd: exec.Command(name, args...)}
+	p.Stdin, p.Stderr = in, &p.complaint
+	if threads > 0 {
+		p.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", threads))
+	}
+	p.begun = time.Now()
+	if err := p.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// end waits for the end. A command that fails, fails the benchmark.
+func (p *process) end(tb testing.TB) usage {
+	tb.Helper()
+	err := p.Wait()
+	wall := time.Since(p.begun)
+	if err != nil {
+		tb.Fatalf("%s %s: %v\n%s", filepath.Base(p.Path), strings.Join(p.Args[1:], " "), err, p.complaint.Bytes())
+	}
+	p.watched.Wait()
+	state := p.ProcessState
+	return usage{state.UserTime() + state.SystemTime(), wall, testenv.Peak(state), p.anonymous}
+}
+
+// watch reads the anonymous memory until the process ends. Linux keeps no peak of it, so it is read all the time.
+func (p *process) watch() *process {
+	path := fmt.Sprintf("/proc/%d/status", p.Process.Pid)
+	p.watched.Go(func() {
+		for {
+			status, err := os.ReadFile(path)
+			_, text, found := strings.Cut(string(status), "RssAnon:")
+			if err != nil || !found { // it has ended
+				return
+			}
+			var kib int64
+			if _, err := fmt.Sscan(text, &kib); err == nil {
+				p.anonymous = max(p.anonymous, kib<<10)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	return p
+}
+
+// measure runs a program to its end.
+func measure(tb testing.TB, threads int, name string, args ...string) usage {
+	tb.Helper()
+	return start(tb, threads, nil, name, args...).end(tb)
+}
+
+// build is a program that is measured.
+type build struct{ prefix, path string }
+
+// builds returns the program of this tree, and the older one that ACKSCOPE_BENCH_BEFORE names. They take turns.
+func builds(b *testing.B) []build {
+	b.Helper()
+	list := []build{{"", testenv.Ackscope(b)}}
+	if path := os.Getenv("ACKSCOPE_BENCH_BEFORE"); path != "" {
+		list = append(list, build{"before-", path})
+	}
+	return list
+}
+
+// figures are what was measured, by name, in the order of the turns.
+type figures map[string][]float64
+
+func (f figures) add(name string, value float64) { f[name] = append(f[name], value) }
+
+func (f figures) median(name string) float64 {
+	list := slices.Sorted(slices.Values(f[name]))
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+// turns measures again and again: 7 times at least, or once with -short. It reports the medians.
+func turns(b *testing.B, once func(f figures)) {
+	b.Helper()
+	f, least := figures{}, 7
+	if testing.Short() {
+		least = 1
+	}
+	for b.Loop() {
+		for range least {
+			once(f)
+		}
+	}
+	for name := range f {
+		b.ReportMetric(f.median(name), name)
+	}
+}
+
+// spun returns how long a pure CPU loop takes, shared by so many goroutines. Where two do not take half of the time of
+// one, the machine has no second core to give.
+func spun(goroutines int) float64 {
+	const steps = 200_000_000
+	begun := time.Now()
+	var group sync.WaitGroup
+	for range goroutines {
+		group.Go(func() {
+			x := uint64(88172645463325252) // xorshift of Marsaglia, with his seed
+			for range steps / goroutines {
+				x ^= x << 13
+				x ^= x >> 7
+				x ^= x << 17
+			}
+			if x == 0 {
+				panic("xorshift never gives 0")
+			}
+		})
+	}
+	group.Wait()
+	return time.Since(begun).Seconds()
+}
+
+const mebibyte = 1 << 20
 
 // counter builds the C loop.
 func counter(b *testing.B) string {
@@ -44,43 +164,3 @@ func counter(b *testing.B) string {
 	}
 	return path
 }
-
-// capture writes a capture of synthetic traffic. With -short it has a hundredth
-// of the packets.
-func capture(b *testing.B, packets, flows int) (path string, packetsMade, flowsMade int) {
-	b.Helper()
-	if testing.Short() {
-		packets, flows = packets/100, max(flows/100, min(flows, 64))
-	}
-	path = filepath.Join(b.TempDir(), "traffic.pcap")
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := traffic.Write(f, traffic.Options{Packets: packets, Flows: flows, Loss: 0.05, Seed: 1}); err != nil {
-		b.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
-	return path, packets, flows
-}
-
-// program builds ackscope and checks that it finds the contents of the capture.
-// A program that finds nothing is fast.
-func program(b *testing.B, path string, flows int) string {
-	b.Helper()
-	ackscope := testenv.Ackscope(b)
-	found := bytes.Count(testenv.Output(b, ackscope, "flows", "--json", path), []byte(`"protocol":"gaffer"`))
-	// A few of very many flows are so short that no packet was acked yet.
-	if found > flows || found < flows-flows/100 {
-		b.Fatalf("ackscope flows finds %d Gaffer flows in the capture, expected %d", found, flows)
-	}
-	return ackscope
-}
-
-// ratio is the processor time of another program and of ours, over all turns of
-// a benchmark.
-type ratio struct{ ours, theirs time.Duration }
-
-func (r *ratio) add(ours, theirs usage) { r.ours += ours.cpu; r.theirs += theirs.cpu }

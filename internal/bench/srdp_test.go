@@ -97,7 +97,7 @@ func BenchmarkPeers(b *testing.B) {
 	program := testenv.Ackscope(b)
 	var u usage
 	for b.Loop() {
-		u = measure(b, program, "flows", path)
+		u = measure(b, 1, program, "flows", path)
 	}
 	b.ReportMetric(float64(u.peak)/peers, "B/peer")
 	b.ReportMetric(float64(u.cpu.Nanoseconds())/float64(packets), "cpu-ns/packet")

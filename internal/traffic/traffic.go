@@ -32,6 +32,7 @@ type Options struct {
 const (
 	epoch      = 1_700_000_000 * int64(time.Second)
 	serverIP   = 0xC0000201 // 192.0.2.1
+	firstIP    = 0x0A000002 // 10.0.0.2, of the first client
 	serverPort = 40000
 	headers    = 14 + 20 + 8 // Ethernet, IPv4, UDP
 	ackHeader  = 8
@@ -95,7 +96,7 @@ func Write(w io.Writer, o Options) error {
 	for i := range g.flows {
 		f := &g.flows[i]
 		f.oneWay = int64(10*time.Millisecond) + g.rng.Int64N(int64(50*time.Millisecond))
-		f.ip, f.port = 0x0A000002+uint32(i), uint16(49152+g.rng.IntN(16000))
+		f.ip, f.port = firstIP+uint32(i), uint16(49152+g.rng.IntN(16000))
 		for s := range f.sides {
 			f.sides[s].period = int64(float64(time.Second) / (30 + 30*g.rng.Float64()))
 			g.due(moment{at: g.rng.Int64N(f.sides[s].period), what: sends, flow: uint32(i), side: uint8(s)})
