@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/rehost"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/internal/traffic"
 )
@@ -50,7 +51,7 @@ func simulated(tb testing.TB, protocol string, clients int, length time.Duration
 	testenv.Output(tb, testenv.Ackscope(tb), append(args, strings.Fields(flags)...)...)
 	in = input{name: protocol, flows: clients}
 	in.path = file(tb, protocol+".pcapng", func(f *os.File) (err error) {
-		in.packets, err = traffic.Rehost(f, one, traffic.Spread(serverPort))
+		in.packets, err = rehost.Copy(f, one, rehost.Spread(serverPort))
 		return err
 	})
 	return in

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/internal/rehost"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/internal/traffic"
 )
@@ -39,11 +40,11 @@ func made(t *testing.T) (list []subject) {
 		path := filepath.Join(dir, x.name+".one-host.pcapng")
 		testenv.Output(t, program, append(append([]string{"simulate"}, strings.Fields(x.flags)...), "-q", "--loss", "5%",
 			"--jitter", "5ms", "-w", path)...)
-		list = append(list, subject{x.name, []string{rehosted(t, path, traffic.Spread(serverPort))}})
+		list = append(list, subject{x.name, []string{rehosted(t, path, rehost.Spread(serverPort))}})
 	}
 	pcaps := filepath.Join(testenv.Module(t), "testdata", "pcaps")
 	lobby := filepath.Join(pcaps, "u221_lobby.server.pcap.gz")
-	list = append(list, subject{"lobby", []string{rehosted(t, lobby, traffic.Spread(lobbyPort))}})
+	list = append(list, subject{"lobby", []string{rehosted(t, lobby, rehost.Spread(lobbyPort))}})
 
 	some := synthetic(t, traffic.Options{Packets: 10_000, Flows: 24, Loss: 0.05, Seed: 1})
 	many := synthetic(t, traffic.Options{Packets: 12_000, Flows: 1_200, Loss: 0.05, Seed: 2})
@@ -73,10 +74,10 @@ func synthetic(t *testing.T, o traffic.Options) (path string) {
 	return file(t, "synthetic.pcap", func(f *os.File) error { return traffic.Write(f, o) })
 }
 
-func rehosted(t *testing.T, from string, place traffic.Place) (path string) {
+func rehosted(t *testing.T, from string, place rehost.Place) (path string) {
 	t.Helper()
 	return file(t, "rehosted.pcapng", func(f *os.File) error {
-		_, err := traffic.Rehost(f, from, place)
+		_, err := rehost.Copy(f, from, place)
 		return err
 	})
 }

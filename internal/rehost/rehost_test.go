@@ -1,4 +1,4 @@
-package traffic
+package rehost
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestSpread(t *testing.T) {
 	server := list[0].dst.Port()
 	path := filepath.Join(t.TempDir(), "spread.pcapng")
 	var b bytes.Buffer
-	packets, err := Rehost(&b, from, Spread(server))
+	packets, err := Copy(&b, from, Spread(server))
 	if err != nil {
 		t.Fatal(err)
 	}

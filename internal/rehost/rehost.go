@@ -1,4 +1,8 @@
-package traffic
+// Package rehost copies captures of simulated traffic with other addresses. `ackscope simulate` puts
+// all clients of a server on one host, but the players of a game have one each:
+//
+//	packets, err := rehost.Copy(to, "lobby.pcapng", rehost.Spread(40000))
+package rehost
 
 import (
 	"errors"
@@ -8,9 +12,13 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-const rawIP = 101 // DLT_RAW
+const (
+	rawIP    = 101        // DLT_RAW
+	serverIP = 0xC0000201 // 192.0.2.1
+	firstIP  = 0x0A000002 // 10.0.0.2
+)
 
-// Spread gives each client of a server a host of its own, for Rehost. `ackscope simulate` and the recorded lobbies have
+// Spread gives each client of a server a host of its own, for Copy. `ackscope simulate` and the recorded lobbies have
 // all clients on one host, but players have one each. A client is an end with another port than the server.
 func Spread(server uint16) Place {
 	hosts := map[netip.AddrPort]netip.AddrPort{}
@@ -30,8 +38,8 @@ func Spread(server uint16) Place {
 // Place says where an end of a datagram is in a copy. Datagrams count from 1.
 type Place func(packet int, end netip.AddrPort) netip.AddrPort
 
-// Rehost copies the UDP datagrams of a capture as pcapng, with other ends. It returns their number.
-func Rehost(to io.Writer, path string, place Place) (packets int, err error) {
+// Copy copies the UDP datagrams of a capture as pcapng, with other ends. It returns their number.
+func Copy(to io.Writer, path string, place Place) (packets int, err error) {
 	in, err := capture.Open([]string{path}, capture.Options{})
 	if err != nil {
 		return 0, err
