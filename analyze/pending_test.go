@@ -19,8 +19,8 @@ func (c *fedClassifier) Feed(*machine.Datagram)   { c.fed++ }
 func (c *fedClassifier) Sure() bool               { return c.sure }
 func (c *fedClassifier) Verdict() dissect.Verdict { return dissect.Verdict{} }
 
-// TestWeighLate checks when a classifier that needs five datagrams to be sure is fed: when there are
-// five, when another one is sure, and when all verdicts count.
+// TestWeighLate checks when a classifier is fed that needs five datagrams to be sure. It is when there
+// are five, when another one is sure, and when all verdicts count.
 func TestWeighLate(t *testing.T) {
 	for _, x := range []struct {
 		datagrams  int
