@@ -112,6 +112,15 @@ func (w *waiting) cutOldest(store *heldStore) {
 type candidate struct {
 	protocol *dissect.Protocol
 	dissect.Classifier
+	sureFrom int // the fewest datagrams of which it can be sure
+}
+
+func newCandidate(p *dissect.Protocol) candidate {
+	c := candidate{p, p.Classify(), 0}
+	if late, ok := c.Classifier.(dissect.LateClassifier); ok {
+		c.sureFrom = late.SureFrom()
+	}
+	return c
 }
 
 // size returns the bytes that p holds.
@@ -188,14 +197,16 @@ func (s *Session) fitRoom(w *waiting, room int) {
 	}
 }
 
-// weigh feeds the datagrams from the nth on to the classifiers that fit the
-// flow. It reports whether any of them is sure.
-func (s *Session) weigh(p *pending, n int) (sure bool) {
+// weigh feeds the datagrams from the nth on to the classifiers that fit the flow. It reports whether
+// any of them is sure. Where none is, it does without those that so few cannot make sure, unless last
+// asks for all verdicts.
+func (s *Session) weigh(p *pending, n int, last bool) (sure bool) {
 	s.trial = s.trial[:0]
 	prefix := 0
 	if conn := p.flow.conn; conn != nil && conn.Format() != nil {
 		prefix = conn.Format().Prefix
 	}
+	count, late := p.held.count-n, false
 	for _, c := range s.candidates {
 		if speaks(c.protocol, p.flow.Transport) {
 			c.Reset()
@@ -203,18 +214,28 @@ func (s *Session) weigh(p *pending, n int) (sure bool) {
 				framed.Framed(prefix)
 			}
 			s.trial = append(s.trial, c)
+			late = late || !last && c.sureFrom > count
 		}
 	}
-	s.held.each(&p.held, func(d *machine.Datagram) {
-		if n--; n >= 0 {
-			return
-		}
-		for _, c := range s.trial {
-			c.Feed(d)
-		}
-	})
+	feed := func(wanted func(c *candidate) bool) {
+		skip := n
+		s.held.each(&p.held, func(d *machine.Datagram) {
+			if skip--; skip >= 0 {
+				return
+			}
+			for i := range s.trial {
+				if c := &s.trial[i]; wanted(c) {
+					c.Feed(d)
+				}
+			}
+		})
+	}
+	feed(func(c *candidate) bool { return last || c.sureFrom <= count })
 	for _, c := range s.trial {
 		sure = sure || c.Sure()
+	}
+	if sure && late { // how far it leads counts too
+		feed(func(c *candidate) bool { return c.sureFrom > count })
 	}
 	return sure
 }
@@ -222,12 +243,12 @@ func (s *Session) weigh(p *pending, n int) (sure bool) {
 // decide uses the best verdict, if there is one. last says that this is the
 // last attempt.
 func (s *Session) decide(f *Flow, last bool) {
-	sure := s.weigh(f.pending, 0)
+	sure := s.weigh(f.pending, 0, last)
 	if n := f.pending.held.count; !sure && n >= holdPreamble {
 		// Something else may have come first, such as a login or another protocol's
 		// handshake.
-		if sure = s.weigh(f.pending, n/2); !sure && last {
-			s.weigh(f.pending, 0)
+		if sure = s.weigh(f.pending, n/2, last); !sure && last {
+			s.weigh(f.pending, 0, true)
 		}
 	}
 	if !sure && !last {

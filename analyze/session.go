@@ -201,7 +201,7 @@ func NewSession(o Options) *Session {
 	}
 	s.noEvents = s.sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
-		s.candidates = append(s.candidates, candidate{p, p.Classify()})
+		s.candidates = append(s.candidates, newCandidate(p))
 	}
 	return s
 }
@@ -359,11 +359,13 @@ func (s *Session) Finish() {
 	for _, f := range s.flows {
 		s.part(f)
 	}
+	s.hubs = nil // no flow is compared any more
 	for _, f := range s.flows {
 		if f.tracker != nil {
 			s.end(f)
 		}
 	}
+	s.callers, s.held = callers{}, heldStore{}
 }
 
 // observe steps f's tracker over d and returns the flow of d. That is a new

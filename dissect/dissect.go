@@ -181,6 +181,13 @@ type Classifier interface {
 	Verdict() Verdict
 }
 
+// LateClassifier is a Classifier that needs some datagrams to be sure. Callers need not feed it where
+// they have fewer, and only ask whether it is sure.
+type LateClassifier interface {
+	// SureFrom returns the least number of datagrams after which Sure can be true.
+	SureFrom() int
+}
+
 // FramedClassifier is a Classifier that uses the framing of a stream as
 // evidence.
 type FramedClassifier interface {

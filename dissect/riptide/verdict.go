@@ -166,6 +166,9 @@ func (c *classifier) claims(bits float64, related relation) bool {
 	return bits >= claimBits && (related&relCross != 0 || related&relConnects != 0 || c.oneWay(related))
 }
 
+// SureFrom returns the least number of datagrams after which Sure can be true.
+func (c *classifier) SureFrom() int { return settledAfter }
+
 // settled reports whether further datagrams would hardly change the verdict.
 func (c *classifier) settled(best choice, bits, lead float64) bool {
 	n := c.packets[0] + c.packets[1]

@@ -226,6 +226,10 @@ func (c *classifier) Sure() bool {
 	return h.convinces() && h.settled(lead)
 }
 
+// SureFrom returns the least number of datagrams after which Sure can be true: the answers that
+// settle it, and data that they answer.
+func (c *classifier) SureFrom() int { return settleCount + 1 }
+
 func (h *hypothesis) settled(lead float64) bool {
 	return h.matched >= settleCount && h.total() >= settleBits && lead >= settleLead
 }
