@@ -160,7 +160,7 @@ fuzzshort:
 	scripts/fuzz 6s 110
 
 .PHONY: bench
-bench: ## every benchmark, with the ratios to libpcap and tshark
+bench: ## every benchmark, with the ratios to libpcap and tshark; ACKSCOPE_BENCH_BEFORE=PROGRAM compares an older one too
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./...
 
 .PHONY: growth

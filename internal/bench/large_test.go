@@ -27,8 +27,8 @@ const (
 // not grow with the capture: a tenth of it takes as much.
 func TestLarge(t *testing.T) {
 	size, err := strconv.ParseFloat(os.Getenv("ACKSCOPE_LARGE"), 64)
-	if err != nil || size < 1e8 {
-		t.Skip("ACKSCOPE_LARGE is no number of bytes, 1e8 at least")
+	if err != nil || size < 1e9 {
+		t.Skip("ACKSCOPE_LARGE is no number of bytes, 1e9 at least")
 	}
 	program := testenv.Ackscope(t)
 	o := traffic.Options{Packets: int(size / frameBytes), Flows: 64, Loss: 0.05, Seed: 1}

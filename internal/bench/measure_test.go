@@ -112,8 +112,16 @@ func (f figures) median(name string) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
+// text returns the median for a table, or a dash for what was not measured.
+func (f figures) text(name string) string {
+	if len(f[name]) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", f.median(name))
+}
+
 // turns measures again and again: 7 times at least, or once with -short. It reports the medians.
-func turns(b *testing.B, once func(f figures)) {
+func turns(b *testing.B, once func(f figures)) figures {
 	b.Helper()
 	f, least := figures{}, 7
 	if testing.Short() {
@@ -127,6 +135,7 @@ func turns(b *testing.B, once func(f figures)) {
 	for name := range f {
 		b.ReportMetric(f.median(name), name)
 	}
+	return f
 }
 
 // spun returns how long a pure CPU loop takes, shared by so many goroutines. Where two do not take half of the time of

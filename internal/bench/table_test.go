@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,21 +12,28 @@ import (
 	"github.com/ackscope/ackscope/internal/traffic"
 )
 
-// commands are the rows of the table.
-var commands = []string{"flows", "findings", "events", "packets", "ledger", "replay"}
+// commands are the rows of the table, with the ratio to the C loop that they must reach.
+var commands = []struct {
+	name string
+	must float64
+}{{"flows", 2.8}, {"findings", 4.5}, {"events", 8}, {"packets", 8}, {"ledger", 8}, {"replay", 6}}
 
 // BenchmarkTable compares each command with libpcap's loop on the same file: processor time with one thread. It also
-// compares two threads with one: wall time, processor time, and beside them the wall time of a pure CPU loop.
+// compares two threads with one: wall time, processor time, and beside them the wall time of a pure CPU loop. With
+// ACKSCOPE_BENCH_PAGE set, it writes the table of docs/performance.md.
 func BenchmarkTable(b *testing.B) {
 	count, list := counter(b), builds(b)
+	var table bytes.Buffer
+	fmt.Fprintf(&table, rowForm, "", "now", "before", "must", "wall 2/1", "CPU 2/1", "loop 2/1")
 	for _, in := range inputs(b) {
 		check(b, in)
-		for _, command := range commands {
-			b.Run(in.name+"/"+command, func(b *testing.B) {
-				turns(b, func(f figures) {
+		for _, c := range commands {
+			var f figures
+			b.Run(in.name+"/"+c.name, func(b *testing.B) {
+				f = turns(b, func(f figures) {
 					floor := measure(b, 1, count, in.path)
 					for _, p := range list {
-						one, two := measure(b, 1, p.path, command, in.path), measure(b, 2, p.path, command, in.path)
+						one, two := measure(b, 1, p.path, c.name, in.path), measure(b, 2, p.path, c.name, in.path)
 						f.add(p.prefix+"x-libpcap", one.cpu.Seconds()/floor.cpu.Seconds())
 						f.add(p.prefix+"cpu-ns/packet", float64(one.cpu.Nanoseconds())/float64(in.packets))
 						f.add(p.prefix+"wall-2/1", two.wall.Seconds()/one.wall.Seconds())
@@ -33,9 +42,18 @@ func BenchmarkTable(b *testing.B) {
 					f.add("loop-2/1", spun(2)/spun(1))
 				})
 			})
+			fmt.Fprintf(&table, rowForm, c.name+" "+in.name, f.text("x-libpcap"), f.text("before-x-libpcap"),
+				fmt.Sprint(c.must), f.text("wall-2/1"), f.text("cpu-2/1"), f.text("loop-2/1"))
 		}
 	}
+	if os.Getenv("ACKSCOPE_BENCH_PAGE") != "" {
+		page := filepath.Join("..", "..", "docs", "performance.md")
+		testenv.HoldTable(b, page, "make bench BENCH=Table", table.Bytes(), true)
+	}
 }
+
+// rowForm is a row of the table on the page.
+const rowForm = "%-18s%8s%8s%8s%10s%10s%10s\n"
 
 // BenchmarkManyFlows compares 1.2 million packets in 100,000 flows, all at once, with as many in 64 flows.
 func BenchmarkManyFlows(b *testing.B) {
