@@ -80,12 +80,13 @@ func Open(paths []string, o Options) (*Input, error) {
 		o.SpoolLimit = defaultSpoolLimit
 	}
 	in := &Input{paths: paths}
+	size := max(min(chunkSize, 16*chunkSize/len(paths)), minChunkSize)
 	for i, path := range paths {
 		if path == "-" && slices.Contains(paths[:i], "-") {
 			_ = in.Close()
 			return nil, errors.New(`"-" (standard input) is given twice: expected once at most`)
 		}
-		f, err := openFile(path, i, &o)
+		f, err := openFile(path, i, &o, size)
 		if err != nil {
 			_ = in.Close()
 			return nil, err
@@ -99,12 +100,12 @@ func Open(paths []string, o Options) (*Input, error) {
 	return in, nil
 }
 
-func openFile(path string, index int, o *Options) (*file, error) {
+func openFile(path string, index int, o *Options, size int) (*file, error) {
 	source, err := openSource(path, o)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{name: source.name, index: index, options: o, source: source, stream: newStream(source.reader())}
+	f := &file{name: source.name, index: index, options: o, source: source, stream: newStream(source.reader(), size)}
 	if err := f.begin(); err != nil {
 		_ = source.close()
 		return nil, err
