@@ -24,15 +24,21 @@ type chunk struct {
 	first   uint64 // position of its first frame in the capture
 	count   int
 	frames  []capture.Frame
-	packets []capture.Packet  // of those that are decoded ahead, and of all if records are copied
-	latest  []machine.Instant // the newest time of all frames before each of them
-	shards  []uint8           // of each frame
-	before  machine.Instant   // time of the frame before the first one
-	bytes   []byte            // of the frames
-	whole   int               // from that frame on one session takes all; count if none does
-	open    atomic.Int32      // shards that have not taken it
-	ready   chan struct{}     // gets a value when all have
-	parts   []part            // by shard
+	packets []capture.Packet // of those that are decoded ahead, and of all if records are copied
+	places  []framePlace     // of each frame
+	shards  []uint8          // of each frame
+	bytes   []byte           // of the frames
+	whole   int              // from that frame on one session takes all; count if none does
+	open    atomic.Int32     // shards that have not taken it
+	ready   chan struct{}    // gets a value when all have
+	parts   []part           // by shard
+}
+
+// framePlace is what a shard needs of a frame beside its bytes. It stands apart from the frame: a
+// shard passes the frames of others without a look at them.
+type framePlace struct {
+	latest machine.Instant // the newest time of all frames before it
+	before machine.Instant // time of the frame before it; of the first frame, its own
 }
 
 // part is what a shard made of a chunk.
@@ -62,7 +68,7 @@ func newChunk(shards int) *chunk {
 // reset empties the chunk, and keeps its memory.
 func (c *chunk) reset(first uint64) {
 	c.first, c.count, c.bytes = first, 0, c.bytes[:0]
-	c.latest, c.shards = c.latest[:0], c.shards[:0]
+	c.places, c.shards = c.places[:0], c.shards[:0]
 	for i := range c.parts {
 		p := &c.parts[i]
 		clear(p.records)

@@ -280,7 +280,7 @@ func (t *team) read() {
 		if c == nil {
 			return
 		}
-		c.before, c.whole = t.before, -1
+		c.whole = -1
 		if whole {
 			c.whole = 0
 		}
@@ -312,13 +312,13 @@ func (t *team) read() {
 // place gives the frame that was just read to a shard. It reports whether it is an ICMP error.
 func (t *team) place(c *chunk, f *capture.Frame) (quotes bool) {
 	if c.first == 0 && c.count == 1 {
-		t.first, t.latest, c.before = f.At, f.At, f.At
+		t.first, t.latest, t.before = f.At, f.At, f.At
 	}
 	shard, quotes := t.router.shardOf(f)
 	if shard == decodedAhead {
 		t.decodeTo(c, c.count-1, shard)
 	}
-	c.latest, c.shards = append(c.latest, t.latest), append(c.shards, shard)
+	c.places, c.shards = append(c.places, framePlace{t.latest, t.before}), append(c.shards, shard)
 	t.latest, t.before = max(t.latest, f.At), f.At
 	return quotes
 }
@@ -386,13 +386,10 @@ func (t *team) step(c *chunk, index int, sessions []*Session) {
 		if int(c.shards[i]) != index {
 			continue
 		}
-		at := c.before
-		if i > 0 {
-			at = c.frames[i-1].At
-		}
+		x := &c.places[i]
 		packet := t.decoded(c, i, index, own)
 		for _, s := range sessions {
-			s.first, s.last, s.at, s.n = t.first, c.latest[i], at, c.first+uint64(i)
+			s.first, s.last, s.at, s.n = t.first, x.latest, x.before, c.first+uint64(i)
 			s.shard.frame = i
 			s.Feed(&c.frames[i], packet)
 		}
@@ -441,12 +438,11 @@ func (t *team) join(c *chunk, frame int) []*Session {
 			parts = append(parts, shard[k])
 		}
 		s := absorb(o, parts)
-		s.first, s.n, s.last, s.at = t.first, c.first+uint64(frame), t.latest, t.before
-		if frame < c.count {
-			s.last = c.latest[frame]
-		}
-		if frame > 0 {
-			s.at = c.frames[frame-1].At
+		s.first, s.n = t.first, c.first+uint64(frame)
+		if frame < c.count { // the reader may be at work
+			s.last, s.at = c.places[frame].latest, c.places[frame].before
+		} else {
+			s.last, s.at = t.latest, t.before
 		}
 		s.before = s.at
 		t.relays[k].settle()
