@@ -21,7 +21,7 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	if s.frame != nil {
 		f.Interface = s.frame.Interface
 	}
-	s.number(f, nil)
+	s.number(f, nil, true)
 	s.table.put(f)
 	s.callers.begun(f)
 	s.shard.within(len(s.callers.newer), callersMost/2)
@@ -88,11 +88,7 @@ func (s *Session) successor(f *Flow, d *machine.Datagram, connection bool) *Flow
 		First: d.At, FirstRef: d.Ref, Interface: f.Interface, origin: f.origin, answer: f.answer,
 		host: f.host,
 	}
-	before := f
-	if connection {
-		before = nil
-	}
-	s.number(next, before)
+	s.number(next, f, connection)
 	s.table.put(next)
 	return next
 }

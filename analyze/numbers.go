@@ -7,17 +7,18 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// Flows and conversations are numbered by appearance. A second run gives each flow the number
-// that the first run gave it. A flow that only the second run tells apart comes after those:
+// Flows and conversations are numbered by appearance. A second run gives the nth session of two
+// endpoints the number that the first run gave it. A session that only the second run tells apart
+// comes after all of those:
 //
 //	first run    1  2  3
-//	second run   1  2  4  3      the third flow begins another session here
+//	second run   1  2  3  4      flow 4 is a further session of the endpoints of flow 2
 //
 // So all goroutines of a second run know the numbers of their flows at once.
 
-// number numbers a new flow, and lists it. It continues the conversation of before, which is nil
-// if it begins one.
-func (s *Session) number(f, before *Flow) {
+// number numbers a new flow, and lists it. The session before it, of the same endpoints, may be
+// nil. If connection is set, the flow begins a conversation.
+func (s *Session) number(f, before *Flow, connection bool) {
 	s.begun++
 	f.born = s.n
 	if before != nil {
@@ -28,19 +29,19 @@ func (s *Session) number(f, before *Flow) {
 	v := s.options.Survey
 	if !v.numbers() {
 		f.ID = s.begun
-		if before == nil {
+		if connection {
 			f.Stream = s.conversation(f.Transport)
 		}
 		s.flows = append(s.flows, f)
 		return
 	}
-	if i, ok := v.find(f, s.begun-1); ok {
+	if i, ok := v.find(f, before, s.begun-1); ok {
 		f.ID, f.Stream = i+1, v.flows[i].stream
 	} else {
 		s.shard.turn(s)
 		s.extra++
 		f.ID = len(v.flows) + s.shard.next(s.extra)
-		if before == nil {
+		if connection {
 			f.Stream = v.streams[transportIndex(f.Transport)] + s.shard.nextStream(f.Transport, s.conversation(f.Transport))
 		}
 	}
@@ -87,8 +88,15 @@ func compareFirst(x, y surveyed) int {
 	return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.session, y.session))
 }
 
-// find returns the place of a flow among those of the survey. guess is tried first.
-func (v *Survey) find(f *Flow, guess int) (at int, ok bool) {
+// find returns the place of a flow among those of the survey. The first session of two endpoints
+// begins at the same frame in both runs, and guess is tried first. before is the session before.
+func (v *Survey) find(f, before *Flow, guess int) (at int, ok bool) {
+	if before != nil {
+		if i := before.ID - 1; i < len(v.flows) {
+			at = int(v.flows[i].next) - 1
+		}
+		return at, at > 0
+	}
 	fits := func(i int) bool {
 		k := &v.flows[i]
 		return k.first == f.FirstRef && k.session == f.Session && k.a == f.A && k.b == f.B && k.transport == f.Transport

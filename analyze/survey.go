@@ -37,10 +37,11 @@ type surveyed struct {
 	facts     machine.Facts
 	first     machine.Ref // its first frame
 	stream    int
-	session   int  // nth on its addresses
-	continued bool // by another session
-	was       *Was // the flow that it continues from another address
-	moveKnown bool // was is decided
+	session   int   // nth on its addresses
+	continued bool  // by another session
+	next      int32 // place of that session, from 1; 0 if there is none
+	was       *Was  // the flow that it continues from another address
+	moveKnown bool  // was is decided
 }
 
 // Survey returns what this run learned. Call it after Finish.
@@ -55,7 +56,7 @@ func (s *Session) Survey() *Survey {
 			v.begun[f.FirstRef] = i
 		}
 		v.flows[i] = surveyed{
-			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.FirstRef, f.Stream, f.Session, false,
+			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.FirstRef, f.Stream, f.Session, false, 0,
 			f.Was.copied(), f.Was != nil || !s.late,
 		}
 		if k := &v.flows[i]; s.misread {
@@ -92,7 +93,7 @@ func (v *Survey) continueBefore(i int) {
 	k := &v.flows[i]
 	for e := i - 1; e >= 0; e-- {
 		if o := &v.flows[e]; o.a == k.a && o.b == k.b && o.transport == k.transport && o.session == k.session-1 {
-			o.continued = true
+			o.continued, o.next = true, int32(i)+1
 			return
 		}
 	}

@@ -19,6 +19,7 @@ const (
 	// Source: bound, the first size of an index
 	firstPlaces = 8
 	// idBits is the size of an id in a slot, in bits.
+	// Source: law, ids of 16 bits with their mark
 	idBits = 16
 )
 

@@ -44,6 +44,7 @@ const (
 	// Source: bound, the ticks that are tried
 	tickLeast, tickMost, tickStep = 4 * time.Millisecond, 40 * time.Millisecond, time.Millisecond / 4
 	// tickCount is how many ticks are tried. Tick k lasts tickLeast and k steps.
+	// Source: bound, the ticks that are tried
 	tickCount = int((tickMost-tickLeast)/tickStep) + 1
 	// fitsWithin is how far an RTT may lie from a whole number of ticks.
 	// Source: measured, TestMarginsRiptide
