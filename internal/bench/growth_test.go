@@ -25,15 +25,18 @@ func BenchmarkGrowth(b *testing.B) {
 		make   func(n int) input
 	}{
 		{
-			chart{title: "Packets, in 64 flows", x: "packets", y: "CPU ns a packet", powers: true}, growthPackets,
+			chart{title: "Packets, in 64 flows", x: "packets", y: "CPU ns a packet", powers: true},
+			growthPackets,
 			func(n int) input { return synthetic(b, n, 64, 0.05) },
 		},
 		{
-			chart{title: "Flows, 1.2 million packets or more", x: "flows", y: "CPU ns a packet", powers: true}, growthFlows,
+			chart{title: "Flows, 1.2 million packets or more", x: "flows", y: "CPU ns a packet", powers: true},
+			growthFlows,
 			func(n int) input { return synthetic(b, max(1_200_000, 4*n), n, 0.05) },
 		},
 		{
-			chart{title: "Loss, 64 flows", x: "% lost", y: "CPU ns a packet"}, growthLoss,
+			chart{title: "Loss, 64 flows", x: "% lost", y: "CPU ns a packet"},
+			growthLoss,
 			func(n int) input { return synthetic(b, 300_000, 64, float64(n)/100) },
 		},
 	}
