@@ -195,13 +195,16 @@ func (t *team) drive(shards int) ([]*Session, error) {
 // guard runs a goroutine, and keeps its panic.
 func (t *team) guard(f func()) {
 	defer t.group.Done()
-	defer func() {
-		if v := recover(); v != nil {
-			t.failed.CompareAndSwap(nil, &failure{v, debug.Stack()})
-			t.refused.Store(true)
-		}
-	}()
+	defer t.keepPanic()
 	f()
+}
+
+// keepPanic ends the run where the function that defers it panics.
+func (t *team) keepPanic() {
+	if v := recover(); v != nil {
+		t.failed.CompareAndSwap(nil, &failure{v, debug.Stack()})
+		t.refused.Store(true)
+	}
 }
 
 // begin makes the sessions of the shards.
@@ -375,8 +378,10 @@ func (t *team) work(index int) {
 	}
 }
 
-// step processes the frames of a shard in a chunk.
+// step processes the frames of a shard in a chunk. A panic ends the run, but not the goroutine:
+// the caller's waits until every shard has taken the chunk.
 func (t *team) step(c *chunk, index int, sessions []*Session) {
+	defer t.keepPanic()
 	p := &c.parts[index]
 	own := &t.packets[index]
 	for _, s := range sessions {
