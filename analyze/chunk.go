@@ -10,11 +10,11 @@ import (
 const (
 	// chunkFrames and chunkBytes bound a chunk. It must be long beside what it costs to hand it on
 	// (some microseconds), and short beside the caches of a processor.
-	// Source: measured, 128 to 1,024 frames take the same time
+	// Source: measured, of 64 to 2,048 frames, 512 and 1,024 take least time
 	chunkFrames = 512
 	chunkBytes  = 256 << 10
 	// chunksAhead is how many chunks there are: shards may be that far apart.
-	// Source: measured, 4 leave a core idle now and then, 16 are no faster than 8
+	// Source: measured, with 512 frames, 16 chunks are no faster than 8
 	chunksAhead = 8
 )
 

@@ -16,7 +16,7 @@ import (
 //
 // What crosses shards is kept out of them:
 //   - Numbers of flows: see numbers.go.
-//   - Relayed messages: shards note the messages, and absorb looks among those of all.
+//   - Relayed messages: shards note the messages, and the caller's goroutine looks through them.
 //   - ICMP errors: from the first one on, one session has all flows.
 //   - Scopes of endpoints, moves from address to address, and bounds over all flows: the run is
 //     refused, and made again by one goroutine. Only runs without a sink can meet them, since a
