@@ -16,8 +16,8 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/ring"
 )
 
 // allCaptures returns the captures of the repository.
@@ -206,7 +206,7 @@ func essence(t *testing.T, text string) (list []string) {
 
 // rowsOf returns names of files as rotating writers choose them.
 func rowsOf() map[string][]string {
-	ours := &reader.Rotation{Path: "match.pcap"}
+	ours := &ring.Row{Path: "match.pcap"}
 	at := time.Date(2026, 11, 22, 10, 15, 0, 0, time.UTC)
 	return map[string][]string{
 		"ackscope -b": {ours.Next(at), ours.Next(at.Add(time.Second)), ours.Next(at.Add(time.Second))},
@@ -297,14 +297,14 @@ func TestNoRow(t *testing.T) {
 		"two runs, one base": beside(parts[0], parts[1],
 			[2]string{"m_00001_20261122101500.pcap", "m_00001_20261122101505.pcap"}),
 	} {
-		for _, group := range reader.RotatedRows(paths) {
+		for _, group := range ring.Rows(paths) {
 			if len(group) > 1 {
 				t.Errorf("%s: %q are read as a row", name, group)
 			}
 		}
 	}
 	for i, want := range []int{1, 1} {
-		if got := len(reader.RotatedRows([][]string{parts, {parts[3], parts[1], parts[0], parts[2]}}[i])); got != want {
+		if got := len(ring.Rows([][]string{parts, {parts[3], parts[1], parts[0], parts[2]}}[i])); got != want {
 			t.Errorf("the row itself is %d groups", got)
 		}
 	}

@@ -147,3 +147,15 @@ func (m Made) Remove() error {
 	}
 	return os.Remove(m.path)
 }
+
+// Existing identifies a regular file that an earlier run has created, for Remove.
+func Existing(path string) (Made, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return Made{}, err
+	case !info.Mode().IsRegular():
+		return Made{}, fmt.Errorf("%s: expected a regular file", path)
+	}
+	return Made{path, info}, nil
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/recorder"
+	"github.com/ackscope/ackscope/ring"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -31,12 +32,10 @@ type recordingRow struct {
 	options analyze.Options // of the analysis of a recording
 	origin  reader.Origin
 	folder  string
-	limits  recordLimits
 
 	number  int
 	writing chan *saved // yields the recording that is being written; nil if there is none
-	kept    []*saved
-	bytes   int64 // of kept
+	shelf   ring.Shelf
 	written int
 	removed int
 	err     error
@@ -46,14 +45,15 @@ type recordingRow struct {
 type saved struct {
 	line  string // for people
 	json  []byte
-	made  [2]outfile.Made
-	bytes int64
+	kept  ring.Kept
 	err   error
 	fault any // a panic of the analysis
 }
 
 func newRecordingRow(a *app.App, run *reader.Running, folder string, l *recordLimits) (*recordingRow, error) {
-	w := &recordingRow{app: a, run: run, folder: folder, limits: *l}
+	w := &recordingRow{
+		app: a, run: run, folder: folder, shelf: ring.Shelf{Files: l.files, Bytes: l.total},
+	}
 	var err error
 	if w.options, err = a.Options(); err != nil {
 		return nil, err
@@ -151,15 +151,11 @@ func (w *recordingRow) take(x *saved) {
 		return
 	}
 	w.written++
-	w.kept, w.bytes = append(w.kept, x), w.bytes+x.bytes
-	for len(w.kept) > 1 && (len(w.kept) > w.limits.files || w.bytes > w.limits.total) {
-		old := w.kept[0]
-		for _, m := range old.made {
-			if err := m.Remove(); err != nil {
-				w.err = errors.Join(w.err, fmt.Errorf("-b: %w", err))
-			}
+	w.shelf.Add(&x.kept)
+	for old := w.shelf.Excess(); old != nil; old = w.shelf.Excess() {
+		if err := old.Remove(); err != nil {
+			w.err = errors.Join(w.err, fmt.Errorf("-b: %w", err))
 		}
-		w.kept, w.bytes = w.kept[1:], w.bytes-old.bytes
 		w.removed++
 	}
 	out := w.app.Writer()
@@ -200,7 +196,7 @@ func (j *recordingJob) write(x *saved) error {
 	if err := outfile.Commit(text, frames); err != nil {
 		return err
 	}
-	x.made, x.bytes = [2]outfile.Made{text.Made(), frames.Made()}, j.size+int64(len(x.json))
+	x.kept = ring.Kept{Made: []outfile.Made{text.Made(), frames.Made()}, Bytes: j.size + int64(len(x.json))}
 	x.line = j.line()
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/ring"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -151,7 +152,7 @@ func recordings(a *app.App, args []string) (list []*Recording, failed []error, e
 			groups = append(groups, []string{p})
 		}
 	default:
-		groups = RotatedRows(paths)
+		groups = ring.Rows(paths)
 	}
 	first, begun := 0, time.Now()
 	for i, g := range groups {

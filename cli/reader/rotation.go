@@ -3,29 +3,18 @@ package reader
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/ring"
 )
 
-// Rotation writes a row of files, each up to a limit, like -b of tshark and
-// dumpcap: name_00001_20261121130500.pcapng, …
+// Rotation is a row of files that a Save writes, as -b asks for it.
 type Rotation struct {
-	Path     string
-	size     int64         // bytes; 0 for no limit
-	duration time.Duration // 0 for no limit
-	packets  uint64        // 0 for no limit
-	files    int           // number of files to keep; 0 for all
-
-	number  int
-	kept    []outfile.Made
-	written uint64 // frames in the current file
-	began   machine.Instant
+	ring.Row
+	shelf ring.Shelf
 }
 
 // ParseRotation parses the values of -b. It returns nil if there are none.
@@ -36,7 +25,7 @@ func ParseRotation(path string, conditions []string) (*Rotation, error) {
 	if path == "" || path == "-" {
 		return nil, errors.New("-b: expected -w FILE too, the name that the files are called by")
 	}
-	r := &Rotation{Path: path}
+	r := &Rotation{Row: ring.Row{Path: path}}
 	for _, text := range conditions {
 		kind, value, ok := strings.Cut(text, ":")
 		var err error
@@ -44,18 +33,18 @@ func ParseRotation(path string, conditions []string) (*Rotation, error) {
 		case !ok:
 			err = errors.New("no colon")
 		case kind == "filesize":
-			r.size, err = app.ParseSize(value)
+			r.Bytes, err = app.ParseSize(value)
 		case kind == "duration":
 			var seconds float64
 			if seconds, err = strconv.ParseFloat(value, 64); err == nil && (seconds <= 0 || seconds > 1e9) {
 				err = errors.New("out of range")
 			}
-			r.duration = time.Duration(seconds * float64(time.Second))
+			r.Duration = time.Duration(seconds * float64(time.Second))
 		case kind == "packets":
-			r.packets, err = strconv.ParseUint(value, 10, 63)
+			r.Packets, err = strconv.ParseUint(value, 10, 63)
 		case kind == "files":
-			r.files, err = strconv.Atoi(value)
-			if err == nil && r.files < 1 {
+			r.shelf.Files, err = strconv.Atoi(value)
+			if err == nil && r.shelf.Files < 1 {
 				err = errors.New("out of range")
 			}
 		default:
@@ -65,44 +54,21 @@ func ParseRotation(path string, conditions []string) (*Rotation, error) {
 			return nil, fmt.Errorf("-b %q: expected filesize:100MB, duration:SECONDS, packets:N or files:N", text)
 		}
 	}
-	if r.size == 0 && r.duration == 0 && r.packets == 0 {
+	if r.Bytes == 0 && r.Duration == 0 && r.Packets == 0 {
 		return nil, errors.New("-b files: expected a condition that ends a file too: filesize, duration or packets")
 	}
 	return r, nil
 }
 
-// Next returns the name of the next file.
-func (r *Rotation) Next(now time.Time) string {
-	r.number++
-	r.written = 0
-	extension := filepath.Ext(r.Path)
-	return fmt.Sprintf("%s_%05d_%s%s", strings.TrimSuffix(r.Path, extension), r.number,
-		now.Format("20060102150405"), extension)
-}
-
-// full reports whether the current file ends before a frame of that time.
-func (r *Rotation) full(bytes int64, at machine.Instant) bool {
-	return r.written > 0 && (r.size > 0 && bytes >= r.size ||
-		r.packets > 0 && r.written >= r.packets ||
-		r.duration > 0 && at.Sub(r.began) >= r.duration)
-}
-
-// note counts a written frame.
-func (r *Rotation) note(at machine.Instant) {
-	if r.written == 0 {
-		r.began = at
-	}
-	r.written++
-}
-
-// prune deletes the oldest files beyond the number to keep. It does not delete
-// a file that has replaced one of them.
+// prune deletes the oldest files beyond the number to keep.
 func (r *Rotation) prune() error {
-	for r.files > 0 && len(r.kept) > r.files {
-		if err := r.kept[0].Remove(); err != nil {
-			return fmt.Errorf("-b files:%d: %w", r.files, err)
+	for {
+		old := r.shelf.Excess()
+		if old == nil {
+			return nil
 		}
-		r.kept = r.kept[1:]
+		if err := old.Remove(); err != nil {
+			return fmt.Errorf("-b files:%d: %w", r.shelf.Files, err)
+		}
 	}
-	return nil
 }

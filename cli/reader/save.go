@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/ring"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -137,7 +138,7 @@ func (s *Save) beginNext() (err error) {
 	if s.file, err = s.app.Outputs.Row(s.rotation.Next(time.Now()), outfile.Payload); err != nil {
 		return s.saving(err)
 	}
-	s.rotation.kept = append(s.rotation.kept, s.file.Made())
+	s.rotation.shelf.Add(&ring.Kept{Made: []outfile.Made{s.file.Made()}})
 	return s.begin(s.file.Path())
 }
 
@@ -208,7 +209,7 @@ func (s *Save) described(section int) (x capture.Section) {
 
 // Write writes a frame and comments on it.
 func (s *Save) Write(f *capture.Frame, comments ...string) error {
-	if s.rotation != nil && s.rotation.full(s.written(), f.At) {
+	if s.rotation != nil && s.rotation.Full(s.written(), f.At) {
 		if err := s.rotate(); err != nil {
 			return err
 		}
@@ -225,7 +226,7 @@ func (s *Save) Write(f *capture.Frame, comments ...string) error {
 	}
 	s.Frames++
 	if s.rotation != nil {
-		s.rotation.note(f.At)
+		s.rotation.Note(f.At)
 	}
 	return nil
 }

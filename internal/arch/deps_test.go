@@ -108,6 +108,8 @@ var law = []rule{
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"recorder", []string{"machine"}, nil},
+	{"ring", []string{"capture", "host", "machine", "outfile", "printable"}, nil},
+	{"live", []string{"analyze", "capture", "host"}, nil},
 	{"report", []string{
 		"analyze", "compare", "dissect", "gamelog", "graph", "ledger", "machine", "overview", "replay",
 		"rewrite/merge", "show", "printable", "scale",
@@ -173,9 +175,9 @@ func roomOf(beside ...string) []string {
 func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "cause", "compare", "dissect", "dissect/stack", "export", "export/...",
-		"figures", "filter", "filter/...", "gamelog", "graph", "host", "lab", "ledger", "machine", "metrics", "overview",
-		"outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema",
-		"schema/...",
+		"figures", "filter", "filter/...", "gamelog", "graph", "host", "lab", "ledger", "live", "machine", "metrics",
+		"overview", "outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "ring",
+		"scale", "schema", "schema/...",
 		"show", "show/table", "sim", "tui", "tui/store",
 	}
 	for _, p := range beside {

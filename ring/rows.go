@@ -1,4 +1,4 @@
-package reader
+package ring
 
 import (
 	"cmp"
@@ -92,10 +92,10 @@ func rotatedName(path string) (f rotatedFile, ok bool) {
 	return f, true
 }
 
-// RotatedRows groups paths. The files of a row form one group, ordered by time;
+// Rows groups paths. The files of a row form one group, ordered by time;
 // every other file is a group of its own. A group has the position of its first
 // file. Files are read only if their names fit a row.
-func RotatedRows(paths []string) (groups [][]string) {
+func Rows(paths []string) (groups [][]string) {
 	rows := map[string][]rotatedFile{}
 	rowOf := make([]string, len(paths))
 	for i, path := range paths {
