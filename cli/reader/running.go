@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/host"
+	"github.com/ackscope/ackscope/live"
 	"github.com/ackscope/ackscope/metrics"
 	"github.com/ackscope/ackscope/show"
 )
@@ -45,8 +47,11 @@ type Running struct {
 	server    io.Closer                       // of metrics; nil without --metrics
 	common    commonCause
 	Screen    *app.Screen // nil if nothing is drawn
-	Tick      func()      // called at every interval of --every; may be nil
-	Err       error       // the error of printing
+	live      *live.Live
+	every     time.Duration // between two calls of Tick; 0 for never
+	drawn     time.Time
+	Tick      func() // called at every interval of --every; may be nil
+	Err       error  // the error of printing
 
 	OnFrame func(*capture.Frame)   // called before the analysis; may be nil
 	OnFound func(*analyze.Finding) // called for each occurrence of a rule; may be nil
@@ -114,16 +119,13 @@ func (r *Running) Warn(text string) {
 	r.app.Warn(text)
 }
 
-// Next implements capture.Source. It releases the lock while it waits.
-func (r *Running) Next(f *capture.Frame) error {
-	r.mu.Unlock()
-	err := r.Reader.Next(f)
-	r.mu.Lock()
-	switch {
-	case r.Err != nil:
+// Next implements capture.Source.
+func (r *Running) Next(f *capture.Frame) error { return r.Reader.Next(f) }
+
+// count counts a frame, with the lock.
+func (r *Running) count(f *capture.Frame) error {
+	if r.Err != nil {
 		return r.Err
-	case err != nil:
-		return err
 	}
 	n := f.Interface
 	if r.Reader.Live == nil {
@@ -140,18 +142,11 @@ func (r *Running) Next(f *capture.Frame) error {
 }
 
 // Dropped returns how many packets the capture lacks.
-func (r *Running) Dropped() (n uint64) {
+func (r *Running) Dropped() uint64 {
 	if r.Reader.Live == nil {
 		return r.Reader.Dropped()
 	}
-	list, err := r.Reader.Live.Group.Statistics()
-	if err != nil {
-		return 0 // the final counts report the error
-	}
-	for _, st := range list {
-		n += st.OSDropped + st.Dropped
-	}
-	return n
+	return live.Dropped(r.Reader.Live.Group)
 }
 
 // Host implements analyze.Hosted.
@@ -202,7 +197,12 @@ func (r *Running) prepare(o analyze.Options) error {
 	if r.memory > 0 {
 		debug.SetMemoryLimit(r.memory)
 	}
-	r.Session, r.decoder = analyze.NewSession(o), capture.NewDecoder(o.Decode)
+	x := live.Options{Analysis: o, Frame: r.count, Snapshot: r.tick, Every: flushEvery, Lock: &r.mu}
+	if r.Reader.Live != nil {
+		x.Dropped = r.Dropped
+	}
+	r.live = live.New(r, x)
+	r.Session, r.decoder = r.live.Session(), r.live.Decoder()
 	if r.watch.Metrics != "" {
 		return r.serve()
 	}
@@ -215,15 +215,19 @@ func (r *Running) Run(o analyze.Options) (*analyze.Session, error) {
 	if err := r.prepare(o); err != nil {
 		return nil, err
 	}
-	ended := make(chan error, 1)
-	go func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		err := r.Session.Drive(r, r.decoder)
-		r.Session.Finish()
-		ended <- err
-	}()
-	err := r.wait(ended)
+	ctx := context.Background()
+	if r.Reader.Live == nil { // a live capture handles interrupts itself
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second interrupt ends the program
+	}
+	r.every, r.drawn = r.interval(), time.Now()
+	err := r.live.Run(ctx)
+	r.mu.Lock() // for good: a scrape waits for the end of its server
+	if r.Err != nil {
+		err = r.Err
+	}
 	if r.server != nil {
 		err = errors.Join(err, r.server.Close())
 	}
@@ -254,7 +258,13 @@ func (r *Running) Count() error {
 	defer r.mu.Unlock()
 	var f capture.Frame // declared here, since one in the loop would be allocated for each packet
 	for {
-		if err := r.Next(&f); errors.Is(err, io.EOF) {
+		r.mu.Unlock()
+		err := r.Next(&f)
+		r.mu.Lock()
+		if err == nil || r.Err != nil {
+			err = r.count(&f)
+		}
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
@@ -262,57 +272,25 @@ func (r *Running) Count() error {
 	}
 }
 
-// every returns the interval of Tick, or 0 for never.
-func (r *Running) every() time.Duration {
+// interval returns the interval of Tick, or 0 for never.
+func (r *Running) interval() time.Duration {
 	if r.watch.every == 0 && r.Screen != nil {
 		return time.Second
 	}
 	return r.watch.every
 }
 
-// wait waits for the end of the analysis. In between it does what is due by the
-// clock. It returns with the lock held.
-func (r *Running) wait(ended <-chan error) error {
-	interrupt := make(chan os.Signal, 1)
-	if r.Reader.Live == nil { // a live capture handles interrupts itself
-		signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
-		defer signal.Stop(interrupt)
+// tick does what is due by the clock, with the lock.
+func (r *Running) tick(*analyze.Session) {
+	if now := time.Now(); r.every > 0 && now.Sub(r.drawn) >= r.every && r.Tick != nil {
+		r.drawn = now
+		r.Tick()
 	}
-	ticker := time.NewTicker(flushEvery)
-	defer ticker.Stop()
-	drawn, every := time.Now(), r.every()
-	var late <-chan time.Time
-	for {
-		select {
-		case err := <-ended:
-			r.mu.Lock()
-			return err
-		case <-interrupt:
-			// The writer of the pipe was probably interrupted too: wait for its last
-			// frames.
-			signal.Stop(interrupt)
-			late = time.After(time.Second)
-		case <-late: // the reader may wait for a frame for ever
-			r.mu.Lock()
-			r.Session.Finish()
-			return nil
-		case now := <-ticker.C:
-			r.mu.Lock()
-			if r.Reader.Live != nil {
-				r.Session.CaptureDropped(r.Dropped())
-			}
-			if every > 0 && now.Sub(drawn) >= every && r.Tick != nil {
-				drawn = now
-				r.Tick()
-			}
-			if r.OnTick != nil {
-				r.OnTick()
-			}
-			if err := r.app.Flush(); err != nil && r.Err == nil {
-				r.Err = err
-			}
-			r.mu.Unlock()
-		}
+	if r.OnTick != nil {
+		r.OnTick()
+	}
+	if err := r.app.Flush(); err != nil && r.Err == nil {
+		r.Err = err
 	}
 }
 
