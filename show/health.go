@@ -20,6 +20,7 @@ type Health struct {
 	timed    bool
 	resends  uint64 // messages that were sent more than once
 	messages uint64 // of so many
+	room     machine.Figures
 }
 
 // way is the loss of one direction: of so many packets, at least and at most so many were
@@ -35,6 +36,10 @@ func (h *Health) Add(f *analyze.Flow) {
 		return
 	}
 	h.flows++
+	f.Unpacked(&h.room, func() { h.add(f) })
+}
+
+func (h *Health) add(f *analyze.Flow) {
 	library := time.Duration(-1)
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		n, ok := f.Network(side)
