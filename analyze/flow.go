@@ -22,6 +22,7 @@ type Flow struct {
 	marks     [2]marks
 	Transport capture.Transport
 	gone      bool // a limit removed it
+	defers    bool // its tracker has not processed all of its datagrams: see machine.Deferrer
 	// decidedEarly says that it was decided early, because room was short and it had no answer yet.
 	decidedEarly bool
 	scopes       [2]*scope       // of both sides; nil without a tracker, and for protocols without scopes

@@ -127,25 +127,42 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	known, vantage := s.options.Survey.flow(f), s.options.Vantage
 	stream, oneHost := f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
 	continues := f.has().earlier != [2]machine.Earlier{}
-	if known != nil || vantage != nil || stream || oneHost || continues {
+	learned := known != nil && config == known.verdict.Config && vantage == nil && !continues
+	if !learned && (known != nil || vantage != nil || stream || oneHost || continues) {
 		c := *config // the flow's own copy: many flows share a configuration without additions
 		config, f.Verdict.Config = &c, &c
-		config.Facts, config.Stream, config.OneHost = machine.Facts{Doubtful: config.Facts.Doubtful}, stream, oneHost
-		config.Ends = [2]netip.AddrPort{f.A, f.B}
-	}
-	if known != nil {
-		config.Facts = known.facts
-	}
-	if continues {
-		config.Facts.Earlier = f.has().earlier
-	}
-	if vantage != nil {
-		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
+		config.Facts = machine.Facts{Doubtful: config.Facts.Doubtful}
+		config.Stream, config.OneHost, config.Ends = stream, oneHost, [2]netip.AddrPort{f.A, f.B}
+		if known != nil && known.verdict.Config != nil {
+			config.Facts = known.verdict.Config.Facts
+		}
+		if continues {
+			config.Facts.Earlier = f.has().earlier
+		}
+		if vantage != nil {
+			config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
+		}
 	}
 	if f.Protocol.NewTracker == nil || s.options.Untracked && s.options.Survey.onlySession(f) {
 		return &stateless{facts: config.Facts}
 	}
+	if f.Protocol.NewDeferred != nil && s.defers() {
+		t := f.Protocol.NewDeferred(config)
+		f.defers = defers(t)
+		return t
+	}
 	return f.Protocol.NewTracker(config)
+}
+
+// defers reports whether nobody reads the effects of a tracker before the end of its flow. A second
+// run of a file may have no sink.
+func (s *Session) defers() bool {
+	return s.sink == nil && s.options.Found == nil && s.options.Survey != nil
+}
+
+func defers(t machine.Tracker) bool {
+	d, ok := t.(machine.Deferrer)
+	return ok && d.Defers()
 }
 
 // track creates the tracker of f.

@@ -169,8 +169,10 @@ const measureEvery = 64
 // removes flows beyond the limits. The sums over the lists grow only where relist
 // has run since.
 func (s *Session) bound(f *Flow) {
-	if n := f.Packets[machine.A] + f.Packets[machine.B]; f.conn != nil || n%measureEvery <= 1 ||
+	grew := f.defers && f.tracker != nil && !defers(f.tracker)
+	if n := f.Packets[machine.A] + f.Packets[machine.B]; f.conn != nil || n%measureEvery <= 1 || grew ||
 		f.place.class != classOf(f) {
+		f.defers = f.defers && !grew
 		s.relist(f)
 	}
 	l := &s.options.Limits

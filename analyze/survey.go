@@ -33,9 +33,8 @@ type surveyed struct {
 	a, b      netip.AddrPort
 	transport capture.Transport
 	protocol  *dissect.Protocol
-	verdict   dissect.Verdict
-	facts     machine.Facts
-	first     machine.Ref // its first frame
+	verdict   dissect.Verdict // with a configuration of its own that has the facts; it never changes
+	first     machine.Ref     // its first frame
 	stream    int
 	session   int   // nth on its addresses
 	continued bool  // by another session
@@ -51,31 +50,28 @@ func (s *Session) Survey() *Survey {
 	if len(flows) < s.begun {
 		v.begun = make(map[machine.Ref]int, len(flows))
 	}
+	explained := 0
+	for _, f := range flows {
+		if f.Protocol != nil {
+			explained++
+		}
+	}
+	configs := make([]dissect.Config, 0, explained) // in one piece: there may be very many
 	for i, f := range flows {
 		if v.begun != nil {
 			v.begun[f.FirstRef] = i
 		}
-		v.flows[i] = surveyed{
-			f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.FirstRef, f.Stream, f.Session, false, 0,
-			f.Was.copied(), f.Was != nil || !s.late,
+		k := &v.flows[i]
+		*k = surveyed{
+			a: f.A, b: f.B, transport: f.Transport, protocol: f.Protocol, verdict: f.Verdict,
+			first: f.FirstRef, stream: f.Stream, session: f.Session,
+			was: f.Was.copied(), moveKnown: f.Was != nil || !s.late,
 		}
-		if k := &v.flows[i]; s.misread {
-			if better, _ := s.reviewed(f, &k.facts); better != nil {
-				k.verdict.Config, k.facts = better, machine.Facts{}
-				k.facts.End = s.last
-				continue
-			}
+		if f.Protocol != nil {
+			configs = append(configs, *f.Verdict.Config)
+			k.verdict.Config = &configs[len(configs)-1]
 		}
-		if s.misread {
-			v.flows[i].was, v.flows[i].moveKnown = nil, false
-		}
-		if m, ok := f.marked(); ok && s.options.Vantage == nil && f.Protocol != nil && f.A.Addr() != f.B.Addr() {
-			m.weigh(&v.flows[i].facts)
-		}
-		if s.options.Vantage == nil {
-			f.moveTap(&v.flows[i].facts)
-		}
-		v.flows[i].facts.End = s.last
+		s.learn(f, k)
 	}
 	for i, f := range flows {
 		if f.Session > 1 {
@@ -86,6 +82,34 @@ func (s *Session) Survey() *Survey {
 	v.order()
 	v.shards = s.separable()
 	return v
+}
+
+// learn fills in the configuration with which the next run decodes a flow, and what that run need
+// not ask again.
+func (s *Session) learn(f *Flow, k *surveyed) {
+	config := k.verdict.Config
+	if config != nil {
+		config.Stream, config.OneHost = f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
+		config.Ends = [2]netip.AddrPort{f.A, f.B}
+		config.Facts = f.Facts()
+		defer func() { config.Facts.End = s.last }()
+	}
+	if s.misread {
+		if config != nil {
+			if better, _ := s.reviewed(f, &config.Facts); better != nil {
+				config.Dialect, config.Profile, config.Ports, config.Facts = better.Dialect, better.Profile, better.Ports, machine.Facts{}
+				return
+			}
+		}
+		k.was, k.moveKnown = nil, false
+	}
+	if config == nil || s.options.Vantage != nil {
+		return
+	}
+	if m, ok := f.marked(); ok && !config.OneHost {
+		m.weigh(&config.Facts)
+	}
+	f.moveTap(&config.Facts)
 }
 
 // continueBefore records that flow i continues an earlier one on its addresses.
@@ -109,32 +133,42 @@ func (v *Survey) onlySession(f *Flow) bool {
 // shareVantage copies the vantage of a flow to the other flows of its host whose
 // own packets do not show one. A tap stands in one place.
 func (v *Survey) shareVantage() {
-	near := map[netip.Addr]machine.Facts{}
-	for _, f := range v.flows {
-		if f.facts.Marked && (f.facts.Supposed[machine.A] || f.facts.Supposed[machine.B]) {
-			continue // each flow has marks of its own
-		}
-		switch f.facts.Vantage {
-		case machine.VantageA:
-			near[f.a.Addr()] = f.facts
-		case machine.VantageB:
-			near[f.b.Addr()] = f.facts
+	near := map[netip.Addr]string{} // why another flow of the host is taken to be near
+	note := func(host netip.Addr) {
+		if near[host] == "" {
+			near[host] = "too few packets to tell; other flows were captured at " + host.String()
 		}
 	}
 	for i := range v.flows {
 		f := &v.flows[i]
-		if f.protocol == nil || f.facts.Vantage != machine.VantageUnknown || f.a.Addr() == f.b.Addr() {
+		if f.protocol == nil {
 			continue
 		}
-		_, a := near[f.a.Addr()]
-		_, b := near[f.b.Addr()]
-		switch {
-		case a && !b:
-			f.facts.Vantage, f.facts.VantageReason = machine.VantageA, "too few packets to tell; other flows were captured at "+
-				f.a.Addr().String()
-		case b && !a:
-			f.facts.Vantage, f.facts.VantageReason = machine.VantageB, "too few packets to tell; other flows were captured at "+
-				f.b.Addr().String()
+		facts := &f.verdict.Config.Facts
+		if facts.Marked && (facts.Supposed[machine.A] || facts.Supposed[machine.B]) {
+			continue // each flow has marks of its own
+		}
+		switch facts.Vantage {
+		case machine.VantageA:
+			note(f.a.Addr())
+		case machine.VantageB:
+			note(f.b.Addr())
+		}
+	}
+	for i := range v.flows {
+		f := &v.flows[i]
+		if f.protocol == nil || f.a.Addr() == f.b.Addr() {
+			continue
+		}
+		facts := &f.verdict.Config.Facts
+		if facts.Vantage != machine.VantageUnknown {
+			continue
+		}
+		switch a, b := near[f.a.Addr()], near[f.b.Addr()]; {
+		case a != "" && b == "":
+			facts.Vantage, facts.VantageReason = machine.VantageA, a
+		case b != "" && a == "":
+			facts.Vantage, facts.VantageReason = machine.VantageB, b
 		}
 	}
 }

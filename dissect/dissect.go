@@ -304,6 +304,10 @@ type Protocol struct {
 	// read. It returns "" if it can show some. It may be nil.
 	NoMessages func(c *Config) string
 	NewTracker func(*Config) machine.Tracker // nil when ackscope only dissects the protocol
+	// NewDeferred is NewTracker for a caller that reads no effects before the end of the flow. Such
+	// a tracker may process the first datagrams later, and take less memory until then. It keeps
+	// the Config, which must not change any more. It may be nil.
+	NewDeferred func(*Config) machine.Tracker
 	// Resends says that the tracker reports what is sent again, by machine.EventResent.
 	Resends bool
 	// Review takes what a run learned of a flow that was read by c. If the run

@@ -33,6 +33,13 @@ type Releaser interface {
 	Release()
 }
 
+// Deferrer is a tracker that may process datagrams later, in little memory until then.
+type Deferrer interface {
+	// Defers reports whether datagrams are held back. Once they are not, the tracker takes its full
+	// memory, and stays so.
+	Defers() bool
+}
+
 // Packer is a tracker that can be stored in less memory than its clone.
 type Packer interface {
 	// Pack returns a compact copy of the state. It uses scratch as a buffer and

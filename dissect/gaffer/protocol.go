@@ -81,6 +81,7 @@ func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol 
 		Sealed:      sealed,
 		NoMessages:  noMessages,
 		NewTracker:  newTracker,
+		NewDeferred: newDeferred,
 		Review:      set.review,
 		Rules:       slices.Concat(model.FindingRules, machinenetcode.Rules, yojimbo.Rules, messages.Rules),
 		EventNames:  model.EventNames,
@@ -218,6 +219,15 @@ func noMessages(c *dissect.Config) string {
 		return ""
 	}
 	return "profile " + c.Dialect + " has no message section: describe yours with --profiles (docs/gaffer.md#messages)"
+}
+
+// newDeferred is newTracker for a caller that reads no effects before the end of the flow.
+func newDeferred(c *dissect.Config) machine.Tracker {
+	p, ok := c.Profile.(*wire.Profile)
+	if !ok || p.Form == wire.FormNetcode || model.IsSample(p) || !p.HasAcks() || p.Messages.Form != wire.MessagesNone {
+		return newTracker(c)
+	}
+	return tracker.NewDeferred(p, &c.Facts)
 }
 
 // newTracker returns a tracker of what both ends knew. If the datagrams have no

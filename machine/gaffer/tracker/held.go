@@ -22,6 +22,7 @@ type heldBefore struct {
 	at            machine.Instant
 	ref           machine.Ref
 	sequence, ack [2]uint32 // of each side
+	packets       [2]uint16 // of each side
 }
 
 type heldFlags uint8
@@ -60,6 +61,7 @@ func (l *heldLog) add(p *sighting) {
 	b = binary.AppendUvarint(b, uint64(p.length))
 	b = binary.AppendVarint(b, int64(p.length)-int64(p.payload))
 	l.before.at, l.before.ref, l.before.sequence[side] = p.at, p.ref, p.sequence
+	l.before.packets[side]++
 	if p.header {
 		b = binary.AppendVarint(b, int64(int32(p.ack-l.before.ack[side])))
 		b = binary.AppendUvarint(b, p.ackBits)

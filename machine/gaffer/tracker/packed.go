@@ -32,6 +32,9 @@ const packedBytes = 160
 
 // Pack returns the tracker in few bytes. scratch is a buffer that calls can share.
 func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
+	if t.deferred {
+		t = t.caughtUp()
+	}
 	p := &packed{unit: 1000}
 	c := *t
 	c.room, c.Held, c.receipts = nil, t.Held.clone(), t.receipts.clone()

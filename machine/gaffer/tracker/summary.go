@@ -9,6 +9,9 @@ import (
 
 // Learned returns what a second run over the same flow can start with.
 func (t *Tracker) Learned() machine.Facts {
+	if t.deferred {
+		return t.caughtUp().Learned()
+	}
 	f := *t.facts
 	if t.Sides == nil {
 		return f
@@ -50,6 +53,9 @@ func (s *side) scrambled(peer *side) bool {
 
 // Summary returns the figures of a side.
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
+	if t.deferred {
+		return t.caughtUp().Summary(x)
+	}
 	if t.Sides == nil {
 		return t.summaryHeld(x)
 	}
@@ -105,7 +111,10 @@ func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 
 // RTT returns the smoothed RTT of Summary.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
-	if t.Sides == nil {
+	switch {
+	case t.deferred && t.Held.before.packets[x] > 1: // a side learns nothing before its second packet
+		return t.caughtUp().RTT(x)
+	case t.Sides == nil:
 		return -1
 	}
 	d, _ := t.rtt(x)
@@ -114,6 +123,9 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 
 // Loss returns the loss of Summary.
 func (t *Tracker) Loss(x machine.Side) float64 {
+	if t.deferred {
+		return t.caughtUp().Loss(x)
+	}
 	if t.Sides == nil {
 		return -1
 	}
@@ -123,6 +135,9 @@ func (t *Tracker) Loss(x machine.Side) float64 {
 
 // Sent returns the count of packets of Summary.
 func (t *Tracker) Sent(x machine.Side) uint64 {
+	if t.deferred {
+		return t.caughtUp().Sent(x)
+	}
 	if t.Sides == nil {
 		return t.summaryHeld(x).Packets
 	}

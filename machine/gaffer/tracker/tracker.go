@@ -38,6 +38,7 @@ type Tracker struct {
 	receipts  *receipts       // nil unless WantReceipts was called
 	numbers   [2]firstNumbers // for Identity
 	began     [2]bool         // the side's first header said that it had received nothing
+	deferred  bool            // the vantage is known, and Held has the datagrams all the same: see NewDeferred
 }
 
 // New returns the tracker of a flow that uses a profile. Facts are what an earlier run
@@ -107,6 +108,10 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 		}
 		return
 	}
+	if t.deferred {
+		t.putOff(p, out)
+		return
+	}
 	if t.heldOpensSession(p) {
 		out.NewSession = true
 		return
@@ -144,6 +149,9 @@ func (t *Tracker) release(place *placement, out *machine.Effects) {
 
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
+	if t.deferred {
+		t.catchUp(out)
+	}
 	if t.Sides == nil {
 		place := t.placeTap()
 		t.release(&place, out)

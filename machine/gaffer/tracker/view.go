@@ -15,6 +15,9 @@ const underWayMost = 64
 // Inspect draws what a side knew after the last observed datagram. While the vantage is
 // open (Facts did not give it), nothing is drawn: the datagrams are held back.
 func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
+	if t.deferred {
+		t = t.caughtUp()
+	}
 	if t.Sides == nil {
 		return
 	}
