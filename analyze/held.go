@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/ackscope/ackscope/machine"
 )
@@ -14,6 +15,7 @@ type heldStore struct {
 	vacant []uint32    // indexes of those in pages
 	roomy  []uint32    // indexes of pages with a free block, and of some that have none any more
 	unused int         // pages without a used block
+	used   int         // blocks
 	spare  *heldReader
 }
 
@@ -45,6 +47,8 @@ const (
 	heldPageBlocks = 255 // with the rest of a page, 32 kB
 	// heldUnused is how many pages without a used block are kept for later flows.
 	heldUnused = 4
+	// heldSparse is how many pages are too few to be worth moving datagrams: 1 MB.
+	heldSparse = 32
 	// heldCost is counted for each datagram that is held, beside its bytes: its times and lengths.
 	heldCost = 24
 	// heldLength is the longest datagram that can be held.
@@ -82,6 +86,7 @@ func (s *heldStore) take() uint32 {
 	at := p.free
 	b := &p.blocks[at-1]
 	p.free, b.next = b.next, 0
+	s.used++
 	if p.used++; p.used == 1 {
 		s.unused--
 	}
@@ -122,6 +127,7 @@ func (s *heldStore) give(n uint32) {
 	page, at := (n-1)/heldPageBlocks, (n-1)%heldPageBlocks
 	p := s.pages[page]
 	p.blocks[at].next, p.free = p.free, at+1
+	s.used--
 	if !p.listed {
 		p.listed = true
 		s.roomy = append(s.roomy, page)
@@ -135,6 +141,61 @@ func (s *heldStore) give(n uint32) {
 	}
 	s.pages[page] = nil
 	s.vacant = append(s.vacant, page)
+}
+
+// sparse reports whether the used blocks fit in three quarters of the pages.
+func (s *heldStore) sparse() bool {
+	pages := len(s.pages) - len(s.vacant)
+	return pages > heldSparse && 4*s.used < 3*pages*heldPageBlocks
+}
+
+// evacuate begins to give pages back: it returns how many pages suffice. The caller moves all
+// datagrams into these, and calls truncate.
+func (s *heldStore) evacuate() (keep uint32) {
+	s.roomy = s.roomy[:0]
+	for room := 0; room < s.used; keep++ {
+		if p := s.pages[keep]; p != nil {
+			room += heldPageBlocks
+			if p.listed = p.free != 0; p.listed {
+				s.roomy = append(s.roomy, keep)
+			}
+		}
+	}
+	return keep
+}
+
+// move moves the datagrams of h into the first pages.
+func (s *heldStore) move(h *heldDatagrams, keep uint32) {
+	before := uint32(0)
+	for n := h.first; n != 0; {
+		b, at := s.block(n), n
+		if (n-1)/heldPageBlocks >= keep {
+			at = s.take()
+			to := s.block(at)
+			*to = *b
+			s.used-- // the other one is dropped with its page
+			if before == 0 {
+				h.first = at
+			} else {
+				s.block(before).next = at
+			}
+		}
+		before, n = at, b.next
+	}
+	h.last = before
+}
+
+// truncate gives the other pages back.
+func (s *heldStore) truncate(keep uint32) {
+	clear(s.pages[keep:])
+	s.pages = s.pages[:keep]
+	s.vacant = slices.DeleteFunc(s.vacant, func(page uint32) bool { return page >= keep })
+	s.unused = 0
+	for _, p := range s.pages {
+		if p != nil && p.used == 0 {
+			s.unused++
+		}
+	}
 }
 
 // add appends a datagram.

@@ -184,6 +184,21 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	}
 	s.fitRoom(&s.waiting[0], s.unansweredRoom)
 	s.fitRoom(&s.waiting[1], s.answeredRoom)
+	if s.held.sparse() {
+		s.packHeld()
+	}
+}
+
+// packHeld moves all held datagrams together. The protocols of very many flows become known in no
+// order, and a page goes back only when all of its flows have gone.
+func (s *Session) packHeld() {
+	keep := s.held.evacuate()
+	for i := range s.waiting {
+		for p := s.waiting[i].oldest; p != nil; p = p.newer {
+			s.held.move(&p.held, keep)
+		}
+	}
+	s.held.truncate(keep)
 }
 
 // fitRoom decides the oldest pending flows until the held datagrams fit the
