@@ -39,12 +39,9 @@ type pace struct {
 	packets  uint64
 	last     machine.Instant
 	usual    time.Duration     // the usual gap, smoothed
-	pause    time.Duration     // the last gap, if it was long; not yet followed by prompt packets
-	pauseRef machine.Ref       // the packet that ended it
 	early    [gapBuckets]uint8 // the gaps of the first paceLeast packets
-	long     *longPace         // nil until there are more, or a pause
+	long     *longPace         // nil until there are more, or a long gap, or a round trip
 	sampleAt machine.Instant   // when the trend takes its next sample
-	trend    *trend            // of the round trips of the side's packets; nil until one is known
 
 	second    int64 // of the capture's clock
 	bytes     uint64
@@ -55,6 +52,10 @@ type pace struct {
 
 // longPace is the part of a pace that only a side with many packets or with pauses has.
 type longPace struct {
+	pause    time.Duration // the last gap, if it was long; not yet followed by prompt packets
+	pauseRef machine.Ref   // the packet that ended it
+	trend    *trend        // of the round trips of the side's packets; nil until one is known
+
 	gaps    [gapBuckets]uint32  // those beyond pace.early
 	longest silence             // the longest pause
 	pauses  uint32              // those that reached the limit
@@ -87,15 +88,18 @@ func (p *pace) note(d *machine.Datagram, limit time.Duration) {
 	} else {
 		p.more().gaps[gapBucket(gap)]++
 	}
-	if p.pause > 0 && gap <= p.pause/pauseAfter {
-		p.more().paused(&silence{p.pause, before, p.pauseRef}, limit)
+	if l := p.long; l != nil {
+		if l.pause > 0 && gap <= l.pause/pauseAfter {
+			l.paused(&silence{l.pause, before, l.pauseRef}, limit)
+		}
+		l.pause = 0
 	}
-	p.pause = 0
 	if p.packets == 2 {
 		p.usual = gap
 	}
 	if usual := max(p.usual, time.Millisecond); gap/pauseRatio >= usual {
-		p.pause, p.pauseRef = gap, d.Ref
+		l := p.more()
+		l.pause, l.pauseRef = gap, d.Ref
 		p.usual = usual + usual/2 // it follows, if the side now sends more rarely
 	} else {
 		p.usual += (gap - p.usual) / paceSmoothed

@@ -92,10 +92,11 @@ func (p *pace) sample(at machine.Instant, trip time.Duration) {
 	if trip < 0 {
 		return
 	}
-	if p.trend == nil {
-		p.trend = new(trend)
+	l := p.more()
+	if l.trend == nil {
+		l.trend = new(trend)
 	}
-	p.trend.note(at, trip)
+	l.trend.note(at, trip)
 }
 
 // note adds a sample.
@@ -123,10 +124,10 @@ func (t *trend) note(at machine.Instant, trip time.Duration) {
 // Step returns the greatest lasting rise of the round trips of a side's packets. It returns
 // false if they did not rise.
 func (f *Flow) Step(s machine.Side) (Step, bool) {
-	if f.pace == nil || f.pace[s].trend == nil {
+	if f.pace == nil || f.pace[s].long == nil || f.pace[s].long.trend == nil {
 		return Step{}, false
 	}
-	x := f.pace[s].trend.step
+	x := f.pace[s].long.trend.step
 	return x, x.After > 0
 }
 
