@@ -33,9 +33,17 @@ const (
 	heldFragment           // id and count follow
 )
 
-// firstHeld is how many bytes a log has room for at first: three or four datagrams.
-// Source: bound, the first size of a log
-const firstHeld = 64
+const (
+	// firstHeld is how many bytes a log has room for at first: three or four datagrams.
+	// Source: bound, the first size of a log
+	firstHeld = 64
+	// heldUsual is how many bytes a datagram takes at most, as a rule.
+	// Source: bound, the usual size of a datagram in a log
+	heldUsual = 24
+	// heldShort is up to which size a log grows by firstHeld.
+	// Source: bound, the size of the log of a short flow
+	heldShort = 512
+)
 
 func (l *heldLog) len() int { return l.count }
 
@@ -44,8 +52,9 @@ func (t *Tracker) Holds() bool { return t.Held.count > 0 }
 
 // add appends a datagram.
 func (l *heldLog) add(p *sighting) {
-	if l.packed == nil {
-		l.packed = make([]byte, 0, firstHeld)
+	if n := len(l.packed); n+heldUsual > cap(l.packed) && n < heldShort {
+		// By a few datagrams: append would take twice the memory.
+		l.packed = append(make([]byte, 0, n+firstHeld), l.packed...)
 	}
 	b, side, flags := l.packed, p.from&1, heldFlags(p.from&1)
 	if p.header {
