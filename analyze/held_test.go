@@ -85,8 +85,8 @@ func TestHeldStoreGivesBack(t *testing.T) {
 	}
 }
 
-// TestHeldStorePacks: while flows go in no order, the pages stay no more than a third above what the
-// others use, and their datagrams come back as they were.
+// TestHeldStorePacks: while flows go in no order, the pages stay at most a third above what the
+// others use. Their datagrams come back as they were.
 func TestHeldStorePacks(t *testing.T) {
 	var store heldStore
 	const flows = 40 * heldPageBlocks

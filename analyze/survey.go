@@ -97,7 +97,8 @@ func (s *Session) learn(f *Flow, k *surveyed) {
 	if s.misread {
 		if config != nil {
 			if better, _ := s.reviewed(f, &config.Facts); better != nil {
-				config.Dialect, config.Profile, config.Ports, config.Facts = better.Dialect, better.Profile, better.Ports, machine.Facts{}
+				config.Dialect, config.Profile, config.Ports = better.Dialect, better.Profile, better.Ports
+				config.Facts = machine.Facts{}
 				return
 			}
 		}

@@ -37,7 +37,7 @@ func (t *Tracker) putOff(p *sighting, out *machine.Effects) {
 	t.take(p, out)
 }
 
-// orderly reports whether a datagram follows those that are held back, as most do: its number and its
+// orderly reports whether a datagram follows those that are held back, as most do. Its number and its
 // ack go on, and it acks nothing that has not passed. Such a datagram neither opens a session
 // (opensSession) nor is one of a session before (leftBefore, Earlier.Stray). Its header is the newest
 // that counts (takeHeader), so Identity needs no sides.

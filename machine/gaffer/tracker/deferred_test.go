@@ -10,8 +10,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// disturbed returns a part of a flow, as a network would deliver it: some datagrams twice, some
-// late, and at times the beginning of another session.
+// disturbed returns a part of a flow in which some datagrams change places. At times another session
+// follows.
 func disturbed(rnd *rand.Rand, flow []machine.Datagram) []machine.Datagram {
 	from := 0
 	if rnd.Intn(2) == 0 {
@@ -90,7 +90,7 @@ func sameTracker(t *testing.T, what string, got, want *Tracker) {
 	got.Identity(&x)
 	want.Identity(&y)
 	if !reflect.DeepEqual(x, y) {
-		t.Fatalf("%s: identity %+v began %v, expected %+v began %v", what, x.Counters[0].Sides, x.Began, y.Counters[0].Sides, y.Began)
+		t.Fatalf("%s: identity %+v %v, expected %+v %v", what, x.Counters[0].Sides, x.Began, y.Counters[0].Sides, y.Began)
 	}
 	if a, b := got.Learned(), want.Learned(); a != b {
 		t.Fatalf("%s: it learned %+v, expected %+v", what, a, b)
