@@ -363,3 +363,13 @@ func (s *Session) StateBytes() int { return s.stateBytes() }
 
 // LiveLimits are the default limits for a live capture.
 var LiveLimits = Limits{Flows: 1 << 16, Idle: 5 * time.Minute, Bytes: 256 << 20}
+
+// FlowCost is the most that a flow of one packet can cost, in bytes, with what a command keeps of
+// it.
+const FlowCost = 8 << 10
+
+// FileLimits are the limits for a file that is analysed in so much memory. The caller keeps own
+// bytes of a flow beyond FlowCost.
+func FileLimits(memory int64, own int) Limits {
+	return Limits{Flows: int(memory / int64(FlowCost+own)), Bytes: int(memory / 2), Room: true}
+}

@@ -1,6 +1,6 @@
 // Package dissect defines what a protocol is to ackscope: a descriptor with its
 // fields, its classifier, its dissector and its tracker. The protocols are the
-// packages below; cmd/ackscope/registry.go lists them.
+// packages below; package protocols lists them, and cmd/ackscope/registry.go.
 //
 // For example, Gaffer's descriptor lists the field "gaffer.sequence". Its
 // dissector adds a [Field] with the value 17 at bit 8 to a [Dissection].

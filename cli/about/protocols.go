@@ -9,7 +9,6 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/printable"
-	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 	"github.com/ackscope/ackscope/show"
 )
@@ -180,76 +179,22 @@ func withPrefix(list []string, prefix string) []string {
 	return out
 }
 
-// LoadProfiles reads the files of --profiles and --keys into the registry.
+// LoadProfiles reads the files of --profiles, --keys and --schema into the registry.
 func LoadProfiles(a *app.App) error {
-	if len(a.Flags.Profiles) == 0 && a.Flags.Keys == "" && a.Flags.Schema == "" {
-		return nil
-	}
-	extra := map[string][]dissect.Profile{}
+	var files yamlfile.Files
 	for _, path := range a.Flags.Profiles {
-		src, err := yamlfile.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("--profiles: %w", err)
-		}
-		list, err := yamlfile.Profiles(src, path, a.Registry)
-		if err != nil {
-			return fmt.Errorf("--profiles: %w", err)
-		}
-		for _, x := range list {
-			p, _ := a.Registry.Lookup(x.Protocol)
-			for _, taken := range append(profileNames(p), namesOf(extra[x.Protocol])...) {
-				if taken == x.Name {
-					return fmt.Errorf("--profiles: %s: %s already has a profile named %q: choose another name", path,
-						x.Protocol, x.Name)
-				}
-			}
-			extra[x.Protocol] = append(extra[x.Protocol], x.Profile)
-		}
+		files.Profiles = append(files.Profiles, yamlfile.File{Path: path})
 	}
-	var err error
-	if a.Registry, err = a.Registry.Extend(dissect.Additions{
-		Profiles: extra, Keys: namedFile("--keys", a.Flags.Keys), Schema: namedFile("--schema", a.Flags.Schema),
-	}); err != nil {
+	if a.Flags.Keys != "" {
+		files.Keys = &yamlfile.File{Path: a.Flags.Keys}
+	}
+	if a.Flags.Schema != "" {
+		files.Schema = &yamlfile.File{Path: a.Flags.Schema}
+	}
+	registry, err := yamlfile.Extend(a.Registry, files)
+	if err != nil || registry == a.Registry {
 		return err
 	}
-	a.FieldTable = nil
+	a.Registry, a.FieldTable = registry, nil
 	return nil
-}
-
-// namedFile returns the file that a flag names, or nil.
-func namedFile(flag, path string) *dissect.File {
-	if path == "" {
-		return nil
-	}
-	read := func(decode func(src []byte) error) error {
-		src, err := yamlfile.ReadFile(path)
-		if err == nil {
-			err = decode(src)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
-		}
-		return nil
-	}
-	return &dissect.File{
-		Name: flag + ": " + path,
-		Read: func(into any) error {
-			return read(func(src []byte) error { return yamlfile.Read(src, path, into) })
-		},
-		Body: func(coding schema.Coding) (s *schema.Schema, err error) {
-			err = read(func(src []byte) error {
-				s, err = yamlfile.Schema(src, path, coding)
-				return err
-			})
-			return s, err
-		},
-	}
-}
-
-func namesOf(list []dissect.Profile) []string {
-	var names []string
-	for i := range list {
-		names = append(names, list[i].Name)
-	}
-	return names
 }

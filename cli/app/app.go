@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -110,77 +107,9 @@ func (a *App) Options() (analyze.Options, error) {
 		}
 		o.Vantage = &v
 	}
-	for _, text := range a.Flags.DecodeAs {
-		d, err := a.parseDecodeAs(text)
-		if err != nil {
-			return o, err
-		}
-		o.DecodeAs = append(o.DecodeAs, d)
-	}
-	o.DecodeAs = append(o.DecodeAs, a.portsOfProfiles()...)
-	return o, nil
-}
-
-// portsOfProfiles returns the overrides of profiles that name ports.
-func (a *App) portsOfProfiles() (list []analyze.DecodeAs) {
-	for _, p := range a.Registry.Protocols() {
-		for _, x := range p.Profiles {
-			for _, port := range x.Config.Ports {
-				list = append(list, analyze.DecodeAs{
-					Text:      fmt.Sprintf("port %d of profile %s:%s", port, p.Name, x.Name),
-					Transport: capture.UDP, Port: port, Protocol: p, Config: x.Config,
-				})
-			}
-		}
-	}
-	return list
-}
-
-// parseDecodeAs parses tshark's form: udp.port==7777,gaffer:profile.
-func (a *App) parseDecodeAs(text string) (analyze.DecodeAs, error) {
-	d := analyze.DecodeAs{Text: "-d " + text}
-	fail := func(format string, args ...any) (analyze.DecodeAs, error) {
-		return d, fmt.Errorf("-d %s: "+format+" (example: -d udp.port==7777,gaffer:article-be)",
-			append([]any{text}, args...)...)
-	}
-	selector, target, ok := strings.Cut(text, ",")
-	if !ok {
-		return fail("expected a selector, a comma and a protocol")
-	}
-	field, value, ok := strings.Cut(selector, "==")
-	if !ok {
-		return fail("selector %q: expected udp.port==, tcp.port== or ip.addr==", selector)
-	}
-	switch field {
-	case "udp.port", "tcp.port":
-		port, err := strconv.ParseUint(value, 10, 16)
-		if err != nil {
-			return fail("port %q: expected a number up to 65535", value)
-		}
-		d.Port, d.Transport = uint16(port), capture.UDP
-		if field == "tcp.port" {
-			d.Transport = capture.TCP
-		}
-	case "ip.addr", "ipv6.addr":
-		addr, err := netip.ParseAddr(value)
-		if err != nil {
-			return fail("address %q: %v", value, err)
-		}
-		d.Addr, d.Transport = addr, capture.UDP
-	default:
-		return fail("selector %q: expected udp.port==, tcp.port== or ip.addr==", selector)
-	}
-	name, profile, _ := strings.Cut(target, ":")
-	if d.Protocol, ok = a.Registry.Lookup(name); !ok {
-		return fail("unknown protocol %q", name)
-	}
-	for i := range d.Protocol.Profiles {
-		if p := &d.Protocol.Profiles[i]; p.Name == profile || profile == "" {
-			d.Config = p.Config
-			return d, nil
-		}
-	}
-	return fail("%s has no profile %q: see `ackscope protocols %s`", name, profile, name)
+	var err error
+	o.DecodeAs, err = analyze.ParseDecodeAs(a.Registry, a.Flags.DecodeAs)
+	return o, err
 }
 
 // Ended returns the error to report when reading has ended with err. A cut

@@ -23,9 +23,6 @@ const (
 	// unknownMemory is assumed if the machine does not say how much memory it
 	// has.
 	unknownMemory = 4 << 30
-	// flowCost is the most that a flow of one packet can cost, with what a
-	// command keeps of it.
-	flowCost = 8 << 10
 	// JudgeCost is the additional cost of a flow's judges, or of its autopsy.
 	JudgeCost = 56 << 10
 )
@@ -99,7 +96,7 @@ func (a *App) Share(part int64) int {
 // Limits returns the limits of the analysis of a file. own is the command's own
 // cost of a flow, in bytes.
 func (a *App) Limits(own int) analyze.Limits {
-	return analyze.Limits{Flows: a.Share(int64(flowCost + own)), Bytes: a.Share(2), Room: true}
+	return analyze.FileLimits(int64(a.Share(1)), own)
 }
 
 // LiveLimits returns the limits of an analysis of traffic that may never end.
@@ -109,7 +106,7 @@ func (a *App) LiveLimits() (l analyze.Limits, memory int64, err error) {
 		return l, 0, err
 	}
 	l = analyze.LiveLimits
-	l.Bytes, l.Flows = int(memory/2), min(l.Flows, int(memory/flowCost))
+	l.Bytes, l.Flows = int(memory/2), min(l.Flows, int(memory/analyze.FlowCost))
 	return l, memory, nil
 }
 

@@ -99,6 +99,10 @@ var law = []rule{
 		"scale",
 	}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
+	{"protocols", []string{
+		"analyze", "dissect", "dissect/gaffer", "dissect/riptide", "dissect/srdp", "schema/yamlfile",
+	}, nil},
+	{"unit", []string{"analyze", "capture", "dissect", "export", "machine", "protocols"}, nil},
 	{"compare", []string{"analyze", "dissect", "figures", "machine", "show"}, nil},
 	{"graph", []string{"analyze", "machine", "printable", "scale"}, nil},
 	{"ledger", []string{"analyze", "capture", "dissect", "machine", "printable"}, nil},
@@ -178,7 +182,7 @@ func cliBase(beside ...string) []string {
 		"figures", "filter", "filter/...", "gamelog", "graph", "host", "lab", "ledger", "live", "machine", "metrics",
 		"overview", "outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "ring",
 		"scale", "schema", "schema/...",
-		"show", "show/table", "sim", "tui", "tui/store",
+		"show", "show/table", "sim", "tui", "tui/store", "unit",
 	}
 	for _, p := range beside {
 		ours = append(ours, "cli/"+p)
@@ -239,6 +243,10 @@ func TestLawCatches(t *testing.T) {
 		{"cli/protocol/srdp", module + "/dissect/riptide"},
 		{"cli/app", module + "/cli/reader"},
 		{"cmd/ackscope", module + "/analyze"},
+		{"unit", module + "/dissect/gaffer"},
+		{"unit", module + "/cli/app"},
+		{"analyze", module + "/protocols"},
+		{"cli/files", module + "/protocols"},
 		{"filter", module + "/filter/fields"},
 		{"tui/draw", module + "/analyze"},
 		{"tui/store", module + "/tui/draw"},
