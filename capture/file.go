@@ -109,8 +109,8 @@ func (f *file) next(fr *Frame) error {
 		return f.end
 	}
 	if err := f.reader.next(f, fr); err != nil {
-		f.end = err
-		return err
+		f.end = f.source.blame(err)
+		return f.end
 	}
 	f.count++
 	f.number++

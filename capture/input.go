@@ -69,6 +69,16 @@ type Input struct {
 // content. The path "-" is standard input. Open reads the headers, so a file
 // that is not a capture fails here, with a *FormatError.
 func Open(paths []string, o Options) (*Input, error) {
+	for i, path := range paths {
+		if path == "-" && slices.Contains(paths[:i], "-") {
+			return nil, errors.New(`"-" (standard input) is given twice: expected once at most`)
+		}
+	}
+	return openAll(paths, o, func(i int, o *Options) (*source, error) { return openSource(paths[i], o) })
+}
+
+// openAll opens files whose bytes the function of returns.
+func openAll(paths []string, o Options, of func(i int, o *Options) (*source, error)) (*Input, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("no capture given: expected at least one file")
 	}
@@ -81,12 +91,13 @@ func Open(paths []string, o Options) (*Input, error) {
 	}
 	in := &Input{paths: paths}
 	size := max(min(chunkSize, 16*chunkSize/len(paths)), minChunkSize)
-	for i, path := range paths {
-		if path == "-" && slices.Contains(paths[:i], "-") {
+	for i := range paths {
+		source, err := of(i, &o)
+		if err != nil {
 			_ = in.Close()
-			return nil, errors.New(`"-" (standard input) is given twice: expected once at most`)
+			return nil, err
 		}
-		f, err := openFile(path, i, &o, size)
+		f, err := openFile(source, i, &o, size)
 		if err != nil {
 			_ = in.Close()
 			return nil, err
@@ -100,15 +111,11 @@ func Open(paths []string, o Options) (*Input, error) {
 	return in, nil
 }
 
-func openFile(path string, index int, o *Options, size int) (*file, error) {
-	source, err := openSource(path, o)
-	if err != nil {
-		return nil, err
-	}
+func openFile(source *source, index int, o *Options, size int) (*file, error) {
 	f := &file{name: source.name, index: index, options: o, source: source, stream: newStream(source.reader(), size)}
 	if err := f.begin(); err != nil {
 		_ = source.close()
-		return nil, err
+		return nil, source.blame(err)
 	}
 	return f, nil
 }
@@ -173,11 +180,11 @@ func (in *Input) ends() error {
 func (in *Input) Rewind() error {
 	for _, f := range in.files {
 		if err := f.source.rewind(); err != nil {
-			return err
+			return f.source.blame(err)
 		}
 		f.stream.reset(f.source.reader())
 		if err := f.begin(); err != nil {
-			return err
+			return f.source.blame(err)
 		}
 	}
 	in.heads.Clear()

@@ -56,10 +56,14 @@ type source struct {
 	file     *os.File // nil if in is not a file
 	in       io.Reader
 	at       io.ReaderAt // the bytes of a file
+	seek     io.Seeker   // moves in; nil unless seekable
 	seekable bool
 	format   compression
 	total    int64        // size of the compressed file; -1 if not known
 	count    atomic.Int64 // bytes read of the compressed file in this pass
+
+	transport *transport // of a Stored; otherwise nil
+	kept      *spool     // what its reader returned, if that can be read once only; otherwise nil
 
 	packed *bufio.Reader // before decompression; nil for plain seekable files
 	gz     *gzip.Reader
@@ -106,12 +110,12 @@ func (s *source) recognise(o *Options) error {
 		}
 		if info.Mode().IsRegular() {
 			if at, err := s.file.Seek(0, io.SeekCurrent); err == nil && at == 0 {
-				s.seekable, s.total = true, info.Size()
+				s.seekable, s.seek, s.total = true, s.file, info.Size()
 			}
 		}
 	}
 	var first []byte
-	if s.seekable {
+	if s.seekable && s.kept == nil {
 		b := make([]byte, 4)
 		n, err := s.at.ReadAt(b, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -187,7 +191,7 @@ func (s *source) rewind() error {
 		return fmt.Errorf("%s: cannot be read a second time: it is a pipe, and was opened without keeping what is read",
 			s.name)
 	}
-	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+	if _, err := s.seek.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("%s: going back to its start: %w", s.name, err)
 	}
 	s.count.Store(0)
@@ -224,6 +228,9 @@ func (s *source) close() error {
 	var errs []error
 	if s.spool != nil {
 		errs = append(errs, s.spool.close())
+	}
+	if s.kept != nil {
+		errs = append(errs, s.kept.close())
 	}
 	if s.file != nil {
 		errs = append(errs, s.file.Close())

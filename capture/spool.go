@@ -109,6 +109,9 @@ func (s *spool) rewind() error {
 	return s.lost
 }
 
+// Seek implements io.Seeker for the start alone.
+func (s *spool) Seek(int64, int) (int64, error) { return 0, s.rewind() }
+
 // ReadAt reads kept bytes.
 func (s *spool) ReadAt(p []byte, offset int64) (int, error) {
 	s.mu.Lock()
