@@ -74,6 +74,5 @@ type Result struct {
 // local disk failed. Analyze returns soon after ctx ends, even while a reader blocks: a goroutine
 // then waits for that one read. The caller closes the readers.
 func Analyze(ctx context.Context, name string, inputs []Input, o Options) (*Result, error) {
-	r := &run{name: name, inputs: inputs, options: o}
-	return r.analyze(ctx)
+	return newRun(ctx, name, inputs, o).analyze(ctx)
 }
