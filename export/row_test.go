@@ -12,7 +12,9 @@ func everyType() *Schema {
 	s := &Schema{Name: "every"}
 	for kind := Uint; kind <= JSON; kind++ {
 		for absent := Never; absent <= Either; absent++ {
-			s.Columns = append(s.Columns, Column{Name: kind.String() + string('a'+rune(absent)), Type: kind, Absent: absent, Digits: 3})
+			s.Columns = append(s.Columns, Column{
+				Name: kind.String() + string('a'+rune(absent)), Type: kind, Absent: absent, Digits: 3,
+			})
 		}
 	}
 	return s

@@ -17,8 +17,8 @@ import (
 	"github.com/ackscope/ackscope/protocols"
 )
 
-// made is a capture that is made while it is read: one datagram a millisecond, each of a flow of its
-// own if flows is set, and otherwise of one of ten.
+// made is a capture that is made while it is read, with one datagram a millisecond. Each is of a flow
+// of its own if flows is set, and otherwise of one of ten.
 type made struct {
 	packets, next int
 	flows         bool
@@ -198,7 +198,8 @@ func TestPanicsAreAState(t *testing.T) {
 		o := Options{Registry: dissect.NewRegistry(list...), Threads: threads}
 		got, again := analyzeBytes(t, "x", plain, o), analyzeBytes(t, "x", plain, o)
 		s := got.Status
-		if s.State != Panicked || s.Error != "planted" || !strings.Contains(s.Stack, "panickingTracker") || len(got.Flows) > 0 {
+		if s.State != Panicked || s.Error != "planted" ||
+			!strings.Contains(s.Stack, "panickingTracker") || len(got.Flows) > 0 {
 			t.Errorf("%d threads: %+v", threads, s)
 		}
 		if threads > 1 && !strings.Contains(s.Stack, "work") {

@@ -13,8 +13,8 @@ var (
 	creator       = regexp.MustCompile(` in goroutine \d+$`)
 )
 
-// describePanic returns the message of a panic, and its stack without what differs from run to run:
-// numbers of goroutines, addresses and the folders of the build. The message of a panic on another
+// describePanic returns the message of a panic, and its stack. Without numbers of goroutines,
+// addresses and the folders of the build, the stack is the same in each run. The message of a panic on another
 // goroutine ends with the stack of that one: see package analyze.
 func describePanic(message string, own []byte) (text, stack string) {
 	text, of, other := strings.Cut(message, "\n\ngoroutine ")
