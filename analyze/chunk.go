@@ -24,6 +24,7 @@ type chunk struct {
 	first   uint64 // position of its first frame in the capture
 	count   int
 	frames  []capture.Frame
+	ahead   bool             // the frames of one shard are decoded ahead
 	packets []capture.Packet // of those that are decoded ahead, and of all if records are copied
 	places  []framePlace     // of each frame
 	shards  []uint8          // of each frame

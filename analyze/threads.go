@@ -40,6 +40,7 @@ type team struct {
 	in      []chan *chunk
 	quit    chan struct{}
 	made    int
+	apart   bool // no shard's frames are decoded ahead any more
 	refused atomic.Bool
 	sampled bool            // the capture has samples of its host; valid when order is closed
 	first   machine.Instant // time of the first frame; valid in every chunk
@@ -240,7 +241,7 @@ func (t *team) read() {
 		if c == nil {
 			return
 		}
-		c.whole = -1
+		c.whole, c.ahead = -1, t.decodesAhead()
 		if whole {
 			c.whole = 0
 		}
@@ -275,7 +276,7 @@ func (t *team) place(c *chunk, f *capture.Frame) (quotes bool) {
 		t.first, t.latest, t.before = f.At, f.At, f.At
 	}
 	shard, quotes := t.router.shardOf(f)
-	if shard == decodedAhead {
+	if c.ahead && shard == decodedAhead {
 		t.decodeTo(c, c.count-1, shard)
 	}
 	c.places, c.shards = append(c.places, framePlace{t.latest, t.before}), append(c.shards, shard)
@@ -294,30 +295,6 @@ func (t *team) send(c *chunk, shards bool) {
 		c.ready <- struct{}{}
 	}
 	t.order <- c
-}
-
-// decodedAhead is the shard whose frames are decoded by the goroutine that reads. So two
-// goroutines share the work on a capture of one pair of hosts.
-const decodedAhead = 0
-
-// decodeTo decodes a frame of a chunk to its place there.
-func (t *team) decodeTo(c *chunk, frame int, shard uint8) {
-	p := &c.packets[frame]
-	t.decode[shard].Decode(&c.frames[frame], p)
-	p.Own()
-}
-
-// decoded returns the packet of a frame of a chunk. It is own if only the caller reads it.
-func (t *team) decoded(c *chunk, frame, shard int, own *capture.Packet) *capture.Packet {
-	switch {
-	case shard == decodedAhead:
-	case t.copies:
-		t.decodeTo(c, frame, uint8(shard))
-	default:
-		t.decode[shard].Decode(&c.frames[frame], own)
-		return own
-	}
-	return &c.packets[frame]
 }
 
 // work is the goroutine of a shard.
