@@ -37,6 +37,9 @@ type Options struct {
 	Keep Keep
 	// SpoolLimit bounds the bytes that are kept of each input (default 4 GiB).
 	SpoolLimit int64
+	// Threads is how many goroutines may work at a time; 0 and 1 mean the caller's own. With more,
+	// a single gzip file is unpacked ahead of the reader.
+	Threads int
 	// Stdin is the input that "-" names (default os.Stdin).
 	Stdin io.Reader
 }
@@ -88,6 +91,9 @@ func openAll(paths []string, o Options, of func(i int, o *Options) (*source, err
 	o.MaxRecord = min(o.MaxRecord, hardMaxRecord)
 	if o.SpoolLimit <= 0 {
 		o.SpoolLimit = defaultSpoolLimit
+	}
+	if len(paths) > 1 {
+		o.Threads = 1 // each file would need buffers of its own
 	}
 	in := &Input{paths: paths}
 	size := max(min(chunkSize, 16*chunkSize/len(paths)), minChunkSize)

@@ -69,11 +69,14 @@ type source struct {
 	gz     *gzip.Reader
 	zs     *zstd.Decoder
 	spool  *spool // nil if nothing is kept
+
+	threads int
+	ahead   *ahead // what unpacks on another goroutine; nil if none does
 }
 
 // openSource opens path, or uses stdin for "-".
 func openSource(path string, o *Options) (*source, error) {
-	s := &source{name: path, total: -1}
+	s := &source{name: path, total: -1, threads: o.Threads}
 	switch {
 	case path != "-":
 		f, err := os.Open(path)
@@ -174,10 +177,14 @@ func (s *source) unpacked() io.Reader {
 	return &counter{s}
 }
 
-// reader returns the decompressed bytes of this pass.
+// reader returns the decompressed bytes of this pass. It is called once in a pass.
 func (s *source) reader() io.Reader {
-	if s.spool != nil {
+	switch {
+	case s.spool != nil:
 		return s.spool
+	case s.threads > 1 && s.seekable && s.format == gzipped: // a pipe may make its reader wait
+		s.ahead = startAhead(s.unpacked())
+		return s.ahead
 	}
 	return s.unpacked()
 }
@@ -191,6 +198,7 @@ func (s *source) rewind() error {
 		return fmt.Errorf("%s: cannot be read a second time: it is a pipe, and was opened without keeping what is read",
 			s.name)
 	}
+	s.stopAhead()
 	if _, err := s.seek.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("%s: going back to its start: %w", s.name, err)
 	}
@@ -221,7 +229,14 @@ func (s *source) random() (io.ReaderAt, error) {
 // false if it is not known.
 func (s *source) size() (int64, bool) { return s.total, s.total >= 0 }
 
+// stopAhead ends the goroutine that unpacks, so that the decompressor is free.
+func (s *source) stopAhead() {
+	s.ahead.stop()
+	s.ahead = nil
+}
+
 func (s *source) close() error {
+	s.stopAhead()
 	if s.zs != nil {
 		s.zs.Close()
 	}

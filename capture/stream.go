@@ -18,6 +18,7 @@ type stream struct {
 const (
 	chunkSize    = 256 << 10
 	minChunkSize = 64 << 10
+	emptyReads   = 100 // of a source in a row that end the reading
 )
 
 func newStream(src io.Reader, size int) *stream {
@@ -62,7 +63,7 @@ func (s *stream) need(n int) bool {
 // read does one Read. It does not wait to fill the chunk, so that a live pipe
 // is followed frame by frame.
 func (s *stream) read(into []byte) {
-	for range 100 {
+	for range emptyReads {
 		n, err := s.src.Read(into)
 		s.w += n
 		if err != nil {

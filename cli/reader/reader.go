@@ -2,6 +2,7 @@ package reader
 
 import (
 	"io"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -56,7 +57,9 @@ type Options struct {
 
 // Open opens the files of a recording. The caller closes the reader.
 func Open(a *app.App, from *Recording, o Options) (*Reader, error) {
-	in, err := capture.Open(from.Paths, capture.Options{Keep: o.Keep, Stdin: a.In})
+	in, err := capture.Open(from.Paths, capture.Options{
+		Keep: o.Keep, Stdin: a.In, Threads: runtime.GOMAXPROCS(0),
+	})
 	if err != nil {
 		return nil, &InputError{err}
 	}
