@@ -10,8 +10,8 @@ const decodedAhead = 0
 // shards share the work well enough: where that shard has few of the frames.
 const (
 	// aheadShare and aheadOf are the share of frames from which they are decoded ahead.
-	// Source: derived: reading takes a fifth of the time of a frame, so a shard that decodes
-	// five eighths of the frames, and tracks them, does half of all work
+	// Source: derived from profiles. Reading takes a fifth of the time of a frame. So a shard that
+	// decodes and tracks five eighths of the frames does half of all work.
 	aheadShare, aheadOf = 5, 8
 	// aheadSample is how many frames show the share.
 	// Source: bound, the frames of all chunks

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestUnpackedAhead: with several goroutines, gzip files yield the frames and errors that they yield with one: whole
-// files, several members, and files that are cut or damaged anywhere. Files are longer than all parts together.
+// TestUnpackedAhead: gzip files yield the same frames and errors with several goroutines as with one. The files are
+// whole, have several members, or are cut or damaged. They are longer than all parts together.
 func TestUnpackedAhead(t *testing.T) {
 	b := little().pcap(magicMicro, 65535, 1)
 	noise := uint32(1)
