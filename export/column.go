@@ -79,15 +79,17 @@ type Cell struct {
 	Reals []float64
 	Ends  []int // of Texts: the end of each text in Bytes
 
-	plain  bool  // of Text: no character needs an escape
-	null   bool  // of Either: the column applies to the row, but the value is not known
-	scaled int64 // of a Float: the value times 10^Digits
-	exact  bool  // scaled holds the value
+	refers bool   // own and text keep a reference in str, in place of a copy in Bytes
+	str    string // of Text, where refers is set
+	plain  bool   // of Text: no character needs an escape
+	null   bool   // of Either: the column applies to the row, but the value is not known
+	scaled int64  // of a Float: the value times 10^Digits
+	exact  bool   // scaled holds the value
 }
 
 func (c *Cell) reset() {
-	c.Set, c.null, c.plain, c.Bytes, c.Uints, c.Reals, c.Ends = false, false, false, c.Bytes[:0], c.Uints[:0],
-		c.Reals[:0], c.Ends[:0]
+	c.Set, c.null, c.plain, c.str, c.Bytes, c.Uints, c.Reals, c.Ends = false, false, false, "", c.Bytes[:0],
+		c.Uints[:0], c.Reals[:0], c.Ends[:0]
 }
 
 func (c *Cell) uint(v uint64) { c.Set, c.Uint = true, v }
@@ -100,10 +102,19 @@ func (c *Cell) bool(v bool) {
 	}
 }
 
-func (c *Cell) text(s string) { c.Set, c.Bytes = true, append(c.Bytes[:0], s...) }
+func (c *Cell) text(s string) {
+	if c.Set = true; c.refers {
+		c.str = s
+		return
+	}
+	c.Bytes = append(c.Bytes[:0], s...)
+}
 
 // own sets a text of the program, which needs no escape.
-func (c *Cell) own(s string) { c.Set, c.plain, c.Bytes = true, true, append(c.Bytes[:0], s...) }
+func (c *Cell) own(s string) {
+	c.plain = true
+	c.text(s)
+}
 
 // addr sets an address with its port.
 func (c *Cell) addr(a netip.AddrPort) { c.Set, c.plain, c.Bytes = true, true, a.AppendTo(c.Bytes[:0]) }
@@ -137,7 +148,8 @@ func (c *Cell) float(v float64, digits int) {
 // Table declares a table with rows of type R.
 type Table[R any] struct {
 	Schema
-	get []func(row *R, to *Cell)
+	get    []func(row *R, to *Cell)
+	shared []shared[R] // in order
 }
 
 // column is a declaration with the function that fills it.
@@ -179,15 +191,22 @@ type Rows[R any] struct {
 	table *Table[R]
 	cells []Cell
 	to    Encoder
+	lines *lineRows[R] // of JSON Lines, which need no cells; otherwise nil
 }
 
 // NewRows returns a Rows for a table and an encoder of it.
 func NewRows[R any](t *Table[R], to Encoder) *Rows[R] {
-	return &Rows[R]{t, t.Cells(), to}
+	if l, ok := to.(*Lines); ok {
+		return &Rows[R]{table: t, to: to, lines: newLineRows(t, l)}
+	}
+	return &Rows[R]{table: t, cells: t.Cells(), to: to}
 }
 
 // Add writes a row.
 func (r *Rows[R]) Add(row *R) error {
+	if r.lines != nil {
+		return r.lines.add(row)
+	}
 	r.table.Fill(row, r.cells)
 	return r.to.Encode(r.cells)
 }

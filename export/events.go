@@ -135,4 +135,6 @@ var Events = newTable("events", "What happened to every packet, as the capture p
 		Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."},
 		func(r *EventRow, c *Cell) { c.word(r.File) },
 	},
-)
+).sharing("frame", "time", func(r *EventRow) sharedBy {
+	return sharedBy{ref: r.Event.Ref, at: r.Event.At}
+}).sharing("flow", "peer", func(r *EventRow) sharedBy { return ofSide(r.Flow, r.Event.Side) })

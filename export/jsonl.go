@@ -28,23 +28,32 @@ func NewLines(w io.Writer, s *Schema) *Lines {
 
 // Encode implements Encoder.
 func (l *Lines) Encode(cells []Cell) error {
-	b := append(l.buf[:0], '{')
+	l.buf = append(l.buf[:0], '{')
 	for i := range cells {
-		c := &cells[i]
-		if !c.Set && l.columns[i].Absent >= Omitted && !c.null {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(b, l.heads[i]...)
-		if !c.Set {
-			b = append(b, "null"...)
-			continue
-		}
-		b = c.appendJSON(b, &l.columns[i], &l.clock)
+		l.value(i, &cells[i])
 	}
-	l.buf = append(b, '}', '\n')
+	return l.end()
+}
+
+// value appends the value of a column, unless it is left out.
+func (l *Lines) value(i int, c *Cell) {
+	if !c.Set {
+		if l.columns[i].Absent < Omitted || c.null {
+			l.buf = append(append(l.buf, l.heads[i]...), "null,"...)
+		}
+		return
+	}
+	l.buf = append(c.appendJSON(append(l.buf, l.heads[i]...), &l.columns[i], &l.clock), ',')
+}
+
+// end writes the line. Each value has a comma behind it: the last one becomes the end of the object.
+func (l *Lines) end() error {
+	if last := len(l.buf) - 1; last > 0 {
+		l.buf[last] = '}'
+	} else {
+		l.buf = append(l.buf, '}')
+	}
+	l.buf = append(l.buf, '\n')
 	_, err := l.w.Write(l.buf)
 	return err
 }
@@ -64,10 +73,7 @@ func (c *Cell) appendJSON(b []byte, as *Column, clock *Clock) []byte {
 	case Float:
 		return c.appendFloat(b, as.Digits)
 	case Text:
-		if c.plain {
-			return append(append(append(b, '"'), c.Bytes...), '"')
-		}
-		return AppendString(b, c.Bytes)
+		return c.appendText(b)
 	case Time:
 		b = append(b, '"')
 		return append(clock.Append(b, machine.Instant(c.Int)), '"')
@@ -80,6 +86,17 @@ func (c *Cell) appendJSON(b []byte, as *Column, clock *Clock) []byte {
 			len(c.Reals), func(b []byte, i int) []byte { return strconv.AppendFloat(b, c.Reals[i], 'f', -1, 64) })
 	default:
 		return appendList(b, len(c.Ends), func(b []byte, i int) []byte { return AppendString(b, c.one(i)) })
+	}
+}
+
+func (c *Cell) appendText(b []byte) []byte {
+	switch {
+	case c.plain: // str or Bytes is empty
+		return append(append(append(append(b, '"'), c.str...), c.Bytes...), '"')
+	case c.str != "":
+		return AppendString(b, c.str)
+	default:
+		return AppendString(b, c.Bytes)
 	}
 }
 

@@ -329,4 +329,4 @@ var Messages = newTable("messages", "The life of every message that the packets 
 		Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."},
 		func(r *MessageRow, c *Cell) { c.word(r.File) },
 	},
-)
+).sharing("flow", "to", func(r *MessageRow) sharedBy { return ofSide(r.Flow, r.Message.From) })

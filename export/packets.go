@@ -303,7 +303,13 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 			c.bytes(appendHex(c.Bytes[:0], f.Data))
 		}
 	}},
-)
+).sharing("flow", "transport", func(r *PacketRow) sharedBy {
+	x := &r.Reading.Record
+	return sharedBy{
+		flow: x.Flow, side: x.Datagram.From, protocol: x.Protocol, dialect: x.Dialect,
+		src: x.Src, dst: x.Dst, transport: x.Transport,
+	}
+})
 
 // at returns the datagram.
 func (r *PacketRow) at() *machine.Datagram { return &r.Reading.Record.Datagram }
