@@ -18,8 +18,8 @@ type Bill struct {
 }
 
 // billNames is how many names with numbers are kept: a power of two, since a place is found by a
-// mask. The ledger has a row for each of 1,024 types of a side.
-const billNames = 1024
+// mask. The ledger has a row for each of 1,024 types of a side, and a number has up to four kinds.
+const billNames = 4 * 1024
 
 // billName is a name with a number, as Name returns it.
 type billName struct {

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"encoding/hex"
 	"strconv"
 	"unicode/utf8"
 
@@ -63,10 +64,7 @@ func AppendHex(to, b []byte) []byte {
 }
 
 func appendHex(to, b []byte) []byte {
-	for _, c := range b {
-		to = append(to, hexDigits[c>>4], hexDigits[c&15])
-	}
-	return to
+	return hex.AppendEncode(to, b)
 }
 
 // AppendDecimal appends n / 10^digits without zeros at the end. It is much

@@ -148,6 +148,9 @@ func EventNote(f *analyze.Flow, e *machine.Event) string {
 
 // EventName returns the protocol's name of an event, or the general name.
 func EventName(f *analyze.Flow, k machine.EventKind) string {
+	if k < machine.EventProtocol {
+		return k.String()
+	}
 	if name, ok := f.Protocol.EventNames[k]; ok {
 		return name
 	}
