@@ -72,7 +72,8 @@ func tableLines(t *testing.T, s *export.Schema, path string) string {
 func fromCells(t *testing.T, s *export.Schema, path string) string {
 	t.Helper()
 	var out, trouble bytes.Buffer
-	code := run(known, []string{"cells", "-q", path}, app.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &trouble},
+	streams := app.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &trouble}
+	code := run(known, []string{"cells", "-q", path}, streams,
 		func(a *app.App) *cobra.Command {
 			return &cobra.Command{Use: "cells", RunE: func(_ *cobra.Command, args []string) error {
 				to := &cellLines{columns: s.Columns, out: &out}
