@@ -48,13 +48,18 @@ func (v *viewed) ReadAt(p []byte, at int64) (done int, err error) {
 	return done, err
 }
 
-// some reads what is at hand at an offset, one byte at least. The worker answers with bytes, or
-// with a text that says why there are none.
+// some reads what is at hand at an offset, one byte at least. The worker answers with bytes, with a
+// text that says why there are none, or with null where it has yet to receive them. To read a byte of
+// them waits for that.
 func (v *viewed) some(p []byte, at int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	view := v.fs.Call("view", v.file.Fd(), at, len(p))
+	for view.IsNull() {
+		_, _ = v.file.ReadAt(p[:1], at) // the next view says what is wrong
+		view = v.fs.Call("view", v.file.Fd(), at, len(p))
+	}
 	if view.Type() == js.TypeString {
 		return 0, fmt.Errorf("%s: %s", v.file.Name(), view.String())
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/listing"
 	"github.com/ackscope/ackscope/cli/protocol"
 	"github.com/ackscope/ackscope/cli/state"
 )
@@ -23,4 +24,16 @@ func Browse(r protocol.Registry, args []string, s app.Streams) (b *state.Browser
 		}
 	})
 	return b, flush, code
+}
+
+// Verdicts replays captures for an overview in another process, whose Streams.Verdicts reads what it
+// writes. args are flags of the program and the captures. They have no command.
+func Verdicts(r protocol.Registry, args []string, s app.Streams) (code int) {
+	var used *app.App
+	code = run(r, append([]string{"judge"}, args...), s, func(a *app.App) *cobra.Command {
+		used = a
+		return listing.JudgeCommand(a)
+	})
+	used.Forget()
+	return code
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/ackscope/ackscope/cause"
 	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -16,7 +15,7 @@ import (
 type Input struct {
 	Name     string           // of the capture, for the heading
 	Session  *analyze.Session // its last run, finished
-	Replay   *replay.File     // nil if it was not replayed
+	Replay   *Verdicts        // nil if it was not replayed
 	Messages *Messages        // nil if messages were not collected
 	Ends     map[int]End      // by flow number: how connections ended, as far as it is known
 	Problem  error            // how reading ended, if not at the end of the capture
@@ -74,8 +73,8 @@ type Side struct {
 	Network analyze.Network
 	Known   bool // Network has figures
 	Lives   Lives
-	Causes  []Cause        // why the side sent something again, the most frequent first
-	Result  *replay.Result // nil if replay did not compare the side
+	Causes  []Cause  // why the side sent something again, the most frequent first
+	Result  *Verdict // nil if replay did not compare the side
 }
 
 // Cause counts what was sent again for one reason.
@@ -136,37 +135,13 @@ func rank(f *analyze.Flow, results results, end End) ranked {
 	}
 	for _, s := range []machine.Side{machine.A, machine.B} {
 		if x := results[keyOf(f, s)]; x != nil && x.Divergence != nil {
-			r.gravity = max(r.gravity, int(x.Divergence.Rule.Severity))
+			r.gravity = max(r.gravity, int(x.Divergence.rule(f).Severity))
 		}
 		if n, ok := f.Network(s); ok {
 			r.loss = max(r.loss, lossOf(&n))
 		}
 	}
 	return r
-}
-
-// results are the results of replay under the behaviour that a side's packets suggest. Replay
-// may number the flows otherwise, if limits removed some, but their first frames are the same.
-type results map[key]*replay.Result
-
-type key struct {
-	first machine.Ref
-	side  machine.Side
-}
-
-func keyOf(f *analyze.Flow, s machine.Side) key { return key{f.FirstRef, s} }
-
-func newResults(file *replay.File) results {
-	list := results{}
-	if file == nil {
-		return list
-	}
-	for i := range file.Results {
-		if x := &file.Results[i]; x.Expected {
-			list[keyOf(x.Flow, x.Side)] = x
-		}
-	}
-	return list
 }
 
 func newFlow(f *analyze.Flow, in *Input, of results) *Flow {
@@ -187,9 +162,9 @@ func newFlow(f *analyze.Flow, in *Input, of results) *Flow {
 		x.Version = x.Sides[0].Version
 	}
 	if in.Replay != nil {
-		for i := range in.Replay.Skipped {
-			if in.Replay.Skipped[i].Flow.FirstRef == f.FirstRef {
-				x.Skipped = in.Replay.Skipped[i].Reason
+		for _, skipped := range in.Replay.Skipped {
+			if skipped.Flow == f.FirstRef {
+				x.Skipped = skipped.Reason
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -155,11 +154,11 @@ func (f *Flow) cleared() string {
 }
 
 // opinion describes what replay found of a side.
-func opinion(r *replay.Result) string {
+func opinion(r *Verdict) string {
 	side := name(r.Side)
 	switch {
 	case r.Divergence != nil:
-		return fmt.Sprintf("%s contradicts %s in frame %d", side, r.Behaviour, r.Divergence.Ref.Frame())
+		return fmt.Sprintf("%s contradicts %s in frame %d", side, r.Behaviour, r.Divergence.Frame.Frame())
 	case r.Compared == 0:
 		return side + " sent nothing that can be compared with a reference"
 	case r.Undecided == 0:

@@ -7,7 +7,6 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/gamelog"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/replay"
 )
 
 // Trouble is a warning or an error: a finding, what replay contradicts, or a connection that
@@ -24,7 +23,7 @@ type Trouble struct {
 	Log       string      // what the game's own log says of it; empty if nothing
 
 	Failed     bool                 // no connection came about
-	Divergence *replay.Result       // nil for a finding
+	Divergence *Divergence          // nil for a finding
 	Host       *analyze.HostVerdict // what became of the datagrams in the capturing host; nil if it has no samples
 }
 
@@ -33,10 +32,10 @@ func (f *Flow) find(logs *gamelog.Report) {
 	for i := range f.Sides {
 		if x := f.Sides[i].Result; x != nil && x.Divergence != nil {
 			d := x.Divergence
+			rule := d.rule(f.Flow)
 			f.Troubles = append(f.Troubles, Trouble{
-				Origin: machine.OriginCode, Severity: d.Rule.Severity, Side: x.Side, Rule: d.Rule, Certainty: x.Certainty(),
-				Count: 1, Frame: d.Ref,
-				Text: d.Because, Divergence: x,
+				Origin: machine.OriginCode, Severity: rule.Severity, Side: x.Side, Rule: rule, Certainty: d.Certainty,
+				Count: 1, Frame: d.Frame, Text: d.Because, Divergence: d,
 			})
 		}
 	}

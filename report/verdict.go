@@ -78,7 +78,7 @@ func (r *Report) Verdict() string {
 }
 
 func (r *Report) newVerdict() string {
-	diagnosis := overview.New(&overview.Input{Session: r.Session, Replay: r.Replay, Ends: r.Ends}, 1)
+	diagnosis := overview.New(&overview.Input{Session: r.Session, Replay: overview.NewVerdicts(r.Replay), Ends: r.Ends}, 1)
 	text := diagnosis.Sentence()
 	if len(diagnosis.Cause.Verdicts) > 0 {
 		text += " " + diagnosis.Cause.Sentence()

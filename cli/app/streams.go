@@ -21,6 +21,9 @@ const (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Verdicts has what the command judge prints, in another process that runs beside overview.
+	// It is nil without one, and ends early where that process has failed.
+	Verdicts io.Reader
 }
 
 // GateError says that a condition such as --fail-on did not hold: exit code 1.

@@ -116,9 +116,11 @@ func (j *recordingJob) try(frames []recorder.Frame, heads int) error {
 	if err := j.source.Rewind(); err != nil {
 		return err
 	}
-	if in.Replay, err = replay.Run(in.Name, &j.source, replay.Options{Analysis: o, Learned: learned}); err != nil {
+	file, err := replay.Run(in.Name, &j.source, replay.Options{Analysis: o, Learned: learned})
+	if err != nil {
 		return err
 	}
+	in.Replay = overview.NewVerdicts(file)
 	j.session, j.heads, j.found = in.Session, heads, nil
 	j.overview = overview.New(in, overview.FlowsShown)
 	j.options.Survey = o.Survey

@@ -2,7 +2,6 @@ package listing
 
 import (
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/overview"
-	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -68,12 +66,10 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 	if err != nil {
 		return err
 	}
-	o, err := a.Options()
+	o, err := overviewOptions(a)
 	if err != nil {
 		return err
 	}
-	o.Limits = a.Limits(app.JudgeCost)
-	o.Limits.Flows, o.Limits.Bytes = max(1, o.Limits.Flows/2), max(1, o.Limits.Bytes/2) // two runs at a time
 	gate, err := reader.NewGate(a, f.FailIf)
 	if err != nil {
 		return err
@@ -81,8 +77,9 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 	if err := f.logs.Load(); err != nil {
 		return err
 	}
+	other := newElsewhere(a.Verdicts)
 	return gate.End(reader.Each(a, args, func(r *reader.Recording) error {
-		in, ended := studyOverview(a, r, o, gate, f.logs)
+		in, ended := studyOverview(a, r, o, other, gate, f.logs)
 		if in == nil {
 			return ended
 		}
@@ -113,7 +110,8 @@ func Overview(a *app.App, c *cobra.Command, f *OverviewFlags, args []string) err
 
 // studyOverview reads a recording for an overview. The error says why there is none, or how
 // reading ended.
-func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *reader.Gate, logs *reader.Logs,
+func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, other *elsewhere, gate *reader.Gate,
+	logs *reader.Logs,
 ) (*overview.Input, error) {
 	src, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: 2})
 	if err != nil {
@@ -125,8 +123,7 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 	if err != nil {
 		return nil, err
 	}
-	asked := replay.Options{Analysis: o, Learned: learned}
-	asked.Analysis.Gone = nil // the run below counts the flows that it lets go
+	asked := judgeOptions(o, learned)
 	in := &overview.Input{Name: recordingName(from), Messages: &overview.Messages{}, Ends: map[int]overview.End{}}
 	endings := a.NewEndings()
 	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
@@ -140,7 +137,7 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 		in.Messages.Take(r)
 		endings.Take(r)
 	}))
-	session, judged, ended := both(a, from, src, asked, o)
+	session, judged, ended := both(a, from, src, asked, o, other)
 	gate.Session(session)
 	in.Session, in.Problem, in.Logs = session, ended, logs.Report(session)
 	_, last := session.Span()
@@ -152,51 +149,6 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, gate *
 		return nil, err
 	}
 	return in, ended
-}
-
-// both analyses and replays a recording that was learned. The function that it returns has what
-// replay found, and the error says how reading ended. Where there are two processors, replay reads
-// a file by itself at the same time. In a browser there is one, and a pipe cannot be opened twice:
-// there each frame is read once, for both.
-func both(a *app.App, from *reader.Recording, src *reader.Reader, asked replay.Options, o analyze.Options,
-) (*analyze.Session, func() (*replay.File, error), error) {
-	if runtime.GOMAXPROCS(0) == 1 || !from.Reopens() {
-		session, ended, file, err := replay.RunBeside(recordingName(from), src, asked, o)
-		return session, func() (*replay.File, error) { return file, err }, ended
-	}
-	judged := judge(a, from, asked)
-	session, ended := analyze.Run(src, o)
-	return session, judged, ended
-}
-
-// judge begins the replay of a recording in a goroutine of its own.
-func judge(a *app.App, from *reader.Recording, asked replay.Options) func() (*replay.File, error) {
-	type outcome struct {
-		file  *replay.File
-		err   error
-		fault any
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		var x outcome
-		defer func() {
-			x.fault = recover()
-			done <- x
-		}()
-		var own *reader.Reader
-		if own, x.err = reader.Open(a, from, reader.Options{Keep: capture.KeepPipes}); x.err != nil {
-			return
-		}
-		defer own.Close()
-		x.file, x.err = replay.Run(recordingName(from), own, asked)
-	}()
-	return func() (*replay.File, error) {
-		x := <-done
-		if x.fault != nil {
-			panic(x.fault) // the program reports it as any other fault of its own
-		}
-		return x.file, x.err
-	}
 }
 
 // recordingName names a recording in a sentence.

@@ -144,7 +144,7 @@ func overviewSide(o *app.Object, f *overview.Flow, s *overview.Side) {
 		}
 		if r := s.Result; r != nil {
 			o.Str("behaviour", r.Behaviour)
-			o.Str("verdict", r.Verdict())
+			o.Str("verdict", r.Word)
 		} else {
 			o.Null("behaviour")
 			o.Null("verdict")

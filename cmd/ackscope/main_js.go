@@ -4,6 +4,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"syscall/js"
 
@@ -43,6 +44,12 @@ func main() {
 	}
 	method("run", func(args []js.Value, out, complaints *bytes.Buffer) int {
 		return e.Run(texts(args[0]), out, complaints)
+	})
+	method("overview", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		return e.RunBeside(newPromised(args[1]), texts(args[0]), out, complaints)
+	})
+	method("verdicts", func(args []js.Value, out, complaints *bytes.Buffer) int {
+		return e.Verdicts(texts(args[0]), out, complaints)
 	})
 	method("open", func(args []js.Value, out, complaints *bytes.Buffer) int {
 		code := e.Open(texts(args[0]), complaints)
@@ -105,4 +112,37 @@ func texts(list js.Value) []string {
 		out[i] = list.Index(i).String()
 	}
 	return out
+}
+
+// promised reads the bytes that a promise of JavaScript resolves to.
+type promised struct {
+	arrived <-chan []byte
+	rest    []byte
+}
+
+func newPromised(promise js.Value) *promised {
+	arrived := make(chan []byte, 1)
+	var resolved js.Func
+	resolved = js.FuncOf(func(_ js.Value, args []js.Value) any {
+		text := make([]byte, args[0].Length())
+		js.CopyBytesToGo(text, args[0])
+		arrived <- text // there is room, so JavaScript does not wait
+		close(arrived)
+		resolved.Release()
+		return nil
+	})
+	promise.Call("then", resolved)
+	return &promised{arrived: arrived}
+}
+
+// Read implements io.Reader. It waits for the promise.
+func (p *promised) Read(to []byte) (int, error) {
+	if len(p.rest) == 0 {
+		if p.rest = <-p.arrived; len(p.rest) == 0 {
+			return 0, io.EOF
+		}
+	}
+	n := copy(to, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
 }

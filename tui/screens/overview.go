@@ -86,7 +86,7 @@ func (o *Overview) settle(br *browser.Browser, width int) {
 		in.Name = "standard input"
 	}
 	if judged != nil {
-		in.Replay = judged.File
+		in.Replay = overview.NewVerdicts(judged.File)
 	}
 	text, marks := overview.New(in, overview.FlowsShown).Text(&overview.Page{Paint: true, Width: width})
 	o.lines = strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -43,7 +43,22 @@ func New(r protocol.Registry) *Engine { return &Engine{registry: r} }
 
 // Run runs a command line, and returns its exit code.
 func (e *Engine) Run(args []string, out, complaints io.Writer) int {
-	return cli.Run(e.registry, args, app.Streams{In: strings.NewReader(""), Out: out, Err: complaints})
+	return e.RunBeside(nil, args, out, complaints)
+}
+
+// RunBeside runs a command line while another engine replays the same capture. verdicts has what
+// Verdicts of that engine writes. It ends early where that engine has failed, and nil is none. Only
+// the overview reads it.
+func (e *Engine) RunBeside(verdicts io.Reader, args []string, out, complaints io.Writer) int {
+	return cli.Run(e.registry, args, app.Streams{
+		In: strings.NewReader(""), Out: out, Err: complaints, Verdicts: verdicts,
+	})
+}
+
+// Verdicts replays a capture for the overview that another engine makes of it. args are flags and
+// the capture. It returns an exit code.
+func (e *Engine) Verdicts(args []string, out, complaints io.Writer) int {
+	return cli.Verdicts(e.registry, args, app.Streams{In: strings.NewReader(""), Out: out, Err: complaints})
 }
 
 // Open reads a capture, and holds it open in place of the last one. args are flags and the

@@ -1,4 +1,5 @@
 // The page: files that are dropped, tabs, keys, and what is selected.
+import { readAhead } from "./ahead";
 import { Cancelled, Client } from "./client";
 import { clear, h } from "./dom";
 import { exported } from "./exported";
@@ -17,7 +18,8 @@ import { report } from "./views/report";
 import { state } from "./views/state";
 import { welcome } from "./views/welcome";
 import { nanoseconds, plain } from "./format";
-import type { Cells } from "./wire";
+import { warmUp } from "./warm";
+import type { Answer, Cells } from "./wire";
 
 export interface View {
   shown(): void; // the tab was opened, or the selection changed
@@ -60,6 +62,7 @@ export class App {
   first = 0n; // time of the first frame, in ns since 1970; valid once frames is settled
   last = 0n;
   generation = 0; // changes with the capture and its flags
+  readonly warm: Promise<void>; // ends when nothing more is done ahead of the first capture
   private flows: Promise<Cells[]> | null = null;
   private tab = "overview";
   private looks = 0; // the timer that looks whether the workers are still busy
@@ -99,6 +102,9 @@ export class App {
     window.addEventListener("hashchange", () => { if (!this.follow()) this.draw(); });
     if (single) this.begin().catch((e: unknown) => this.fail(e));
     else this.draw();
+    this.warm = Promise.all([this.commands.ready, this.index.ready])
+      .then(() => warmUp(this.commands, () => this.files.capture === null))
+      .catch(() => undefined); // the first capture then takes longer
   }
 
   // begin opens the first capture that is inside the page.
@@ -192,9 +198,10 @@ export class App {
   }
 
   private open(): void {
-    this.generation++;
+    const generation = ++this.generation;
     this.flows = null;
     this.warn("");
+    void readAhead(this.files.capture as File, [this.commands, this.index], () => generation !== this.generation);
     this.hold();
     if (!this.follow()) this.show("overview");
   }
@@ -205,8 +212,10 @@ export class App {
       const packets = (await this.index.rows(row, 1))[0]?.["packets"] as Cells[] | undefined;
       return nanoseconds(packets?.[0]?.["time"]);
     };
-    // The overview comes first where both workers would share a core or two with the page.
-    const first = navigator.hardwareConcurrency > 2 ? Promise.resolve() : this.commands.idle(50);
+    // The overview comes first where both workers would share a core or two with the page. With
+    // more, the view that opens next first asks this worker for verdicts only.
+    const first = navigator.hardwareConcurrency > 2 ? new Promise((resolve) => setTimeout(resolve)) :
+      this.commands.idle(50);
     this.frames = first.then(() => this.index.open(this.files.args())).then(async (count) => {
       this.first = this.last = 0n;
       if (count > 0) [this.first, this.last] = await Promise.all([time(0), time(count - 1)]);
@@ -228,6 +237,14 @@ export class App {
   // command returns a command line about the capture.
   command(...words: string[]): string[] {
     return [...words, ...this.files.args()];
+  }
+
+  // overview runs a command line of the overview. Both workers read the capture for it, if the one
+  // that holds the capture does nothing else.
+  overview(...words: string[]): Promise<Answer> {
+    const args = this.command(...words);
+    if (this.index.reading) return this.commands.run(args);
+    return this.commands.overview(args, this.index.verdicts(this.files.args()));
   }
 
   say(text: string): void {

@@ -1,6 +1,6 @@
 // The page's side of a worker: each request is a promise.
 import { program, single, worker } from "./inside";
-import type { Answer, Cells, Envelope, Reply, Request, Table } from "./wire";
+import type { Answer, Cells, Envelope, Reply, Request, Table, Told } from "./wire";
 
 interface TrustedFactory {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
@@ -21,6 +21,7 @@ function compile(): Promise<WebAssembly.Module> {
 }
 
 interface Waiting {
+  op: Request["op"];
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
@@ -70,8 +71,14 @@ export class Client {
     }
   }
 
+  // busy says that the worker does something for the person.
   get busy(): boolean {
-    return this.waiting.size > 0;
+    return [...this.waiting.values()].some(({ op }) => op !== "warm");
+  }
+
+  // reading says that the worker reads a capture, or waits its turn to.
+  get reading(): boolean {
+    return [...this.waiting.values()].some(({ op }) => !["start", "file", "warm"].includes(op));
   }
 
   // idle waits until nothing runs. It looks every so many milliseconds, and first after as many.
@@ -79,25 +86,38 @@ export class Client {
     do await new Promise((resolve) => setTimeout(resolve, every)); while (this.busy);
   }
 
-  private ask(request: Request): Promise<unknown> {
+  private ask(request: Request, given: Transferable[] = []): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const id = ++this.last;
-      this.waiting.set(id, { resolve, reject });
-      this.worker.postMessage({ id, request } satisfies Envelope);
+      this.waiting.set(id, { op: request.op, resolve, reject });
+      this.worker.postMessage({ id, request } satisfies Envelope, given);
     });
   }
 
-  private async after<T>(request: Request): Promise<T> {
+  private async after<T>(request: Request, given: Transferable[] = []): Promise<T> {
     await this.ready;
-    return (await this.ask(request)) as T;
+    return (await this.ask(request, given)) as T;
   }
 
   file(name: string, blob: Blob): Promise<void> {
     this.files.set(name, blob);
-    return this.after({ op: "file", name, blob });
+    return this.ask({ op: "file", name, blob }) as Promise<void>;
+  }
+
+  tell(told: Told, given: Transferable[] = []): void {
+    this.worker.postMessage(told, given);
   }
 
   run(args: string[]): Promise<Answer> { return this.after({ op: "run", args }); }
+  // overview runs a command line of the overview, for which another client replays the capture. Where
+  // that fails, or is cancelled, this one replays it as well.
+  overview(args: string[], found: Promise<Uint8Array>): Promise<Answer> {
+    const { port1, port2 } = new MessageChannel();
+    void found.catch(() => new Uint8Array(0)).then((verdicts) => port1.postMessage(verdicts));
+    return this.after({ op: "overview", args, verdicts: port2 }, [port2]);
+  }
+  verdicts(args: string[]): Promise<Uint8Array> { return this.after({ op: "verdicts", args }); }
+  warm(capture: Uint8Array<ArrayBuffer>): Promise<Answer> { return this.after({ op: "warm", capture }); }
   table(key: string, args: string[]): Promise<Table> { return this.after({ op: "table", key, args }); }
   lines(key: string, from: number, count: number): Promise<Cells[]> {
     return this.after({ op: "lines", key, from, count });

@@ -12,6 +12,7 @@ export interface Exported {
   count(): Promise<number>;
   ready(): Promise<void>;
   settled(): Promise<void>;
+  warm(): Promise<void>;
   generation(): number;
 }
 
@@ -19,7 +20,7 @@ export function exported(app: App): Exported {
   return {
     take: (files) => app.take(files),
     export: async (...command) => {
-      const answer = await app.commands.run(app.command(...command));
+      const answer = await (command[0] === "overview" ? app.overview(...command) : app.commands.run(app.command(...command)));
       return decoder.decode(answer.out) || answer.complaints;
     },
     packets: async (first, count) => {
@@ -40,6 +41,7 @@ export function exported(app: App): Exported {
         idle = app.commands.busy || app.index.busy ? 0 : idle + 1;
       }
     },
+    warm: () => app.warm,
     generation: () => app.generation,
     ready: async () => { await Promise.all([app.commands.ready, app.index.ready]); },
   };

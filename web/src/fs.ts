@@ -1,6 +1,9 @@
 // A file system for the Go program: the files that were dropped on the page, and small files in
-// memory. Go's loader (wasm_exec.js) expects Node's `fs`. A dropped file is read in blocks, when
-// Go asks for them. The first blocks of it stay, since an analysis reads a capture several times.
+// memory. Go's loader (wasm_exec.js) expects Node's `fs`. A dropped file is read in blocks. The page
+// sends the first blocks of the capture that it opens, and Go waits where it is faster. Further
+// blocks are read when Go asks for them. The first ones stay, since an analysis reads a capture
+// several times.
+import { blocksKept, blockSize } from "./wire";
 
 export type Progress = (read: number, total: number) => void;
 
@@ -18,12 +21,8 @@ interface Open {
   position: number;
 }
 
-// A block is what one read of a dropped file copies, in bytes. The first blocks are kept: a capture
-// of a million packets has less than so many, and those of both workers are well below 700 MB. Of
-// further blocks, the newest few are kept, since a scroll through packets reads places near each
-// other.
-const blockSize = 4 << 20;
-const blocksKept = 48;
+// Of the blocks that are not kept for good, the newest few are, since a scroll through packets reads
+// places near each other.
 const blocksNear = 4;
 
 function failure(code: string, path: string): Error {
@@ -37,6 +36,8 @@ export class Files {
   private readonly open = new Map<number, Open>();
   private readonly blocks = new Map<string, Uint8Array>(); // kept for good
   private readonly near = new Map<string, Uint8Array>(); // the oldest first
+  private coming = { path: "", blocks: 0 }; // what the page sends: the first blocks of a file
+  private waiting: { key: string; read: () => void }[] = []; // reads that wait for a block
   private readonly reader = new FileReaderSync();
   private next = 10;
   private outText = "";
@@ -47,7 +48,51 @@ export class Files {
   add(name: string, blob: Blob): void {
     this.blocks.clear(); // an earlier capture is read no more
     this.near.clear();
+    this.expect("", 0);
     this.entries.set(this.clean(name), { blob, bytes: new Uint8Array(0), size: blob.size });
+  }
+
+  // lend makes bytes a file while a function runs.
+  async lend<T>(bytes: Uint8Array, to: (path: string) => Promise<T>): Promise<T> {
+    const path = "tmp/lent";
+    this.entries.set(path, { blob: null, bytes, size: bytes.length });
+    try {
+      return await to(path);
+    } finally {
+      this.entries.delete(path);
+    }
+  }
+
+  // expect says how many blocks of a file the page sends. 0 ends that: they are read here.
+  expect(name: string, blocks: number): void {
+    this.coming = { path: this.clean(name), blocks };
+    this.wake(() => true);
+  }
+
+  // receive takes a block that the page sent.
+  receive(name: string, index: number, block: Uint8Array): void {
+    const key = this.key(this.clean(name), index);
+    this.blocks.set(key, block);
+    this.wake((waits) => waits === key);
+  }
+
+  // wake goes on with the reads that wait for some of the blocks.
+  private wake(of: (key: string) => boolean): void {
+    const ready = this.waiting.filter(({ key }) => of(key));
+    this.waiting = this.waiting.filter(({ key }) => !of(key));
+    for (const { read } of ready) read();
+  }
+
+  private key(path: string, index: number): string {
+    return `${path}\0${index}`;
+  }
+
+  // awaits returns the key of the block at an offset if the page has yet to send it.
+  private awaits(file: Open, at: number): string | null {
+    const index = Math.floor(at / blockSize);
+    const key = this.key(file.path, index);
+    const { path, blocks } = this.coming;
+    return file.entry.blob !== null && path === file.path && index < blocks && !this.blocks.has(key) ? key : null;
   }
 
   private clean(path: string): string {
@@ -81,7 +126,7 @@ export class Files {
   }
 
   private block(file: Open, index: number): Uint8Array {
-    const key = `${file.path}\0${index}`;
+    const key = this.key(file.path, index);
     const from = index * blockSize;
     this.progress(Math.min(from + blockSize, file.entry.size), file.entry.size);
     const known = this.blocks.get(key) ?? this.near.get(key);
@@ -117,12 +162,14 @@ export class Files {
   }
 
   // view returns bytes of an open file, as many as lie together: none at its end. A text says why
-  // the file cannot be read, as when it was changed since it was dropped.
-  private view(fd: number, at: number, length: number): Uint8Array | string {
+  // the file cannot be read, as when it was changed since it was dropped. null says that the page has
+  // yet to send them: a read waits for that.
+  private view(fd: number, at: number, length: number): Uint8Array | string | null {
     const file = this.open.get(fd);
     if (!file) return "the file is not open";
     const want = Math.max(0, Math.min(length, file.entry.size - at));
     if (file.entry.blob === null || want === 0) return file.entry.bytes.subarray(at, at + want);
+    if (this.awaits(file, at) !== null) return null;
     try {
       const index = Math.floor(at / blockSize);
       return this.block(file, index).subarray(at - index * blockSize).subarray(0, want);
@@ -143,7 +190,7 @@ export class Files {
   }
 
   // node returns the object that Go's loader calls. Callbacks are called before the function
-  // returns: nothing here waits.
+  // returns, but for a read that waits for the page.
   node(): object {
     const o = { O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_TRUNC: 512, O_APPEND: 1024, O_EXCL: 128, O_DIRECTORY: 65536 };
     const refuse = (...args: unknown[]): void => {
@@ -207,9 +254,19 @@ export class Files {
           to(failure("EBADF", `${fd}`));
           return;
         }
-        const n = this.readInto(file, bytes.subarray(offset, offset + length), at ?? file.position);
-        if (at === null) file.position += n;
-        to(null, n);
+        const from = at ?? file.position;
+        const read = (): void => {
+          try {
+            const n = this.readInto(file, bytes.subarray(offset, offset + length), from);
+            if (at === null) file.position += n;
+            to(null, n);
+          } catch (e) {
+            to(failure("EIO", (e as Error).message));
+          }
+        };
+        const key = this.awaits(file, from);
+        if (key === null) read();
+        else this.waiting.push({ key, read });
       },
       close: (fd: number, to: Callback): void => {
         this.open.delete(fd);
@@ -221,7 +278,7 @@ export class Files {
         else to(failure("EBADF", `${fd}`));
       },
       stat, lstat: stat,
-      view: (fd: number, at: number, length: number): Uint8Array | string => this.view(fd, at, length),
+      view: (fd: number, at: number, length: number): Uint8Array | string | null => this.view(fd, at, length),
       unlink: (path: string, to: Callback): void => {
         const entry = this.entries.get(this.clean(path));
         if (entry?.blob === null) this.entries.delete(this.clean(path));

@@ -14,10 +14,19 @@ export interface Table {
   complaints: string;
 }
 
+// A block is what one read of a dropped file copies, in bytes. Each worker keeps the first blocks: a
+// capture of a million packets has less than so many, and those of both workers are well below
+// 700 MB.
+export const blockSize = 4 << 20;
+export const blocksKept = 48;
+
 export type Request =
   | { op: "start"; module: WebAssembly.Module }
   | { op: "file"; name: string; blob: Blob }
   | { op: "run"; args: string[] }
+  | { op: "overview"; args: string[]; verdicts: MessagePort } // where the verdicts arrive
+  | { op: "verdicts"; args: string[] }
+  | { op: "warm"; capture: Uint8Array<ArrayBuffer> }
   | { op: "table"; key: string; args: string[] }
   | { op: "lines"; key: string; from: number; count: number }
   | { op: "sort"; key: string; column: string; descending: boolean }
@@ -36,6 +45,12 @@ export interface Envelope {
   id: number;
   request: Request;
 }
+
+// What the page tells a worker of the capture that it reads for it. The worker answers none of it,
+// and takes it while a request waits for it.
+export type Told =
+  | { expect: string; blocks: number } // so many blocks of the file come: 0 if none comes any more
+  | { block: Uint8Array<ArrayBuffer>; of: string; index: number };
 
 export type Reply =
   | { id: number; value: unknown }

@@ -1,9 +1,11 @@
 // Runs the analysis beside the page, so that the page never waits for it.
 import { Files } from "./fs";
-import type { Answer, Cells, Envelope, Reply, Request, Table } from "./wire";
+import type { Answer, Cells, Envelope, Reply, Request, Table, Told } from "./wire";
 
 interface Engine {
   run(args: string[], to: Done): void;
+  overview(args: string[], verdicts: Promise<Uint8Array>, to: Done): void;
+  verdicts(args: string[], to: Done): void;
   open(args: string[], to: Done): void;
   filter(text: string, flow: number, to: Done): void;
   rows(from: number, count: number, to: Done): void;
@@ -30,7 +32,7 @@ interface Scope {
   ackscopeReady: () => void;
   postMessage(reply: Reply, transfer?: Transferable[]): void;
   importScripts(...paths: string[]): void;
-  onmessage: ((e: MessageEvent<Envelope>) => void) | null;
+  onmessage: ((e: MessageEvent<Envelope | Told>) => void) | null;
 }
 
 const scope = globalThis as unknown as Scope;
@@ -130,6 +132,14 @@ async function handle(r: Request): Promise<unknown> {
       return files.add(r.name, r.blob);
     case "run":
       return call((to) => engine.run(r.args, to));
+    case "overview": {
+      const arrived = verdicts(r.verdicts);
+      return call((to) => engine.overview(r.args, arrived, to));
+    }
+    case "verdicts":
+      return (await answered((to) => engine.verdicts(r.args, to))).out;
+    case "warm":
+      return files.lend(r.capture, (path) => call((to) => engine.run(["overview", "--json", path], to)));
     case "table": {
       const { code, out, complaints } = await call((to) => engine.run(r.args, to));
       const held: Held = { out, ends: lineEnds(out), order: null };
@@ -172,14 +182,29 @@ async function handle(r: Request): Promise<unknown> {
   }
 }
 
-// Requests are answered one after the other, in the order in which they came.
-let queue = Promise.resolve();
-scope.onmessage = ({ data: { id, request } }) => {
-  queue = queue.then(async () => {
-    try {
-      scope.postMessage({ id, value: await handle(request) });
-    } catch (e) {
-      scope.postMessage({ id, error: e instanceof Error ? e.message : String(e) });
-    }
+// verdicts waits for what another worker finds. Go waits for it as well, and then the worker is
+// free for the message.
+function verdicts(port: MessagePort): Promise<Uint8Array> {
+  return new Promise((resolve) => {
+    port.onmessage = ({ data }: MessageEvent<Uint8Array>) => {
+      port.close();
+      resolve(data);
+    };
   });
+}
+
+function answer({ id, request }: Envelope): Promise<void> {
+  return handle(request).then(
+    (value) => scope.postMessage({ id, value }),
+    (e: unknown) => scope.postMessage({ id, error: e instanceof Error ? e.message : String(e) }));
+}
+
+// Requests are answered one after the other, in the order in which they came. A file is known at
+// once, before the first of its blocks.
+let queue = Promise.resolve();
+scope.onmessage = ({ data }) => {
+  if ("expect" in data) files.expect(data.expect, data.blocks);
+  else if ("block" in data) files.receive(data.of, data.index, data.block);
+  else if (data.request.op === "file") void answer(data);
+  else queue = queue.then(() => answer(data));
 };

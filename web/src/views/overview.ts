@@ -10,7 +10,7 @@ export function overview(app: App, host: HTMLElement): View {
   clear(host, h("p", { class: "dim" }, "Reading the capture…"));
   void (async () => {
     const answer = await app.work("Reading the capture…",
-      app.commands.run(app.command("overview", "--json", ...app.files.logs())));
+      app.overview("overview", "--json", ...app.files.logs()));
     if (!answer) return;
     const line = decoder.decode(answer.out).split("\n")[0] ?? "";
     if (line === "") {

@@ -1,0 +1,90 @@
+package engine_test
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/cli/protocol"
+	"github.com/ackscope/ackscope/cli/protocol/gaffer"
+	"github.com/ackscope/ackscope/cli/protocol/riptide"
+	"github.com/ackscope/ackscope/cli/protocol/srdp"
+	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/web/engine"
+)
+
+// found returns what an engine finds for the overview of another.
+func found(t *testing.T, e *engine.Engine, args ...string) []byte {
+	t.Helper()
+	var out, said bytes.Buffer
+	if code := e.Verdicts(args, &out, &said); code != 0 {
+		t.Fatalf("%q: exit code %d: %s", args, code, said.Bytes())
+	}
+	return out.Bytes()
+}
+
+// TestVerdictsElsewhere: an overview is the same where another engine replays the capture, of honest
+// sides and of those that diverge. It is the same too where that engine fails: it then says
+// nothing, or half of a line, or speaks of another capture.
+func TestVerdictsElsewhere(t *testing.T) {
+	e := engine.New(protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol})
+	list, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", "*.pcap*"))
+	if err != nil || len(list) < 100 {
+		t.Fatal(len(list), err)
+	}
+	if !testenv.Whole() { // a part of them, and two that diverge
+		var part []string
+		for i := 0; i < len(list); i += 9 {
+			part = append(part, list[i])
+		}
+		for _, side := range []string{"client", "server"} {
+			part = append(part, testenv.Capture(t, "plain-le-stalebug-loss98."+side+".pcap.gz"))
+		}
+		list = part
+	}
+	diverge, skipped := 0, 0
+	for i := range list {
+		want := command(t, e, "overview", "--json", "--all", list[i])
+		verdicts := found(t, e, list[i])
+		if bytes.Contains(verdicts, []byte(`"Divergence":{`)) {
+			diverge++
+		}
+		if bytes.Contains(verdicts, []byte(`"Reason":`)) {
+			skipped++
+		}
+		other := found(t, e, list[(i+1)%len(list)])
+		for name, given := range map[string]io.Reader{
+			"found":   bytes.NewReader(verdicts),
+			"second":  io.MultiReader(bytes.NewReader(other), bytes.NewReader(verdicts)),
+			"nothing": strings.NewReader(""),
+			"half":    bytes.NewReader(verdicts[:len(verdicts)/2]),
+			"another": bytes.NewReader(other),
+		} {
+			var out, said bytes.Buffer
+			e.RunBeside(given, []string{"overview", "--json", "--all", list[i]}, &out, &said)
+			if got := strings.TrimSuffix(out.String(), "\n"); got != strings.Join(want, "\n") {
+				t.Fatalf("%s, %s: %s\ngot      %.900s\nexpected %.900s", filepath.Base(list[i]), name, said.Bytes(), got,
+					strings.Join(want, "\n"))
+			}
+		}
+	}
+	if diverge == 0 || skipped == 0 {
+		t.Errorf("%d captures have a divergence, and %d a flow that is not compared", diverge, skipped)
+	}
+}
+
+// TestVerdictsRead: the verdicts are read, and not found again. One that is changed shows.
+func TestVerdictsRead(t *testing.T) {
+	e := engine.New(protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol})
+	path := testenv.Capture(t, "u210_clean.client.pcap.gz")
+	verdicts := bytes.Replace(found(t, e, path), []byte(`"Word":"conforms"`), []byte(`"Word":"changed"`), 1)
+	var out, said bytes.Buffer
+	if code := e.RunBeside(bytes.NewReader(verdicts), []string{"overview", "--json", path}, &out, &said); code != 0 {
+		t.Fatalf("exit code %d: %s", code, said.Bytes())
+	}
+	if !strings.Contains(out.String(), `"verdict":"changed"`) {
+		t.Errorf("the overview does not have the verdict that was given: %s", out.Bytes())
+	}
+}
