@@ -154,8 +154,8 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	return f.Protocol.NewTracker(config)
 }
 
-// defers reports whether the effects of a tracker are read only at the end of its flow: a second run
-// of a file may have no sink.
+// defers reports whether nothing reads the effects of a tracker before the end of its flow. That is
+// so in the second run over a file, if it has no sink.
 func (s *Session) defers() bool {
 	return s.sink == nil && s.options.Found == nil && s.options.Survey != nil
 }
