@@ -222,7 +222,8 @@ func (l *Live) tellDropped() {
 // interfaces dropped.
 func Dropped(src interface {
 	Statistics() ([]capture.Statistics, error)
-}) (n uint64) {
+},
+) (n uint64) {
 	list, err := src.Statistics()
 	if err != nil {
 		return 0 // the final counts report the error
