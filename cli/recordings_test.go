@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/paths"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/ring"
@@ -281,7 +282,7 @@ func TestNoRow(t *testing.T) {
 		return []string{a, b}
 	}
 	other := writeParts(t, testenv.Capture(t, "reliable-clean.client.pcap.gz"), []string{"whole.pcap"})[0]
-	for name, paths := range map[string][]string{
+	for name, files := range map[string][]string{
 		"one missing":       {parts[0], parts[2]},
 		"overlapping":       beside(parts[0], parts[0], [2]string{"m.pcap", "m.pcap1"}),
 		"another link type": beside(other, parts[0], [2]string{"m.pcap", "m.pcap1"}),
@@ -297,14 +298,14 @@ func TestNoRow(t *testing.T) {
 		"two runs, one base": beside(parts[0], parts[1],
 			[2]string{"m_00001_20261122101500.pcap", "m_00001_20261122101505.pcap"}),
 	} {
-		for _, group := range ring.Rows(paths) {
+		for _, group := range paths.RotatedRows(files) {
 			if len(group) > 1 {
 				t.Errorf("%s: %q are read as a row", name, group)
 			}
 		}
 	}
 	for i, want := range []int{1, 1} {
-		if got := len(ring.Rows([][]string{parts, {parts[3], parts[1], parts[0], parts[2]}}[i])); got != want {
+		if got := len(paths.RotatedRows([][]string{parts, {parts[3], parts[1], parts[0], parts[2]}}[i])); got != want {
 			t.Errorf("the row itself is %d groups", got)
 		}
 	}

@@ -18,8 +18,8 @@
 // A file is written in place. If the program is killed, the file is read up to its last whole
 // record, and a cut says where it ends. The next Open takes over the files that it finds.
 //
-// Row names and counts the files of any row, and Shelf decides which of them go first. Rows
-// recognises rows that rotating programs wrote.
+// Row names and counts the files of any row, and Shelf decides which of them go first. Package
+// capture/paths recognises rows that rotating programs wrote.
 package ring
 
 import (
@@ -131,8 +131,8 @@ const (
 	// flushEvery is how often frames are passed to the system, by the capture's clock.
 	flushEvery = time.Second
 	// stepBack is how far the time of a frame may lie behind the newest one of its file.
-	// Source: choice, four times the delay between interfaces (rowSlack)
-	stepBack = 4 * rowSlack
+	// Source: choice, four times the 250 ms in which dumpcap polls its interfaces (CAP_READ_TIMEOUT)
+	stepBack = time.Second
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ackscope/ackscope/capture/paths"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/ring"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -137,27 +137,27 @@ func recordings(a *app.App, args []string) (list []*Recording, failed []error, e
 	if err := a.Awaits(args); err != nil {
 		return nil, nil, err
 	}
-	found := Find(a.Paths(args), nil)
-	paths := found.Paths
-	if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
+	found := paths.Find(a.Paths(args), nil)
+	files := found.Paths
+	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
 		return nil, nil, errors.New(`"-" (standard input) is given twice: expected once at most`)
 	}
 	var groups [][]string
 	switch {
-	case len(paths) == 0:
+	case len(files) == 0:
 	case a.Flags.Join:
-		groups = [][]string{paths}
-	case a.Flags.JoinGiven || len(paths) == 1:
-		for _, p := range paths {
+		groups = [][]string{files}
+	case a.Flags.JoinGiven || len(files) == 1:
+		for _, p := range files {
 			groups = append(groups, []string{p})
 		}
 	default:
-		groups = ring.Rows(paths)
+		groups = paths.RotatedRows(files)
 	}
 	first, begun := 0, time.Now()
 	for i, g := range groups {
 		list = append(list, &Recording{
-			Paths: g, First: first, Files: len(paths), named: len(paths) > 1 || found.Searched,
+			Paths: g, First: first, Files: len(files), named: len(files) > 1 || found.Searched,
 			number: i + 1, of: len(groups), begun: begun,
 		})
 		first += len(g)
@@ -172,7 +172,7 @@ func recordings(a *app.App, args []string) (list []*Recording, failed []error, e
 
 // Paths returns the captures of the command line, for outputs that must not
 // replace them.
-func Paths(a *app.App, args []string) []string { return Find(a.Paths(args), nil).Paths }
+func Paths(a *app.App, args []string) []string { return paths.Find(a.Paths(args), nil).Paths }
 
 // UnreadError says that some of several captures could not be read. Their own
 // errors are printed already, and the others were read.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/capture/paths"
 	"github.com/ackscope/ackscope/replay"
 )
 
@@ -17,10 +17,10 @@ import (
 // could not be read. Those do not stop the others.
 func capturesOf(arguments []string) (list, orphans []string, failed []error) {
 	gone := map[string]bool{}
-	found := reader.Find(arguments, func(path string) {
+	found := paths.Find(arguments, func(path string) {
 		of, ok := strings.CutSuffix(path, replay.BaselineSuffix)
 		clean := filepath.Clean(path)
-		if _, err := os.Lstat(of); ok && reader.IsCapture(of) && errors.Is(err, fs.ErrNotExist) && !gone[clean] {
+		if _, err := os.Lstat(of); ok && paths.IsCapture(of) && errors.Is(err, fs.ErrNotExist) && !gone[clean] {
 			gone[clean] = true
 			orphans = append(orphans, path)
 		}

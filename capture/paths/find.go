@@ -1,4 +1,6 @@
-package reader
+// Package paths finds the captures that the arguments of a command name, and tells which of them
+// are one row of files that a rotating capture wrote.
+package paths
 
 import (
 	"fmt"

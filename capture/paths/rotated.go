@@ -1,4 +1,4 @@
-package ring
+package paths
 
 import (
 	"cmp"
@@ -92,44 +92,55 @@ func rotatedName(path string) (f rotatedFile, ok bool) {
 	return f, true
 }
 
-// Rows groups paths. The files of a row form one group, ordered by time;
+// Row returns a text that is equal for files whose names fit one row. It returns "" for a name that
+// no rotating writer uses.
+func Row(path string) string {
+	f, ok := rotatedName(path)
+	if !ok {
+		return ""
+	}
+	return f.row
+}
+
+// RotatedRows groups paths. The files of a row form one group, ordered by time;
 // every other file is a group of its own. A group has the position of its first
 // file. Files are read only if their names fit a row.
-func Rows(paths []string) (groups [][]string) {
-	rows := map[string][]rotatedFile{}
-	rowOf := make([]string, len(paths))
-	for i, path := range paths {
+func RotatedRows(paths []string) (groups [][]string) {
+	rows, known := map[string][]rotatedFile{}, map[string]bool{}
+	for _, path := range paths {
 		f, ok := rotatedName(path)
-		if !ok || slices.ContainsFunc(rows[f.row], func(x rotatedFile) bool { return x.path == path }) {
+		if !ok || known[path] {
 			continue
 		}
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			continue // opening it will report the problem
 		}
-		rowOf[i] = f.row
+		known[path] = true
 		rows[f.row] = append(rows[f.row], f)
 	}
-	parts := map[string][][]string{}
-	for key, files := range rows {
-		if len(files) > 1 {
-			parts[key] = contiguous(files)
+	partOf := map[string][]string{} // by path
+	for _, files := range rows {
+		if len(files) < 2 {
+			continue
+		}
+		for _, part := range contiguous(files) {
+			for _, path := range part {
+				partOf[path] = part
+			}
 		}
 	}
 	grouped := map[string]bool{} // paths that are in a group
-	for i, path := range paths {
-		group := []string{path}
-		for _, part := range parts[rowOf[i]] {
-			if slices.Contains(part, path) {
-				group = part
-			}
+	for _, path := range paths {
+		group := partOf[path]
+		if len(group) < 2 {
+			groups = append(groups, []string{path})
+			continue
 		}
-		if len(group) > 1 {
-			if grouped[path] {
-				continue
-			}
-			for _, p := range group {
-				grouped[p] = true
-			}
+		if grouped[path] {
+			continue
+		}
+		for _, p := range group {
+			grouped[p] = true
 		}
 		groups = append(groups, group)
 	}
