@@ -45,6 +45,39 @@ func (o *Outputs) Whole(path string, c Content) (*File, error) {
 	return f, nil
 }
 
+// Unplaced starts a whole file whose path is decided once its bytes are known. Until CommitAs it is a
+// temporary file in a folder of the same file system.
+func (o *Outputs) Unplaced(folder string, c Content) (*File, error) {
+	f := &File{}
+	if err := o.find(filepath.Join(folder, Unguessable()), f); err != nil {
+		return nil, err
+	}
+	if err := f.openBeside(c); err != nil {
+		o.release(f)
+		return nil, err
+	}
+	return f, nil
+}
+
+// CommitAs moves an unplaced file to a path. After an error the path is unchanged.
+func (f *File) CommitAs(path string) error {
+	t, err := examine(path)
+	if err == nil && t.folder == nil {
+		err = fmt.Errorf("%s: expected a regular file", path)
+	}
+	if err == nil {
+		f.outputs.mu.Lock()
+		if err = f.outputs.refuse(t); err == nil {
+			f.target = t
+		}
+		f.outputs.mu.Unlock()
+	}
+	if err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit()
+}
+
 // openDirect opens a target that is not a regular file.
 func (f *File) openDirect() error {
 	if f.target.direct != nil {
@@ -72,7 +105,7 @@ func (f *File) openBeside(c Content) error {
 	mode, exact := f.outputs.mode(c)
 	name := f.target.name
 	folder := filepath.Dir(f.target.path)
-	temp := filepath.Join(folder, "."+strings.ToValidUTF8(name[:min(len(name), mostName)], "")+"."+unguessable()+".part")
+	temp := filepath.Join(folder, "."+strings.ToValidUTF8(name[:min(len(name), mostName)], "")+"."+Unguessable()+".part")
 	file, err := createNew(temp, mode, exact)
 	if err != nil {
 		return fmt.Errorf("%s: it is written beside its place first: %w", f.target.path, err)
@@ -83,9 +116,9 @@ func (f *File) openBeside(c Content) error {
 	return nil
 }
 
-// unguessable returns a part of a name that no other process can have used
+// Unguessable returns a part of a name that no other process can have used
 // before.
-func unguessable() string {
+func Unguessable() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	return hex.EncodeToString(b[:])

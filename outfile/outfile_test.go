@@ -196,6 +196,42 @@ func TestCommitTogether(t *testing.T) {
 	alone(t, folder, "a", "b")
 }
 
+// TestUnplaced: a file whose path is decided late appears there whole, or not at all.
+func TestUnplaced(t *testing.T) {
+	work, folder := t.TempDir(), t.TempDir()
+	o := &Outputs{}
+	for _, text := range []string{"first", "second"} {
+		f, err := o.Unplaced(work, Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Durable()
+		write(t, f, text)
+		alone(t, folder, map[string][]string{"first": nil, "second": {"x"}}[text]...)
+		if err := f.CommitAs(filepath.Join(folder, "x")); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, filepath.Join(folder, "x"), text, 0)
+	}
+	alone(t, work)
+	link := filepath.Join(folder, "y")
+	if err := os.Symlink("x", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, folder, os.DevNull, filepath.Join(folder, "none", "x")} {
+		f, err := o.Unplaced(work, Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, f, "third")
+		if err := f.CommitAs(path); err == nil {
+			t.Errorf("%s: was written", path)
+		}
+		alone(t, work)
+	}
+	holds(t, filepath.Join(folder, "x"), "second", 0)
+}
+
 func TestLinksAreNotFollowed(t *testing.T) {
 	for kind := range kinds(nil) {
 		folder := t.TempDir()

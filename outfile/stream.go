@@ -98,7 +98,7 @@ func (o *Outputs) Row(path string, c Content) (*File, error) {
 	for range mostTries {
 		file, err := createNew(name, mode, exact)
 		if errors.Is(err, fs.ErrExist) {
-			name = strings.TrimSuffix(path, extension) + "_" + unguessable() + extension
+			name = strings.TrimSuffix(path, extension) + "_" + Unguessable() + extension
 			continue
 		}
 		if err != nil {

@@ -112,7 +112,7 @@ func replaceOpen(path string, mode fs.FileMode, exact bool) (file *os.File, agai
 		return nil, err == nil, err
 	}
 	defer old.Close()
-	temp := filepath.Join(filepath.Dir(path), "."+unguessable()+".part")
+	temp := filepath.Join(filepath.Dir(path), "."+Unguessable()+".part")
 	if file, err = createNew(temp, mode, exact); err != nil {
 		return nil, false, fmt.Errorf("%s: it is replaced by a new file: %w", path, err)
 	}
