@@ -110,6 +110,10 @@ arrivals: ## when messages arrived, as captures of each library show it, against
 compare: ## 201 pairs of simulated runs of each kind, over three protocols: compare reports no difference where there is none, and finds the others
 	ACKSCOPE_COMPARE=67 go test -count 1 -timeout 180m -v -run 'TestComparePairs$$' ./cli
 
+.PHONY: batch
+batch: ## 100,000 simulated captures through `batch` on two cores: captures a second, and the memory that the run takes; the figures of docs/scale.md
+	ACKSCOPE_BATCH=$${ACKSCOPE_BATCH:-100000} go test -count 1 -timeout 120m -v -run 'TestScale$$' ./internal/batches
+
 .PHONY: cause
 cause: ## 4,000 captures of 200 flows with a planted common cause, or none: how often the headline names it; the table of docs/common-cause.md
 	ACKSCOPE_CAUSE=1000 go test -count 1 -timeout 30m -v -run 'TestPlanted$$' ./cause

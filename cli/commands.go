@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/cli/about"
 	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/batching"
 	"github.com/ackscope/ackscope/cli/comparing"
 	"github.com/ackscope/ackscope/cli/files"
 	"github.com/ackscope/ackscope/cli/labs"
@@ -35,6 +36,7 @@ func commands(r protocol.Registry, a *app.App) []*cobra.Command {
 		listing.AutopsyCommand(a),
 		files.ReportCommand(a),
 		comparing.CompareCommand(a),
+		batching.Command(a),
 		state.StateCommand(a),
 		about.ExplainCommand(a),
 		about.ProtocolsCommand(a),

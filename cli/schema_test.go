@@ -153,7 +153,7 @@ func outcome(args ...string) (out, errs string, code int) {
 func TestObjectSchemas(t *testing.T) {
 	schemas := decodeJSON(t, []byte(output(t, "schema"))).(map[string]any)
 	capt := func(name string) string { return testenv.Capture(t, name) }
-	out := filepath.Join(t.TempDir(), "out.pcapng")
+	out, tables := filepath.Join(t.TempDir(), "out.pcapng"), filepath.Join(t.TempDir(), "tables")
 	loss := capt("reliable-loss10.client.pcap.gz")
 	for name, runs := range map[string][][]string{
 		"compare": {
@@ -161,6 +161,7 @@ func TestObjectSchemas(t *testing.T) {
 			{capt("u210_loss10.client.pcapng.gz"), capt("u210_loss30.client.pcap.gz")},
 			{loss, capt("u210_loss30.client.pcap.gz")},
 		},
+		"batch": {{"-o", tables, loss}, {"-o", tables, "--baseline", tables, loss}, {"-o", tables, "--share", "0/2", loss}},
 		"overview": {
 			{loss, capt("u210_falseack.client.pcap.gz")},
 			{"--all", capt("u210_timeout_kill.client.pcap.gz")},

@@ -10,7 +10,8 @@ import (
 // tables. The name of a schema is that of the command.
 func Objects() []*Schema {
 	return []*Schema{
-		overviewObject(), compareObject(), stateObject(), autopsyObject(), guessObject(), ledgerObject(), replayObject(),
+		overviewObject(), batchObject(), compareObject(),
+		stateObject(), autopsyObject(), guessObject(), ledgerObject(), replayObject(),
 		mergeObject(), anonymiseObject(), simulateObject(), captureObject(),
 		interfacesObject(), fieldsObject(), explainObject(), protocolsObject(), thresholdsObject(),
 	}

@@ -71,20 +71,11 @@ func Comparison(w io.Writer, r *compare.Result, names [2]string) error {
 // differences writes what differs, or else what would have been found.
 func (h *htmlWriter) differences(r *compare.Result) {
 	if len(r.Real) > 0 {
-		h.put(`
-<section class="card" aria-labelledby="real">
-<h2 id="real">What differs</h2>
-<ul class="points">
-`)
+		var list []Change
 		for _, d := range r.Real {
-			grade := "note"
-			if d.Worse() {
-				grade = "warn"
-			}
-			h.put(`<li class="{}"><span class="tag">{}</span><div><b>{}.</b><p class="where">{}</p></div></li>`+"\n", grade,
-				d.Grade(), d.Sentence(), d.Protocol)
+			list = append(list, Change{d.Worse(), d.Grade(), d.Sentence(), d.Protocol})
 		}
-		h.put("</ul>\n</section>\n")
+		h.changes(list)
 		return
 	}
 	if seen := r.Seen(); len(seen) > 0 {

@@ -1,5 +1,5 @@
-// Package paths finds the captures that the arguments of a command name, and tells which of them
-// are one row of files that a rotating capture wrote.
+// Package paths finds the captures that the arguments of a command name. It tells which of them are
+// one row of files that a rotating capture wrote.
 package paths
 
 import (

@@ -98,6 +98,8 @@ var law = []rule{
 		"analyze", "dissect", "dissect/stack", "host", "machine", "capture", "filter", "show", "printable",
 		"scale",
 	}, nil},
+	{"batch", []string{"capture/paths", "export", "export/parquet", "outfile", "unit"}, nil},
+	{"batch/baseline", []string{"batch", "export", "export/parquet", "printable", "unit"}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
 	{"protocols", []string{
 		"analyze", "dissect", "dissect/gaffer", "dissect/riptide", "dissect/srdp", "schema/yamlfile",
@@ -144,6 +146,7 @@ var law = []rule{
 	{"cli/state", cliBase("app", "reader"), cliOutside},
 	{"cli/replaying", cliBase("app", "reader"), cliOutside},
 	{"cli/comparing", cliBase("app", "reader"), cliOutside},
+	{"cli/batching", cliBase("app", "reader"), cliOutside},
 	{"cli/files", append(cliBase("app", "reader", "listing"), "web"), cliOutside},
 	{"cli/simulate", cliBase("app", "reader"), cliOutside},
 	{"cli/labs", cliBase("app", "reader", "privilege", "simulate"), cliOutside},
@@ -178,10 +181,10 @@ func roomOf(beside ...string) []string {
 // it.
 func cliBase(beside ...string) []string {
 	ours := []string{
-		"analyze", "capture", "capture/...", "cause", "compare", "dissect", "dissect/stack", "export", "export/...",
-		"figures", "filter", "filter/...", "gamelog", "graph", "host", "lab", "ledger", "live", "machine", "metrics",
-		"overview", "outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite", "rewrite/...", "ring",
-		"scale", "schema", "schema/...",
+		"analyze", "batch", "batch/...", "capture", "capture/...", "cause", "compare", "dissect", "dissect/stack",
+		"export", "export/...", "figures", "filter", "filter/...", "gamelog", "graph", "host", "lab", "ledger", "live",
+		"machine", "metrics", "overview", "outfile", "printable", "recorder", "replay", "replay/...", "report", "rewrite",
+		"rewrite/...", "ring", "scale", "schema", "schema/...",
 		"show", "show/table", "sim", "tui", "tui/store", "unit",
 	}
 	for _, p := range beside {

@@ -138,7 +138,7 @@ func alone() (list []subject) {
 	add := func(name string, runs ...command) { list = append(list, subject{name: name, runs: runs}) }
 	var helps []command
 	for _, c := range []string{
-		"", "anonymise", "autopsy", "capture", "compare", "events", "explain", "export", "export csv",
+		"", "anonymise", "autopsy", "batch", "capture", "compare", "events", "explain", "export", "export csv",
 		"export jsonl", "export parquet", "export pcapng", "export qlog", "export wireshark", "fields", "findings", "flows",
 		"graph", "guess", "lab", "lab gaffer", "lab riptide", "lab srdp", "ledger", "merge", "messages", "overview",
 		"packets", "protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui", "web",

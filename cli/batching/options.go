@@ -1,0 +1,111 @@
+package batching
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/batch"
+	"github.com/ackscope/ackscope/cli/app"
+)
+
+// passed are the flags that a worker has from the command, since they decide what it finds.
+var passed = []string{
+	"decode-as", "keys", "profiles", "schema", "thresholds", "set", "memory", "vantage", "packets", "mode",
+}
+
+// passedFlags returns these flags as they were given.
+func passedFlags(c *cobra.Command) (args []string) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(passed, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			args = append(args, "--"+f.Name+"="+v)
+		}
+	})
+	return args
+}
+
+// starter returns what starts a worker: this program, as a process of its own.
+func starter(a *app.App, c *cobra.Command, f *flags, captures int) func() (batch.Worker, error) {
+	args := append([]string{"batch", "--worker", "--output=" + f.out}, passedFlags(c)...)
+	threads := max(1, f.threads/max(1, captures))
+	return func() (batch.Worker, error) {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		command := exec.Command(program, args...)
+		// A worker analyses one capture. More threads of its collector would only take turns with the
+		// other workers.
+		command.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(threads))
+		command.Stderr = a.Err
+		return batch.StartProcess(command)
+	}
+}
+
+// fingerprint returns a text that differs for versions and options that may make other rows.
+func fingerprint(a *app.App, c *cobra.Command, f *flags) (string, error) {
+	version, err := build()
+	if err != nil {
+		return "", err
+	}
+	parts := append([]string{version}, passedFlags(c)...)
+	files := append([]string{a.Flags.Keys, a.Flags.Schema, a.Flags.Thresholds}, a.Flags.Profiles...)
+	for _, path := range files {
+		if path == "" {
+			continue
+		}
+		sum, err := hashFile(path)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, sum)
+	}
+	return strings.Join(parts, "\x00"), nil
+}
+
+// build returns the version of the program. It is the hash of the program where it was built from
+// files that no commit has.
+func build() (string, error) {
+	version, _ := app.BuildVersion()
+	info, ok := debug.ReadBuildInfo()
+	modified := !ok || version == "" || version == "(devel)" || strings.Contains(version, "dirty")
+	if ok {
+		for _, s := range info.Settings {
+			modified = modified || s.Key == "vcs.modified" && s.Value == "true"
+		}
+	}
+	if !modified {
+		return version, nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return hashFile(program)
+}
+
+// hashFile returns the hash of a file's bytes.
+func hashFile(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("it was read before: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}

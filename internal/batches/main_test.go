@@ -1,0 +1,150 @@
+// Package batches tests runs over many captures with the whole program: `ackscope batch`.
+package batches
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/batch"
+	"github.com/ackscope/ackscope/cli"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/protocol"
+	"github.com/ackscope/ackscope/cli/protocol/gaffer"
+	"github.com/ackscope/ackscope/cli/protocol/riptide"
+	"github.com/ackscope/ackscope/cli/protocol/srdp"
+	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/unit"
+)
+
+var known = protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
+
+// poison is the name of a variable: a worker that gets a capture with its value in the name dies.
+const poison = "ACKSCOPE_TEST_POISON"
+
+// TestMain runs the program if the command line is one of it. So this program can start itself as a
+// worker, and tests can kill it.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "batch" {
+		if bad := os.Getenv(poison); bad != "" && slices.Contains(os.Args, "--worker") {
+			os.Exit(serveUntilPoisoned(bad))
+		}
+		os.Exit(cli.Main(known, os.Args[1:]))
+	}
+	testenv.Main(m)
+}
+
+// poisoned is a worker whose process dies of a capture, as that of a program killed for its memory.
+type poisoned struct {
+	*batch.Analyzer
+	bad string
+}
+
+func (p *poisoned) Do(ctx context.Context, job *batch.Job) (*batch.Done, error) {
+	if strings.Contains(job.Capture.Name, p.bad) {
+		os.Exit(137)
+	}
+	return p.Analyzer.Do(ctx, job)
+}
+
+func serveUntilPoisoned(bad string) int {
+	out := ""
+	for _, arg := range os.Args {
+		if value, ok := strings.CutPrefix(arg, "--output="); ok {
+			out = value
+		}
+	}
+	a, err := batch.NewAnalyzer(&outfile.Outputs{}, out, unit.Options{})
+	if err != nil {
+		return 2
+	}
+	if err := batch.Serve(os.Stdin, os.Stdout, &poisoned{a, bad}); err != nil {
+		return 2
+	}
+	return 0
+}
+
+// run runs a command line and checks the exit code. It returns both outputs.
+func run(t testing.TB, code int, args ...string) (out, complaint string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	if got := cli.Run(known, args, app.Streams{In: strings.NewReader(""), Out: &o, Err: &e}); got != code {
+		t.Fatalf("%s: exit %d, expected %d\n%s%s", strings.Join(args, " "), got, code, o.String(), e.String())
+	}
+	return o.String(), e.String()
+}
+
+// digests returns the hash of each file that a run wrote, but of its work.
+func digests(t testing.TB, folder string) map[string]string {
+	t.Helper()
+	sums := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && d.Name() == ".batch" {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(b)
+		name, err := filepath.Rel(folder, path)
+		sums[filepath.ToSlash(name)] = hex.EncodeToString(sum[:])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+// same checks that two folders have the same files.
+func same(t testing.TB, what, got, want string) {
+	t.Helper()
+	g, w := digests(t, got), digests(t, want)
+	if len(w) < 3 {
+		t.Fatalf("%s: only %d files to compare with", what, len(w))
+	}
+	for name, sum := range w {
+		if g[name] != sum {
+			t.Errorf("%s: %s differs", what, name)
+		}
+	}
+	for name := range g {
+		if w[name] == "" {
+			t.Errorf("%s: %s is too many", what, name)
+		}
+	}
+}
+
+// put writes a file for a test.
+func put(t testing.TB, path string, b []byte) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// simulated writes a simulated capture.
+func simulated(t testing.TB, path string, args ...string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, 0, append([]string{"simulate", "-q", "--duration", "4s", "-w", path}, args...)...)
+	return path
+}
