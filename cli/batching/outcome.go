@@ -139,7 +139,7 @@ func (o *outcome) json() error {
 	x.Uint("kept", uint64(o.progress.Kept))
 	x.Bool("written", o.summary != nil)
 	if o.summary == nil {
-		for _, key := range []string{"states", "packets", "flows", "findings", "partitions"} {
+		for _, key := range []string{"packets", "flows", "findings", "partitions"} {
 			x.Null(key)
 		}
 		return x.End(o.app.Writer())
