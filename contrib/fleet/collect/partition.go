@@ -1,0 +1,212 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/ackscope/ackscope/contrib/fleet/message"
+)
+
+// partition is the folder of one stream's files: DIR/KIND/site=SITE.
+//
+// A file holds a stretch of the stream. Its name is the number after the last row of the file before it. It gets that
+// name by a link, which fails if there is such a file. So the files are the position, and a second collector that
+// writes the same stretch fails, also over a network file system that has no locks.
+type partition struct {
+	folder string
+	kind   message.Kind
+	site   string
+	at     uint64 // number in the stream of the last row that was written
+	purged uint64 // up to there the hub was told to let rows go
+	lock   *os.File
+}
+
+const (
+	suffix    = ".parquet"
+	unfinished  = ".part-" // a file that is being written
+	streamTag = ".stream"
+	lockFile  = ".lock"
+	digits    = 20 // of a number in a file's name, so that names sort as numbers do
+)
+
+// ErrSecond is the error of a collector whose partition another one writes.
+var ErrSecond = errors.New("expected no other collector of this partition, found one")
+
+// openPartition locks a folder, and finds the position.
+func openPartition(root string, kind message.Kind, site string) (*partition, error) {
+	p := &partition{folder: filepath.Join(root, string(kind), "site="+site), kind: kind, site: site}
+	if err := os.MkdirAll(p.folder, 0o755); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.lock, err = lock(filepath.Join(p.folder, lockFile)); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.folder, err)
+	}
+	if err := p.find(); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *partition) close() { _ = p.lock.Close() }
+
+// find removes what a killed collector was writing, and reads the position from the newest file.
+func (p *partition) find() error {
+	list, err := os.ReadDir(p.folder) // sorted
+	if err != nil {
+		return err
+	}
+	newest := ""
+	for _, entry := range list {
+		name := entry.Name()
+		if strings.HasPrefix(name, unfinished) {
+			if err := os.Remove(filepath.Join(p.folder, name)); err != nil {
+				return err
+			}
+		}
+		if _, ok := parseName(name); ok {
+			newest = name
+		}
+	}
+	if newest == "" {
+		return nil
+	}
+	first, _ := parseName(newest)
+	path := filepath.Join(p.folder, newest)
+	if p.at, err = lastNumber(path); err != nil {
+		return fmt.Errorf("%s: expected a file of this collector: %w", path, err)
+	}
+	if p.at < first {
+		return fmt.Errorf("%s: expected rows from number %d on, found %d", path, first, p.at)
+	}
+	return nil
+}
+
+func fileName(first uint64) string { return fmt.Sprintf("%0*d%s", digits, first, suffix) }
+
+func parseName(name string) (uint64, bool) {
+	text, ok := strings.CutSuffix(name, suffix)
+	if !ok || len(text) != digits {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil
+}
+
+// lastNumber returns the number of the last row of a file. The rows are in the order of the stream.
+func lastNumber(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	file, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		return 0, err
+	}
+	column, ok := file.Schema().Lookup(numberColumn)
+	if !ok || file.NumRows() == 0 {
+		return 0, fmt.Errorf("expected rows with a column %q, found none", numberColumn)
+	}
+	groups := file.RowGroups()
+	group := groups[len(groups)-1]
+	pages := group.ColumnChunks()[column.ColumnIndex].Pages()
+	defer pages.Close()
+	if err := pages.SeekToRow(group.NumRows() - 1); err != nil {
+		return 0, err
+	}
+	page, err := pages.ReadPage()
+	if err != nil {
+		return 0, err
+	}
+	defer parquet.Release(page)
+	var last [1]parquet.Value
+	if n, err := page.Values().ReadValues(last[:]); n == 0 {
+		return 0, err
+	}
+	return last[0].Uint64(), nil
+}
+
+// belongs checks that the stream is the one of the files. A hub that lost its store begins to count anew, and the
+// collector would wait for numbers that were long given to other rows.
+func (p *partition) belongs(made time.Time, last uint64) error {
+	path, now := filepath.Join(p.folder, streamTag), made.UTC().Format(time.RFC3339Nano)
+	before, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p.mark(now)
+	case err != nil:
+		return err
+	}
+	if was := strings.TrimSpace(string(before)); was != now {
+		return &otherStreamError{fmt.Sprintf("%s: expected the stream made at %s, found one made at %s: the hub has a new "+
+			"store. Collect into another folder", p.folder, message.Quoted(was), now)}
+	}
+	if last < p.at {
+		return &otherStreamError{fmt.Sprintf("%s: expected a stream that reaches number %d, found one up to %d: the hub lost "+
+			"rows. Collect into another folder", p.folder, p.at, last)}
+	}
+	return nil
+}
+
+// otherStreamError says that the files are those of another stream. Trying again does not help.
+type otherStreamError struct{ text string }
+
+func (e *otherStreamError) Error() string { return e.text }
+
+// mark writes down when the stream was made.
+func (p *partition) mark(made string) error {
+	f, err := os.CreateTemp(p.folder, unfinished)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.WriteString(made + "\n"); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return p.place(streamTag, f)
+}
+
+// place puts a file in place, under a name that no file may have yet. When it returns, the disk has both. The file
+// keeps its first name too.
+func (p *partition) place(name string, f *os.File) error {
+	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), filepath.Join(p.folder, name)); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s: %w: %s is there", p.folder, ErrSecond, name)
+		}
+		return err
+	}
+	folder, err := os.Open(p.folder)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}
+
+// pause waits for a time. It returns false if the context ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

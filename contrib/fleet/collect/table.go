@@ -1,0 +1,123 @@
+package collect
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ackscope/ackscope/contrib/fleet/message"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/export/parquet"
+)
+
+const numberColumn = "number"
+
+// envelope are the columns that say where a row comes from.
+var envelope = []export.Column{
+	{Name: numberColumn, Type: export.Uint, Doc: "Number of the row in the hub's stream of its site."},
+	{Name: "stored", Type: export.Time, Doc: "When the hub stored the row."},
+	{Name: "site", Type: export.Text, Doc: "Site of the sensor."},
+	{Name: "sensor", Type: export.Text, Doc: "Name of the sensor at its site."},
+	{Name: "epoch", Type: export.Text, Doc: "Run of the sensor."},
+	{Name: "seq", Type: export.Uint, Doc: "Number of the row in its epoch, from 1. A number that lacks is a row that was lost."},
+}
+
+// Schema returns the columns of the files of a kind.
+func Schema(kind message.Kind) *export.Schema {
+	s := *message.Schema(kind)
+	s.Columns = append(append([]export.Column{}, envelope...), s.Columns...)
+	return &s
+}
+
+// row is a message of a stream.
+type row struct {
+	number uint64
+	stored time.Time
+	at     message.Place
+	id     message.ID
+	body   []byte
+}
+
+// parse reads a message of the partition's stream. Sensors wrote it, so it may be anything.
+func (p *partition) parse(m jetstream.Msg) (row, error) {
+	about, err := m.Metadata()
+	if err != nil {
+		return row{}, err
+	}
+	r := row{number: about.Sequence.Stream, stored: about.Timestamp, body: m.Data()}
+	kind, at, err := message.ParseSubject(m.Subject())
+	if err != nil {
+		return r, err
+	}
+	if kind != p.kind || at.Site != p.site {
+		return r, fmt.Errorf("subject: expected %s of site %s, found %s", p.kind, p.site, message.Quoted(m.Subject()))
+	}
+	r.at = at
+	if r.id, err = message.ParseID(m.Headers().Get(message.Header)); err != nil {
+		return r, err
+	}
+	if r.id.Sensor != at.Sensor {
+		return r, fmt.Errorf("message id: expected one of sensor %s, found %s", at.Sensor, message.Quoted(r.id.String()))
+	}
+	return r, nil
+}
+
+// table is a stretch of rows that becomes a file.
+type table struct {
+	file    *os.File
+	encoder *parquet.Encoder
+	cells   []export.Cell
+	decoder *message.Decoder
+	rows    int
+}
+
+// begin starts a file. write must end it.
+func (p *partition) begin() (*table, error) {
+	f, err := os.CreateTemp(p.folder, unfinished)
+	if err != nil {
+		return nil, err
+	}
+	s := Schema(p.kind)
+	return &table{
+		file: f, encoder: parquet.New(f, s), cells: s.Cells(), decoder: message.NewDecoder(p.kind),
+	}, nil
+}
+
+// add adds a row. bad is set if the body is not one of a row; the table is as before then.
+func (t *table) add(r *row) (bad, err error) {
+	own := t.cells[len(envelope):]
+	if bad := t.decoder.Decode(r.body, own); bad != nil {
+		return bad, nil
+	}
+	for i, text := range []string{2: r.at.Site, 3: r.at.Sensor, 4: r.id.Epoch} {
+		if text != "" {
+			t.cells[i].Set, t.cells[i].Bytes = true, append(t.cells[i].Bytes[:0], text...)
+		}
+	}
+	t.cells[0].Set, t.cells[0].Uint = true, r.number
+	t.cells[1].Set, t.cells[1].Int = true, r.stored.UnixNano()
+	t.cells[5].Set, t.cells[5].Uint = true, r.id.Seq
+	t.rows++
+	return nil, t.encoder.Encode(t.cells)
+}
+
+// drop forgets the rows.
+func (t *table) drop() {
+	_ = t.file.Close()
+	_ = os.Remove(t.file.Name())
+}
+
+// write puts the table in place. Its last row is the new position.
+func (p *partition) write(t *table, last uint64) error {
+	defer t.drop()
+	if err := t.encoder.Close(); err != nil {
+		return err
+	}
+	if err := p.place(fileName(p.at+1), t.file); err != nil {
+		return err
+	}
+	p.at = last
+	return nil
+}

@@ -1,0 +1,299 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/afpacket"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/privilege"
+	"github.com/ackscope/ackscope/contrib/fleet/link"
+	"github.com/ackscope/ackscope/contrib/fleet/message"
+	"github.com/ackscope/ackscope/contrib/fleet/sensor"
+	"github.com/ackscope/ackscope/live"
+	"github.com/ackscope/ackscope/protocols"
+	"github.com/ackscope/ackscope/ring"
+)
+
+// sensorFlags are the flags of `ackscope-fleet sensor`.
+type sensorFlags struct {
+	link    link.Options
+	sensor  sensor.Options
+	spool   sensor.SpoolOptions
+	capture sourceFlags
+	ring    string
+	sizes   struct{ spool, ring, fetch string }
+	user    struct {
+		profiles     []string
+		keys, schema string
+		decodeAs     []string
+	}
+	drain time.Duration
+	stay  bool
+}
+
+// sourceFlags say what is analysed.
+type sourceFlags struct {
+	devices []string
+	filter  string
+	buffer  int
+	plain   bool // not promiscuous
+	read    []string
+	follow  bool
+	privilege.Options
+}
+
+// sensor builds `ackscope-fleet sensor`.
+func (p *program) sensor() *cobra.Command {
+	s := &sensorFlags{link: link.Options{Name: "ackscope-fleet sensor", Notice: p.notice}}
+	c := &cobra.Command{
+		Use: "sensor --site SITE --name NAME {-i INTERFACE | -r FILE}", Args: cobra.NoArgs,
+		Short: "Analyse traffic on a game host, and tell the hub",
+		Long: `sensor analyses traffic as "ackscope capture" does, with the same privileges: they are
+given up for good once the sockets are open. Flows and findings go into a spool on the
+disk, and from there to the hub. So the hub may be away for as long as the spool has
+room. Then the oldest row goes first, and the gap in its numbers shows it.
+
+With --ring, the newest packets stay on the disk. With --allow-fetch, an operator may ask
+for those of a flow. They leave the host anonymised, unless --allow-plain is given.`,
+		Example: `  sudo ackscope-fleet sensor --site eu --name game-7 -i eth0 -f 'udp port 7777' \
+    --hub tls://hub:4222 --key site-eu.key --ring /var/lib/ackscope/ring --allow-fetch`,
+		RunE: func(c *cobra.Command, _ []string) error { return p.runSensor(c.Context(), s) },
+	}
+	f := c.Flags()
+	s.link.Register(f)
+	f.StringVar(&s.sensor.At.Site, "site", "", "`NAME` of the site, as its key has it")
+	f.StringVar(&s.sensor.At.Sensor, "name", "", "`NAME` of this sensor, unique at its site")
+	f.StringVar(&s.spool.Folder, "spool", "spool", "`FOLDER` of the rows that the hub does not have yet")
+	f.StringVar(&s.sizes.spool, "spool-size", "256MiB", "`SIZE` of the spool; beyond it the oldest row goes")
+	f.BoolVar(&s.spool.Sync, "sync", false, "wait for the disk at each row: slower, but a loss of power takes none")
+	f.StringVar(&s.ring, "ring", "", "`FOLDER` for the newest packets")
+	f.StringVar(&s.sizes.ring, "ring-size", "1GiB", "`SIZE` of the ring")
+	f.BoolVar(&s.sensor.Fetch.Allow, "allow-fetch", false, "give packets of the ring to operators, anonymised")
+	f.BoolVar(&s.sensor.Fetch.Plain, "allow-plain", false, "give packets as captured, if an operator asks for that")
+	f.StringVar(&s.sizes.fetch, "fetch-size", "64MiB", "most bytes of one answer, `SIZE`")
+	f.DurationVar(&s.drain, "drain", 5*time.Second, "`TIME` to bring the last rows to the hub at the end")
+	f.BoolVar(&s.stay, "stay", false, "after the end of a file, go on to forward and to answer")
+	s.capture.register(c)
+	f.StringSliceVar(&s.user.profiles, "profiles", nil, "`FILE` of profiles, as of ackscope")
+	f.StringVar(&s.user.keys, "keys", "", "`FILE` of the game's keys, as of ackscope")
+	f.StringVar(&s.user.schema, "schema", "", "`FILE` of a schema of messages, as of ackscope")
+	f.StringArrayVarP(&s.user.decodeAs, "decode-as", "d", nil, "the protocol of a port: `udp.port==7777,gaffer`")
+	return c
+}
+
+func (s *sourceFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVarP(&s.devices, "interface", "i", nil, "analyse live on an `INTERFACE` (repeatable)")
+	f.StringVarP(&s.filter, "capture-filter", "f", "", "analyse only what passes a `FILTER` in tcpdump's language")
+	f.IntVarP(&s.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (32)")
+	f.BoolVarP(&s.plain, "no-promiscuous-mode", "p", false, "do not ask the interface for packets of others")
+	f.StringArrayVarP(&s.read, "read", "r", nil, "analyse a `FILE` (repeatable), in place of an interface")
+	f.BoolVar(&s.follow, "follow", false, "the file grows: wait for more of it")
+	s.Options.Register(f)
+}
+
+// source is what is analysed, and what describes its frames.
+type source struct {
+	capture.Source
+	describe func(file, index int) capture.Interface
+	counts   func() ([]capture.Statistics, error)
+	close    func()
+}
+
+// open opens interfaces or files. Where there are privileges to give up, it does not return: it executes the program
+// again. So nothing else may be open before it.
+func (s *sourceFlags) open() (*source, error) {
+	if (len(s.devices) == 0) == (len(s.read) == 0) {
+		return nil, errors.New("expected -i INTERFACE or -r FILE, one of them")
+	}
+	if len(s.devices) > 0 {
+		return s.live()
+	}
+	o, paths := capture.Options{}, s.read
+	closeAll := func() {}
+	if s.follow {
+		if len(paths) > 1 {
+			return nil, errors.New("--follow: expected one file, found more")
+		}
+		tail, err := live.Follow(paths[0])
+		if err != nil {
+			return nil, err
+		}
+		o.Stdin, paths, closeAll = tail, []string{"-"}, func() { _ = tail.Close() }
+		in, err := capture.Open(paths, o)
+		if err != nil {
+			closeAll()
+			return nil, err
+		}
+		return &source{
+			Source:   following{in, tail},
+			describe: func(_, index int) capture.Interface { return in.Interfaces(0)[index] },
+			close:    func() { _ = in.Close(); closeAll() },
+		}, nil
+	}
+	in, err := capture.Open(paths, o)
+	if err != nil {
+		return nil, err
+	}
+	return &source{
+		Source:   in,
+		describe: func(file, index int) capture.Interface { return in.Interfaces(file)[index] },
+		close:    func() { _ = in.Close() },
+	}, nil
+}
+
+// following is a file that grows. Its Stop ends the waiting for more.
+type following struct {
+	*capture.Input
+	tail *live.Tail
+}
+
+func (f following) Stop() { f.tail.Stop() }
+
+// live opens interfaces with the least privileges.
+func (s *sourceFlags) live() (*source, error) {
+	if s.buffer < 0 || s.buffer > 1<<10 {
+		return nil, fmt.Errorf("-B %d: expected a number of MiB up to 1024", s.buffer)
+	}
+	var list []afpacket.Options
+	for _, name := range s.devices {
+		list = append(list, afpacket.Options{
+			Interface: name, Promiscuous: !s.plain, Filter: s.filter, Buffer: s.buffer << 20,
+		})
+	}
+	group, err := privilege.OpenCapture(list, &s.Options)
+	if err != nil {
+		return nil, err
+	}
+	interfaces := group.Interfaces()
+	return &source{
+		Source: group, describe: func(_, index int) capture.Interface { return interfaces[index] },
+		counts: group.Statistics, close: func() { _ = group.Close() },
+	}, nil
+}
+
+func (p *program) runSensor(ctx context.Context, s *sensorFlags) error {
+	if err := s.sensor.At.Check(); err != nil {
+		return err
+	}
+	if err := s.analysis(); err != nil {
+		return err
+	}
+	var ringBytes int64
+	for _, x := range []struct {
+		flag, text string
+		to         *int64
+	}{
+		{"--spool-size", s.sizes.spool, &s.spool.Bytes}, {"--ring-size", s.sizes.ring, &ringBytes},
+		{"--fetch-size", s.sizes.fetch, &s.sensor.Fetch.Bytes},
+	} {
+		n, err := app.ParseSize(x.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.flag, err)
+		}
+		*x.to = n
+	}
+	src, err := s.capture.open() // first: it may execute the program again
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	if err := s.openRing(src, ringBytes); err != nil {
+		return err
+	}
+	if s.sensor.Ring != nil {
+		defer s.sensor.Ring.Close()
+	}
+	return p.sense(ctx, s, src)
+}
+
+// analysis reads the user's files.
+func (s *sensorFlags) analysis() error {
+	o := protocols.Options{DecodeAs: s.user.decodeAs}
+	for _, path := range s.user.profiles {
+		o.Profiles = append(o.Profiles, protocols.File{Path: path})
+	}
+	if s.user.keys != "" {
+		o.Keys = &protocols.File{Path: s.user.keys}
+	}
+	if s.user.schema != "" {
+		o.Schema = &protocols.File{Path: s.user.schema}
+	}
+	set, err := protocols.New(o)
+	if err != nil {
+		return err
+	}
+	s.sensor.Analysis = analyze.Options{Registry: set.Registry, DecodeAs: set.DecodeAs, Limits: analyze.LiveLimits}
+	return nil
+}
+
+// mostRingFile bounds a file of the ring. A cut reads whole files.
+const mostRingFile = 16 << 20
+
+func (s *sensorFlags) openRing(src *source, bytes int64) error {
+	if s.ring == "" {
+		return nil
+	}
+	path, err := folder(s.ring)
+	if err != nil {
+		return err
+	}
+	const files = 8 // at least, so that what a bound removes is a small part
+	s.sensor.Ring, err = ring.Open(path, ring.Options{
+		Bytes: bytes, FileBytes: min(mostRingFile, bytes/files), Interface: src.describe, Counts: src.counts,
+	})
+	return err
+}
+
+// sense runs the sensor until its source ends or the context is done.
+func (p *program) sense(ctx context.Context, s *sensorFlags, src *source) error {
+	var err error
+	if s.spool.Folder, err = folder(s.spool.Folder); err != nil {
+		return err
+	}
+	if s.sensor.Fetch.Work, err = folder(filepath.Join(s.spool.Folder, "cuts")); err != nil {
+		return err
+	}
+	defer os.RemoveAll(s.sensor.Fetch.Work)
+	spool, err := sensor.OpenSpool(ctx, s.sensor.At, s.spool)
+	if err != nil {
+		return err
+	}
+	defer spool.Close()
+	s.link.Inbox = message.Inbox(s.sensor.At.Site)
+	hub, err := link.Connect(s.link)
+	if err != nil {
+		return err
+	}
+	defer hub.Close()
+	s.sensor.Version, s.sensor.Notice = version(), p.notice
+	x, err := sensor.New(spool, hub, s.sensor)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- x.Serve(serving) }()
+	defer func() { stop(); <-ended }()
+	p.notice(fmt.Sprintf("sensor %v: epoch %s", s.sensor.At, spool.Epoch()))
+	err = x.Run(ctx, src)
+	if err == nil && s.stay {
+		<-ctx.Done()
+	}
+	draining, cancel := timed(context.WithoutCancel(ctx), s.drain)
+	defer cancel()
+	left := x.Drain(draining)
+	report := x.Report(serving)
+	p.notice(fmt.Sprintf("sensor %v: %d packets, %d rows told, %d confirmed, %d dropped, %d left in the spool", s.sensor.At,
+		report.Packets, report.Told[message.Flows]+report.Told[message.Findings], report.Forwarded, report.Dropped, left))
+	return err
+}
