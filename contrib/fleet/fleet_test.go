@@ -228,3 +228,10 @@ func run(ctx context.Context, args ...string) (string, int) {
 	return out.String(), code
 }
 
+// newKey makes an operator's key in a folder.
+func newKey(t *testing.T, folder string) {
+	t.Helper()
+	if _, err := hub.AddKey(folder, ""); err != nil {
+		t.Fatal(err)
+	}
+}

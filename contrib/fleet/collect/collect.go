@@ -37,8 +37,8 @@ const (
 	// DefaultRows and DefaultEvery make files of some megabytes where traffic is busy, and few small ones.
 	DefaultRows  = 1 << 16
 	DefaultEvery = 10 * time.Second
-	// again is the time between two attempts to read a stream, as while a cluster chooses a leader.
-	again = 300 * time.Millisecond
+	// retry is the time between two attempts to read a stream, as while a cluster chooses a leader.
+	retry = 300 * time.Millisecond
 	// look is the time between two looks for sites that are new.
 	look = 10 * time.Second
 )
@@ -49,6 +49,8 @@ type Collector struct {
 	js      jetstream.JetStream
 	rows    atomic.Uint64
 	refused atomic.Uint64
+	again   atomic.Uint64
+	missing atomic.Uint64
 }
 
 // New returns a collector over a connection.
@@ -71,6 +73,13 @@ func (c *Collector) Rows() uint64 { return c.rows.Load() }
 // Refused returns how many messages were no rows.
 func (c *Collector) Refused() uint64 { return c.refused.Load() }
 
+// Again returns how many rows came again, and were dropped.
+func (c *Collector) Again() uint64 { return c.again.Load() }
+
+// Missing returns how many rows never came, as far as the numbers of later ones show it. It counts the rows of
+// partitions that Run has ended.
+func (c *Collector) Missing() uint64 { return c.missing.Load() }
+
 // Run collects from all streams until the context ends or one of them cannot go on.
 func (c *Collector) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -92,7 +101,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 		wait := look
 		if len(begun) == 0 {
-			wait = again
+			wait = retry
 		}
 		pause(ctx, wait)
 	}
@@ -121,6 +130,7 @@ func (c *Collector) partition(ctx context.Context, kind message.Kind, site strin
 		return err
 	}
 	defer p.close()
+	defer func() { c.missing.Add(p.seen.missing()) }()
 	told := ""
 	for ctx.Err() == nil {
 		err := c.follow(ctx, p)
@@ -133,7 +143,7 @@ func (c *Collector) partition(ctx context.Context, kind message.Kind, site strin
 			told = err.Error()
 			c.notice(fmt.Sprintf("%s of site %s: %v; it tries again", kind, site, err))
 		}
-		pause(ctx, again)
+		pause(ctx, retry)
 	}
 	return nil
 }
@@ -198,48 +208,48 @@ func (c *Collector) forget(ctx context.Context, p *partition, stream jetstream.S
 // writes what it has.
 func (c *Collector) stretch(ctx context.Context, p *partition, list jetstream.MessagesContext) error {
 	var t *table
-	drop := func() {
-		if t != nil {
-			t.drop()
-		}
-	}
-	last, due := p.at, time.Now().Add(c.options.Every)
-	for ctx.Err() == nil && time.Now().Before(due) {
-		m, err := list.Next(jetstream.NextMaxWait(min(time.Until(due)+time.Millisecond, look)))
-		if errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
-			continue
-		}
+	last, reached := p.at, p.at // the last row of the file, and the last message that was read
+	within, cancel := context.WithTimeout(ctx, c.options.Every)
+	defer cancel()
+	var lost error // of the connection; what came before it is written
+	for within.Err() == nil {
+		m, err := list.Next(jetstream.NextContext(within))
 		if err != nil {
-			drop()
-			return err
+			if within.Err() == nil {
+				lost = err
+			}
+			break
 		}
 		r, bad := p.parse(m)
-		if r.number <= last {
+		if r.number <= reached {
 			continue // an ordered consumer may begin again before the place
+		}
+		reached = r.number
+		if bad == nil {
+			bad = p.decode(&r)
+		}
+		if bad != nil {
+			c.refuse(p, r.number, bad)
+			continue
+		}
+		if !p.seen.add(r.id) {
+			c.again.Add(1)
+			continue
 		}
 		if t == nil {
 			if t, err = p.begin(); err != nil {
 				return fmt.Errorf("%w: %w", errDisk, err)
 			}
 		}
-		if bad == nil {
-			bad, err = t.add(&r)
-		}
-		if err != nil {
-			drop()
+		if err := p.add(t, &r); err != nil {
 			return fmt.Errorf("%w: %w", errDisk, err)
 		}
-		if bad != nil {
-			c.refuse(p, r.number, bad)
-			continue
-		}
-		if last = r.number; t.rows >= c.options.Rows {
+		if last = r.number; t.rows == c.options.Rows {
 			break
 		}
 	}
-	if t == nil || t.rows == 0 {
-		drop()
-		return nil
+	if t == nil {
+		return lost
 	}
 	if err := p.write(t, last); err != nil {
 		if errors.Is(err, ErrSecond) {
@@ -248,7 +258,7 @@ func (c *Collector) stretch(ctx context.Context, p *partition, list jetstream.Me
 		return fmt.Errorf("%w: %w", errDisk, err)
 	}
 	c.rows.Add(uint64(t.rows))
-	return nil
+	return lost
 }
 
 // mostRefusals bounds the refused messages that are told one by one.

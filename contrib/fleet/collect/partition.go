@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/ackscope/ackscope/contrib/fleet/message"
+	"github.com/ackscope/ackscope/export"
 )
 
 // partition is the folder of one stream's files: DIR/KIND/site=SITE.
@@ -28,14 +29,18 @@ type partition struct {
 	at     uint64 // number in the stream of the last row that was written
 	purged uint64 // up to there the hub was told to let rows go
 	lock   *os.File
+	seen   seen
+
+	decoder *message.Decoder
+	cells   []export.Cell
 }
 
 const (
-	suffix    = ".parquet"
-	unfinished  = ".part-" // a file that is being written
-	streamTag = ".stream"
-	lockFile  = ".lock"
-	digits    = 20 // of a number in a file's name, so that names sort as numbers do
+	suffix     = ".parquet"
+	unfinished = ".part-" // a file that is being written
+	streamTag  = ".stream"
+	lockFile   = ".lock"
+	digits     = 20 // of a number in a file's name, so that names sort as numbers do
 )
 
 // ErrSecond is the error of a collector whose partition another one writes.
@@ -43,7 +48,10 @@ var ErrSecond = errors.New("expected no other collector of this partition, found
 
 // openPartition locks a folder, and finds the position.
 func openPartition(root string, kind message.Kind, site string) (*partition, error) {
-	p := &partition{folder: filepath.Join(root, string(kind), "site="+site), kind: kind, site: site}
+	p := &partition{
+		folder: filepath.Join(root, string(kind), "site="+site), kind: kind, site: site, seen: seen{},
+		decoder: message.NewDecoder(kind), cells: Schema(kind).Cells(),
+	}
 	if err := os.MkdirAll(p.folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -60,7 +68,8 @@ func openPartition(root string, kind message.Kind, site string) (*partition, err
 
 func (p *partition) close() { _ = p.lock.Close() }
 
-// find removes what a killed collector was writing, and reads the position from the newest file.
+// find removes what a killed collector was writing. It reads the position from the newest file, and from all files
+// which rows they have.
 func (p *partition) find() error {
 	list, err := os.ReadDir(p.folder) // sorted
 	if err != nil {
@@ -76,6 +85,9 @@ func (p *partition) find() error {
 		}
 		if _, ok := parseName(name); ok {
 			newest = name
+			if err := p.seen.read(filepath.Join(p.folder, name)); err != nil {
+				return fmt.Errorf("%s: expected a file of this collector: %w", filepath.Join(p.folder, name), err)
+			}
 		}
 	}
 	if newest == "" {

@@ -64,12 +64,13 @@ func (p *partition) parse(m jetstream.Msg) (row, error) {
 	return r, nil
 }
 
+// decode reads the body of a row into the partition's cells. The error says why it is none.
+func (p *partition) decode(r *row) error { return p.decoder.Decode(r.body, p.cells[len(envelope):]) }
+
 // table is a stretch of rows that becomes a file.
 type table struct {
 	file    *os.File
 	encoder *parquet.Encoder
-	cells   []export.Cell
-	decoder *message.Decoder
 	rows    int
 }
 
@@ -79,39 +80,29 @@ func (p *partition) begin() (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := Schema(p.kind)
-	return &table{
-		file: f, encoder: parquet.New(f, s), cells: s.Cells(), decoder: message.NewDecoder(p.kind),
-	}, nil
+	return &table{file: f, encoder: parquet.New(f, Schema(p.kind))}, nil
 }
 
-// add adds a row. bad is set if the body is not one of a row; the table is as before then.
-func (t *table) add(r *row) (bad, err error) {
-	own := t.cells[len(envelope):]
-	if bad := t.decoder.Decode(r.body, own); bad != nil {
-		return bad, nil
-	}
+// add adds the row that was decoded.
+func (p *partition) add(t *table, r *row) error {
 	for i, text := range []string{2: r.at.Site, 3: r.at.Sensor, 4: r.id.Epoch} {
 		if text != "" {
-			t.cells[i].Set, t.cells[i].Bytes = true, append(t.cells[i].Bytes[:0], text...)
+			p.cells[i].Set, p.cells[i].Bytes = true, append(p.cells[i].Bytes[:0], text...)
 		}
 	}
-	t.cells[0].Set, t.cells[0].Uint = true, r.number
-	t.cells[1].Set, t.cells[1].Int = true, r.stored.UnixNano()
-	t.cells[5].Set, t.cells[5].Uint = true, r.id.Seq
+	p.cells[0].Set, p.cells[0].Uint = true, r.number
+	p.cells[1].Set, p.cells[1].Int = true, r.stored.UnixNano()
+	p.cells[5].Set, p.cells[5].Uint = true, r.id.Seq
 	t.rows++
-	return nil, t.encoder.Encode(t.cells)
-}
-
-// drop forgets the rows.
-func (t *table) drop() {
-	_ = t.file.Close()
-	_ = os.Remove(t.file.Name())
+	return t.encoder.Encode(p.cells)
 }
 
 // write puts the table in place. Its last row is the new position.
 func (p *partition) write(t *table, last uint64) error {
-	defer t.drop()
+	defer func() {
+		_ = t.file.Close()
+		_ = os.Remove(t.file.Name())
+	}()
 	if err := t.encoder.Close(); err != nil {
 		return err
 	}

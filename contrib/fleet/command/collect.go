@@ -35,7 +35,8 @@ the disk has a file, the hub lets its rows go. A second collector of a site give
 				return err
 			}
 			err = x.Run(c.Context())
-			p.notice(fmt.Sprintf("collect: %d rows in files, %d messages were no rows", x.Rows(), x.Refused()))
+			p.notice(fmt.Sprintf("collect: %d rows in files, %d came again, %d never came, %d messages were no rows", x.Rows(),
+				x.Again(), x.Missing(), x.Refused()))
 			return err
 		},
 	}

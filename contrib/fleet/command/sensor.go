@@ -106,58 +106,43 @@ type source struct {
 	capture.Source
 	describe func(file, index int) capture.Interface
 	counts   func() ([]capture.Statistics, error)
+	dropped  func() uint64
 	close    func()
 }
 
 // open opens interfaces or files. Where there are privileges to give up, it does not return: it executes the program
 // again. So nothing else may be open before it.
-func (s *sourceFlags) open() (*source, error) {
+func (s *sourceFlags) open(ctx context.Context) (*source, error) {
 	if (len(s.devices) == 0) == (len(s.read) == 0) {
 		return nil, errors.New("expected -i INTERFACE or -r FILE, one of them")
 	}
 	if len(s.devices) > 0 {
 		return s.live()
 	}
-	o, paths := capture.Options{}, s.read
-	closeAll := func() {}
 	if s.follow {
-		if len(paths) > 1 {
+		if len(s.read) > 1 {
 			return nil, errors.New("--follow: expected one file, found more")
 		}
-		tail, err := live.Follow(paths[0])
+		f, err := live.Follow(ctx, s.read[0])
 		if err != nil {
 			return nil, err
 		}
-		o.Stdin, paths, closeAll = tail, []string{"-"}, func() { _ = tail.Close() }
-		in, err := capture.Open(paths, o)
-		if err != nil {
-			closeAll()
-			return nil, err
-		}
-		return &source{
-			Source:   following{in, tail},
-			describe: func(_, index int) capture.Interface { return in.Interfaces(0)[index] },
-			close:    func() { _ = in.Close(); closeAll() },
-		}, nil
+		return fileSource(f, f.Input, f.Close), nil
 	}
-	in, err := capture.Open(paths, o)
+	in, err := capture.Open(s.read, capture.Options{})
 	if err != nil {
 		return nil, err
 	}
+	return fileSource(in, in, in.Close), nil
+}
+
+func fileSource(src capture.Source, in *capture.Input, closeIt func() error) *source {
 	return &source{
-		Source:   in,
+		Source:   src,
 		describe: func(file, index int) capture.Interface { return in.Interfaces(file)[index] },
-		close:    func() { _ = in.Close() },
-	}, nil
+		close:    func() { _ = closeIt() },
+	}
 }
-
-// following is a file that grows. Its Stop ends the waiting for more.
-type following struct {
-	*capture.Input
-	tail *live.Tail
-}
-
-func (f following) Stop() { f.tail.Stop() }
 
 // live opens interfaces with the least privileges.
 func (s *sourceFlags) live() (*source, error) {
@@ -177,7 +162,7 @@ func (s *sourceFlags) live() (*source, error) {
 	interfaces := group.Interfaces()
 	return &source{
 		Source: group, describe: func(_, index int) capture.Interface { return interfaces[index] },
-		counts: group.Statistics, close: func() { _ = group.Close() },
+		counts: group.Statistics, dropped: func() uint64 { return live.Dropped(group) }, close: func() { _ = group.Close() },
 	}, nil
 }
 
@@ -202,7 +187,7 @@ func (p *program) runSensor(ctx context.Context, s *sensorFlags) error {
 		}
 		*x.to = n
 	}
-	src, err := s.capture.open() // first: it may execute the program again
+	src, err := s.capture.open(ctx) // first: it may execute the program again
 	if err != nil {
 		return err
 	}
@@ -285,7 +270,7 @@ func (p *program) sense(ctx context.Context, s *sensorFlags, src *source) error 
 	go func() { ended <- x.Serve(serving) }()
 	defer func() { stop(); <-ended }()
 	p.notice(fmt.Sprintf("sensor %v: epoch %s", s.sensor.At, spool.Epoch()))
-	err = x.Run(ctx, src)
+	err = x.Run(ctx, src.Source, src.dropped)
 	if err == nil && s.stay {
 		<-ctx.Done()
 	}

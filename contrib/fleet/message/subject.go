@@ -55,7 +55,9 @@ func CheckName(what, name string) error {
 }
 
 // Subject returns the subject of a kind of messages of a sensor.
-func Subject(kind Kind, at Place) string { return prefix + string(kind) + "." + at.Site + "." + at.Sensor }
+func Subject(kind Kind, at Place) string {
+	return prefix + string(kind) + "." + at.Site + "." + at.Sensor
+}
 
 // Subjects returns the subjects of a kind: of one site, or of all if site is empty.
 func Subjects(kind Kind, site string) string {

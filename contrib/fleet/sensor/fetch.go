@@ -146,7 +146,7 @@ func (f *fetcher) cut(ctx context.Context, js jetstream.JetStream, q *message.Re
 			a.Missing = append(a.Missing, "and more")
 			break
 		}
-		a.Missing = append(a.Missing, fmt.Sprint(made.Missing[i].Reason))
+		a.Missing = append(a.Missing, made.Missing[i].Reason.String())
 	}
 	if a.Frames == 0 {
 		return nil, errNone
@@ -242,4 +242,3 @@ func (f *fetcher) put(ctx context.Context, js jetstream.JetStream, file *os.File
 	}
 	return nil
 }
-

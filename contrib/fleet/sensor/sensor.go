@@ -100,16 +100,16 @@ func New(s *Spool, hub *nats.Conn, o Options) (*Sensor, error) {
 	return x, nil
 }
 
-// Run analyses a source until it ends or the context is done. What is told then is in the spool, and the forwarder
-// goes on until Drain, or the context of Serve, ends it.
-func (s *Sensor) Run(ctx context.Context, src capture.Source) error {
+// Run analyses a source until it ends or the context is done. What is told then is in the spool. The function dropped
+// returns how many packets the source lacks so far; nil means that only its end tells.
+func (s *Sensor) Run(ctx context.Context, src capture.Source, dropped func() uint64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.ctx = context.WithoutCancel(ctx) // the last rows are told after the end
 	o := s.options.Analysis
 	o.Found = s.found
 	run := live.New(src, live.Options{
-		Analysis: o, Frame: s.frame, Ended: s.ended, Every: tick,
+		Analysis: o, Frame: s.frame, Ended: s.ended, Every: tick, Dropped: dropped,
 		Snapshot: func(session *analyze.Session) {
 			if s.snapshot(session); s.err != nil {
 				cancel(s.err)
@@ -183,22 +183,11 @@ func (s *Sensor) ended(f *analyze.Flow, why live.Why) {
 		s.finding(x, false)
 		delete(s.told, x)
 	}
-	s.tell(message.Flows, s.rows.Flow(unit.FlowUID(f).String(), &export.FlowRow{Flow: f, Ended: ended(why)}))
-}
-
-// ended returns the word for why a limit removed a flow. It returns "" for one that was open at the end.
-func ended(why live.Why) string {
-	switch why {
-	case live.WhyIdle:
-		return analyze.ReasonIdle.String()
-	case live.WhyFlows:
-		return analyze.ReasonFlows.String()
-	case live.WhyBytes:
-		return analyze.ReasonBytes.String()
-	case live.WhySession:
-		return analyze.ReasonSession.String()
+	word := ""
+	if why != live.WhyEnd { // the column has words for limits only
+		word = why.String()
 	}
-	return ""
+	s.tell(message.Flows, s.rows.Flow(unit.FlowUID(f).String(), &export.FlowRow{Flow: f, Ended: word}))
 }
 
 func (s *Sensor) finding(x *analyze.Finding, provisional bool) {
