@@ -50,7 +50,7 @@ func Run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	c.SetOut(out)
 	c.SetErr(complaints)
 	c.SetArgs(args)
-	c.AddCommand(p.hub(), p.sensor(), p.collect(), p.fetch())
+	c.AddCommand(p.hub(), p.sensor(), p.collect(), p.fetch(), p.top(), p.demo())
 	if err := c.ExecuteContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(complaints, "ackscope-fleet: "+printable.String(err.Error()))
 		return exitError

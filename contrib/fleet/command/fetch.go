@@ -21,7 +21,6 @@ import (
 	"github.com/ackscope/ackscope/cli/protocol/srdp"
 	"github.com/ackscope/ackscope/contrib/fleet/fetch"
 	"github.com/ackscope/ackscope/contrib/fleet/link"
-	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/protocols"
 )
 
@@ -153,7 +152,7 @@ func fileName(f *fetch.Finding) string {
 // print prints a line: the text, or the object in JSON.
 func (p *program) print(asJSON bool, text string, object any) error {
 	if !asJSON {
-		_, err := fmt.Fprintln(p.out, printable.String(text))
+		_, err := fmt.Fprintln(p.out, strings.TrimRight(text, "\n"))
 		return err
 	}
 	line, err := json.Marshal(object)

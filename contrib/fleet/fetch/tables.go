@@ -14,6 +14,7 @@ import (
 
 	"github.com/ackscope/ackscope/contrib/fleet/message"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Finding is a finding of the tables: what a request needs of it.
@@ -34,7 +35,8 @@ type Finding struct {
 
 // String names a finding.
 func (f *Finding) String() string {
-	return fmt.Sprintf("%s of side %s, flow %s, sensor %v", f.Rule, f.Side, f.UID, f.At)
+	return fmt.Sprintf("%s of side %s, flow %s, sensor %v", printable.String(f.Rule), printable.String(f.Side),
+		printable.String(f.UID), f.At)
 }
 
 // Choice selects findings. An empty field selects all.
