@@ -126,6 +126,10 @@ host: ## (root) ten causes of loss planted 30 times each in real sockets and int
 rebind: ## players whose address changes, in recorded, simulated and live traffic, and 1,000 pairs of different players: what is joined, and how surely; the figures of docs/rebinding.md
 	ACKSCOPE_REQUIRE=1 go test -count 1 -timeout 20m -v ./internal/rebinding
 
+.PHONY: fleet
+fleet: ## contrib/fleet: kill -9 of servers, collectors and sensors over 100,000 rows, 2,000 sensors, 50 fetched findings; the figures of its README
+	cd contrib/fleet && ACKSCOPE_FLEET=1 go test -count 1 -timeout 20m -v ./... | grep -vE '^ *(=== |--- PASS|[0-9:]+ )|no test files'
+
 .PHONY: honest
 honest: ## 1,000 restarts, and 5,000 captures of real builds cut at random frames: no honest side is accused
 	ACKSCOPE_RESTARTS=1000 ACKSCOPE_CUTS=500 go test -count 1 -timeout 20m -v -run 'TestRestarts$$|TestCutCaptures$$' ./replay

@@ -15,9 +15,9 @@ import (
 
 // TestFetch fetches the packets around findings: each file must show its finding again.
 func TestFetch(t *testing.T) {
-	players, want := 8, 6
+	players, want := 8, 4
 	if heavy() {
-		players, want = 60, 50
+		players, want = 100, 50
 	}
 	f := newFleet(t, 1, []string{"asia", "eu", "us"})
 	games, err := demo.Simulate(t.TempDir(), 3, 12*time.Second)

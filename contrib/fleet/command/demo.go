@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -72,6 +72,7 @@ have in common. It listens on this machine only, and ends after a minute.`,
 // fleetDemo is a fleet in one process.
 type fleetDemo struct {
 	*program
+	said   io.Writer // by the sensors; not the terminal, where a screen would be spoiled
 	folder string
 	hub    *hub.Hub
 	all    sync.WaitGroup
@@ -95,11 +96,11 @@ func (d *fleetDemo) link(key, name string) link.Options {
 }
 
 func (p *program) runDemo(ctx context.Context, path string, plain bool, length time.Duration) (err error) {
-	tell := func(string) {} // a screen would be spoiled
+	d := &fleetDemo{program: p, folder: path, said: io.Discard}
+	tell := func(string) {}
 	if plain {
-		tell = p.notice
+		tell, d.said = p.notice, p.complaints
 	}
-	d := &fleetDemo{program: p, folder: path}
 	games, err := demo.Simulate(path, 4, demoGame)
 	if err != nil {
 		return err
@@ -110,6 +111,11 @@ func (p *program) runDemo(ctx context.Context, path string, plain bool, length t
 	}
 	defer d.hub.Stop()
 	tell("hub: " + d.hub.URL() + ", files in " + path)
+	operator, err := link.Connect(d.link("operator.key", "ackscope-fleet demo"))
+	if err != nil {
+		return err
+	}
+	defer operator.Close()
 	running, stop := context.WithCancel(ctx)
 	defer func() {
 		stop()
@@ -120,13 +126,8 @@ func (p *program) runDemo(ctx context.Context, path string, plain bool, length t
 	for site, host := range hosts {
 		capture := filepath.Join(path, site+".pcapng")
 		d.run("host of "+site, func() error { return demo.Play(running, capture, games.Traffic(host), begin, true) })
-		d.run("sensor of "+site, func() error { return d.sensor(running, site, capture, tell) })
+		d.run("sensor of "+site, func() error { return d.sensor(running, site, capture) })
 	}
-	operator, err := link.Connect(d.link("operator.key", "ackscope-fleet demo"))
-	if err != nil {
-		return err
-	}
-	defer operator.Close()
 	d.run("collector", func() error {
 		x, err := collect.New(operator, collect.Options{
 			Folder: filepath.Join(path, "tables"), Rows: collect.DefaultRows, Every: 2 * time.Second, Notice: tell,
@@ -192,7 +193,7 @@ func (d *fleetDemo) startHub(ctx context.Context, sites []string) error {
 }
 
 // sensor runs a sensor on the file of a host.
-func (d *fleetDemo) sensor(ctx context.Context, site, capture string, tell func(string)) error {
+func (d *fleetDemo) sensor(ctx context.Context, site, capture string) error {
 	s := &sensorFlags{link: d.link("site-"+site+".key", "ackscope-fleet demo"), ring: filepath.Join(d.folder, "ring-"+site)}
 	s.sensor = sensor.Options{
 		At: message.Place{Site: site, Sensor: "host-1"}, Health: 2 * time.Second,
@@ -223,14 +224,5 @@ func (d *fleetDemo) sensor(ctx context.Context, site, capture string, tell func(
 		return err
 	}
 	defer s.sensor.Ring.Close()
-	quiet := &program{out: d.out, complaints: tellWriter(tell)}
-	return quiet.sense(ctx, s, src)
-}
-
-// tellWriter passes lines on.
-type tellWriter func(string)
-
-func (t tellWriter) Write(b []byte) (int, error) {
-	t(strings.TrimSpace(string(b)))
-	return len(b), nil
+	return (&program{out: d.out, complaints: d.said}).sense(ctx, s, src)
 }

@@ -62,7 +62,6 @@ from now on; with --tables, the findings of before too.`,
 	x.link.Register(fl)
 	fl.StringVar(&x.tables, "tables", "", "`DIR` that collect writes: show its newest findings too")
 	fl.StringVarP(&x.output, "output", "o", ".", "`DIR` for fetched captures")
-	fl.DurationVar(&x.fetch.After, "after", fetch.DefaultAfter, "fetch this `TIME` after a finding too")
 	fl.BoolVar(&x.fetch.Plain, "plain-packets", false, "ask for packets as captured")
 	fl.BoolVar(&plain, "plain", false, "print the fleet once, as text")
 	fl.BoolVar(&x.json, "json", false, "print the fleet once, as JSON")

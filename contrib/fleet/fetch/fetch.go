@@ -25,7 +25,8 @@ import (
 
 // Options say which packets are asked for.
 type Options struct {
-	// Before and After are the time around the finding. If Before is 0, the whole flow is asked for.
+	// Before and After are the time around the finding. If Before is 0, the whole flow is asked for, as far as it has
+	// come.
 	Before, After time.Duration
 	Plain         bool // as captured
 	MostBytes     uint64
@@ -51,12 +52,12 @@ type Fetched struct {
 // Request returns what to ask for a finding.
 func (o *Options) Request(f *Finding) *message.Request {
 	q := &message.Request{A: f.A, B: f.B, Plain: o.Plain}
-	q.From, q.To = f.Begun, max(f.Ended, f.Last.Add(o.After))
+	q.From, q.To = f.Begun, f.Ended
 	if f.Ended == 0 { // it goes on
-		q.To = max(q.To, machine.Instant(time.Now().UnixNano()))
+		q.To = max(f.Last, machine.Instant(time.Now().UnixNano()))
 	}
 	if o.Before > 0 {
-		q.From, q.To = max(q.From, f.First.Add(-o.Before)), f.Last.Add(o.After)
+		q.From, q.To = max(q.From, f.First.Add(-o.Before)), min(q.To, f.Last.Add(o.After))
 	}
 	return q
 }
