@@ -35,7 +35,8 @@ func TestFetch(t *testing.T) {
 		if site == "asia" {
 			allow = "--allow-fetch=false"
 		}
-		s := start(t, "program", "sensor", "--site", site, "--name", "host-1", "-r", path, "--hub", f.url(), "--key", f.key(site),
+		s := start(t, "program", "sensor", "--site", site, "--name", "host-1", "-r", path, "--hub", f.url(), "--key",
+			f.key(site),
 			"--spool", f.file("spool-"+site), "--ring", f.file("ring-"+site), "--ring-size", "64MiB", "--stay", allow)
 		s.says("epoch", 30*time.Second)
 	}
@@ -68,7 +69,8 @@ func TestFetch(t *testing.T) {
 	out, fetched, again := t.TempDir(), 0, 0
 	begun := time.Now()
 	for _, site := range []string{"eu", "us"} {
-		said, code := run(t.Context(), append(args, "--site", site, "--most", strconv.Itoa((want+1)/2), "--json", "-o", out)...)
+		said, code := run(t.Context(), append(args, "--site", site, "--most", strconv.Itoa((want+1)/2), "--json", "-o",
+			out)...)
 		if code != 0 {
 			t.Fatalf("fetch: %d: %s", code, said)
 		}

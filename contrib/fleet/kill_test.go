@@ -78,7 +78,8 @@ func TestKills(t *testing.T) {
 	if err := collector.stop(); err != nil {
 		t.Errorf("collector: %v", err)
 	}
-	t.Logf("kill -9 of %d servers, %d collectors, %d sensors in %.0f s: %v", killed.servers, killed.collectors, killed.sensors,
+	t.Logf("kill -9 of %d servers, %d collectors, %d sensors in %.0f s: %v", killed.servers, killed.collectors,
+		killed.sensors,
 		took.Seconds(), &v)
 	if v.missing > 0 || v.twice > 0 || v.foreign > 0 || v.rows < rows {
 		t.Errorf("expected at least %d rows, none missing, none twice, found %v", rows, &v)

@@ -38,7 +38,8 @@ func TestSecondCollector(t *testing.T) {
 	f.numbers("eu", "eu-1", 1280, 100_000)
 	until(t, time.Minute, func() bool { _, n := readTables(t, f.file("tables")); return n == 1280 })
 	second := f.collector()
-	if err := second.wait(30 * time.Second); err == nil || !strings.Contains(second.said(), "expected no other collector") {
+	if err := second.wait(30 * time.Second); err == nil || !strings.Contains(second.said(),
+		"expected no other collector") {
 		t.Errorf("expected that a second collector refuses, found %v, and that it says %q", err, second.said())
 	}
 	// Without the lock, as over a network file system that has none, the name of the next file decides.
@@ -94,11 +95,14 @@ func TestForeignKey(t *testing.T) {
 	}
 	other := message.Place{Site: "eu", Sensor: "eu-1"}
 	publish := []string{
-		message.Subject(message.Flows, other), message.Subject(message.Findings, other), message.Subject(message.Health, other),
+		message.Subject(message.Flows, other), message.Subject(message.Findings, other), message.Subject(message.Health,
+			other),
 		message.Subject(message.Fetch, other), message.Subject(message.Fetch, own), "$O." + message.Bucket("eu") + ".C.x",
-		"$JS.API.STREAM.PURGE." + message.Stream(message.Flows, "us"), "$JS.API.STREAM.DELETE." + message.Stream(message.Flows, "us"),
+		"$JS.API.STREAM.PURGE." + message.Stream(message.Flows, "us"),
+		"$JS.API.STREAM.DELETE." + message.Stream(message.Flows, "us"),
 		"$JS.API.STREAM.PURGE." + message.Stream(message.Flows, "eu"), "$JS.API.STREAM.CREATE.mine", "$JS.API.STREAM.NAMES",
-		"$JS.API.CONSUMER.CREATE." + message.Stream(message.Flows, "eu"), "$JS.API.STREAM.INFO." + message.Stream(message.Flows, "eu"),
+		"$JS.API.CONSUMER.CREATE." + message.Stream(message.Flows, "eu"),
+		"$JS.API.STREAM.INFO." + message.Stream(message.Flows, "eu"),
 		"$SYS.REQ.SERVER.PING", "anything",
 	}
 	for _, subject := range publish {
@@ -203,8 +207,10 @@ func TestHostileRows(t *testing.T) {
 		send("eu-1", id(), b)
 	}
 	for i, bad := range []string{
-		"", "x", "eu-2." + epoch + ".1", "eu-1." + epoch + ".0", "eu-1." + epoch + ".-1", "eu-1." + epoch + ".99999999999999999999",
-		"eu-1." + strings.ToUpper(epoch) + "A.1", "../../x." + epoch + ".1", "eu-1." + epoch + ".01", strings.Repeat("a", 3000),
+		"", "x", "eu-2." + epoch + ".1", "eu-1." + epoch + ".0", "eu-1." + epoch + ".-1",
+		"eu-1." + epoch + ".99999999999999999999",
+		"eu-1." + strings.ToUpper(epoch) + "A.1", "../../x." + epoch + ".1", "eu-1." + epoch + ".01", strings.Repeat("a",
+			3000),
 	} {
 		_ = i
 		send("eu-1", bad, good)
@@ -286,8 +292,10 @@ func TestMany(t *testing.T) {
 	if err := collector.stop(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d sensors connected in %.1f s; %d rows, each confirmed before the next, in %.1f s: %.0f a second; in files after %.1f s",
-		sensors, connected.Seconds(), sensors*rows, stored.Seconds(), float64(sensors*rows)/stored.Seconds(), time.Since(begun).Seconds())
+	t.Logf("%d sensors connected in %.1f s; %d rows, each confirmed before the next, in %.1f s: %.0f a second; "+
+		"in files after %.1f s",
+		sensors, connected.Seconds(), sensors*rows, stored.Seconds(), float64(sensors*rows)/stored.Seconds(),
+		time.Since(begun).Seconds())
 }
 
 // each runs f for each number, 64 at a time.

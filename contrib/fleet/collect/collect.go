@@ -56,7 +56,8 @@ type Collector struct {
 // New returns a collector over a connection.
 func New(hub *nats.Conn, o Options) (*Collector, error) {
 	if o.Rows < 1 || o.Every <= 0 {
-		return nil, fmt.Errorf("collect: expected at least one row of a file and a positive time, found %d and %v", o.Rows, o.Every)
+		return nil, fmt.Errorf("collect: expected at least one row of a file and a positive time, found %d and %v",
+			o.Rows, o.Every)
 	}
 	for _, site := range o.Sites {
 		if err := message.CheckName("site", site); err != nil {

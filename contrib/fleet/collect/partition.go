@@ -169,8 +169,8 @@ func (p *partition) belongs(made time.Time, last uint64) error {
 			"store. Collect into another folder", p.folder, message.Quoted(was), now)}
 	}
 	if last < p.at {
-		return &otherStreamError{fmt.Sprintf("%s: expected a stream that reaches number %d, found one up to %d: the hub lost "+
-			"rows. Collect into another folder", p.folder, p.at, last)}
+		return &otherStreamError{fmt.Sprintf("%s: expected a stream that reaches number %d, found one up to %d: the hub "+
+			"lost rows. Collect into another folder", p.folder, p.at, last)}
 	}
 	return nil
 }

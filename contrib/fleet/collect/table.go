@@ -21,7 +21,7 @@ var envelope = []export.Column{
 	{Name: "site", Type: export.Text, Doc: "Site of the sensor."},
 	{Name: "sensor", Type: export.Text, Doc: "Name of the sensor at its site."},
 	{Name: "epoch", Type: export.Text, Doc: "Run of the sensor."},
-	{Name: "seq", Type: export.Uint, Doc: "Number of the row in its epoch, from 1. A number that lacks is a row that was lost."},
+	{Name: "seq", Type: export.Uint, Doc: "Number of the row in its epoch, from 1. A lacking number is a lost row."},
 }
 
 // Schema returns the columns of the files of a kind.

@@ -50,7 +50,7 @@ have in common. It listens on this machine only, and ends after a minute.`,
 			if length < demoLeast {
 				return fmt.Errorf("--for %v: expected at least %v", length, demoLeast)
 			}
-			ctx, cancel := timed(c.Context(), length)
+			ctx, cancel := context.WithTimeout(c.Context(), length)
 			defer cancel()
 			if path == "" {
 				made, err := os.MkdirTemp("", "ackscope-fleet-")
@@ -180,7 +180,8 @@ func (d *fleetDemo) startHub(ctx context.Context, sites []string) error {
 		return err
 	}
 	d.hub, err = hub.Start(hub.Options{
-		Name: "hub", Listen: "127.0.0.1:0", Store: filepath.Join(d.folder, "hub"), Access: access, Limits: hub.DefaultLimits(),
+		Name: "hub", Listen: "127.0.0.1:0", Store: filepath.Join(d.folder, "hub"), Access: access,
+		Limits: hub.DefaultLimits(),
 	})
 	if err != nil {
 		return err
@@ -194,7 +195,8 @@ func (d *fleetDemo) startHub(ctx context.Context, sites []string) error {
 
 // sensor runs a sensor on the file of a host.
 func (d *fleetDemo) sensor(ctx context.Context, site, capture string) error {
-	s := &sensorFlags{link: d.link("site-"+site+".key", "ackscope-fleet demo"), ring: filepath.Join(d.folder, "ring-"+site)}
+	s := &sensorFlags{link: d.link("site-"+site+".key", "ackscope-fleet demo"), ring: filepath.Join(d.folder,
+		"ring-"+site)}
 	s.sensor = sensor.Options{
 		At: message.Place{Site: site, Sensor: "host-1"}, Health: 2 * time.Second,
 		Fetch: sensor.FetchOptions{Allow: true, Bytes: sensor.DefaultFetch},

@@ -114,7 +114,8 @@ func (p *program) runFetch(ctx context.Context, x *fetchFlags) error {
 	return failed
 }
 
-func (p *program) fetchOne(ctx context.Context, hub *nats.Conn, f *fetch.Finding, x *fetchFlags) (*fetch.Fetched, error) {
+func (p *program) fetchOne(ctx context.Context, hub *nats.Conn, f *fetch.Finding, x *fetchFlags) (*fetch.Fetched,
+	error) {
 	got, err := fetch.Fetch(ctx, hub, f, filepath.Join(x.output, fileName(f)), x.fetch)
 	if err != nil {
 		return nil, err
@@ -129,7 +130,8 @@ func (p *program) fetchOne(ctx context.Context, hub *nats.Conn, f *fetch.Finding
 	if got.Again {
 		again = "it shows the finding again"
 	}
-	text := fmt.Sprintf("%s: %d packets, %d bytes, %s, digest right; %s", got.Path, got.Answer.Frames, got.Answer.Bytes, how, again)
+	text := fmt.Sprintf("%s: %d packets, %d bytes, %s, digest right; %s", got.Path, got.Answer.Frames,
+		got.Answer.Bytes, how, again)
 	if len(got.Answer.Missing) > 0 {
 		text += "; missing: " + strings.Join(got.Answer.Missing, ", ")
 	}
@@ -145,7 +147,8 @@ func fileName(f *fetch.Finding) string {
 		return '_'
 	}
 	const digits = 12 // of a uid: enough to tell the flows of one sensor apart
-	return fmt.Sprintf("%s-%s-%s-%s-%s.pcapng", f.At.Site, f.At.Sensor, strings.Map(clean, f.Rule), strings.Map(clean, strings.ToLower(f.Side)),
+	return fmt.Sprintf("%s-%s-%s-%s-%s.pcapng", f.At.Site, f.At.Sensor, strings.Map(clean, f.Rule), strings.Map(clean,
+		strings.ToLower(f.Side)),
 		strings.Map(clean, f.UID[:min(digits, len(f.UID))]))
 }
 

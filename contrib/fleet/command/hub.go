@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -169,7 +170,7 @@ func (p *program) hubDeclare() *cobra.Command {
 				return err
 			}
 			defer conn.Close()
-			ctx, cancel := timed(c.Context(), declareWithin)
+			ctx, cancel := context.WithTimeout(c.Context(), declareWithin)
 			defer cancel()
 			sites := slices.Sorted(maps.Keys(a.Sites))
 			if err := hub.Declare(ctx, conn, sites, copies, hub.DefaultLimits()); err != nil {

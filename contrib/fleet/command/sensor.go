@@ -162,7 +162,8 @@ func (s *sourceFlags) live() (*source, error) {
 	interfaces := group.Interfaces()
 	return &source{
 		Source: group, describe: func(_, index int) capture.Interface { return interfaces[index] },
-		counts: group.Statistics, dropped: func() uint64 { return live.Dropped(group) }, close: func() { _ = group.Close() },
+		counts: group.Statistics, dropped: func() uint64 { return live.Dropped(group) },
+		close: func() { _ = group.Close() },
 	}, nil
 }
 
@@ -274,11 +275,12 @@ func (p *program) sense(ctx context.Context, s *sensorFlags, src *source) error 
 	if err == nil && s.stay {
 		<-ctx.Done()
 	}
-	draining, cancel := timed(context.WithoutCancel(ctx), s.drain)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
 	defer cancel()
 	left := x.Drain(draining)
 	report := x.Report(serving)
-	p.notice(fmt.Sprintf("sensor %v: %d packets, %d rows told, %d confirmed, %d dropped, %d left in the spool", s.sensor.At,
+	p.notice(fmt.Sprintf("sensor %v: %d packets, %d rows told, %d confirmed, %d dropped, %d left in the spool",
+		s.sensor.At,
 		report.Packets, report.Told[message.Flows]+report.Told[message.Findings], report.Forwarded, report.Dropped, left))
 	return err
 }

@@ -3,11 +3,9 @@
 package command
 
 import (
-	"context"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 )
 
 // hangUps returns a channel that receives each SIGHUP.
@@ -15,8 +13,4 @@ func hangUps() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	return c, func() { signal.Stop(c) }
-}
-
-func timed(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
 }

@@ -55,7 +55,8 @@ func Simulate(folder string, variants int, length time.Duration) (*Games, error)
 		path := filepath.Join(folder, "game-"+strconv.Itoa(i)+".pcapng")
 		var said bytes.Buffer
 		code := cli.Run(protocol.Registry{gaffer.Protocol}, []string{
-			"simulate", "gaffer:reliable", "--quiet", "--loss", loss, "--seed", strconv.Itoa(i + 1), "--duration", length.String(),
+			"simulate", "gaffer:reliable", "--quiet", "--loss", loss, "--seed", strconv.Itoa(i + 1), "--duration",
+			length.String(),
 			"--delay", "20ms", "--jitter", "4ms", "--tap", "b", "-w", path,
 		}, app.Streams{In: &said, Out: &said, Err: &said})
 		if code != 0 {

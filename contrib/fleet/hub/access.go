@@ -61,7 +61,7 @@ func (a *Access) line(words []string) error {
 		a.Operators = append(a.Operators, words[1])
 		return nil
 	}
-	return errors.New("expected `site NAME KEY` or `operator KEY`, where KEY is a public nkey of a user, found another text")
+	return errors.New("expected `site NAME KEY` or `operator KEY`, KEY being a public nkey of a user, found others")
 }
 
 // AddKey makes a key for a site, or for an operator if site is empty. It writes the seed to a new file of the folder,
@@ -139,7 +139,8 @@ func sitePermissions(site string) *server.Permissions {
 // They cannot write a row in the name of a sensor.
 func operatorPermissions() *server.Permissions {
 	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{message.Subjects(message.Fetch, ""), "$JS.API.>", "$JS.ACK.>", "$JS.FC.>"}},
+		Publish: &server.SubjectPermission{Allow: []string{message.Subjects(message.Fetch, ""), "$JS.API.>", "$JS.ACK.>",
+			"$JS.FC.>"}},
 	}
 }
 

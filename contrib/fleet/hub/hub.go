@@ -78,7 +78,8 @@ func Start(o Options) (*Hub, error) {
 	h.server.Start()
 	if !h.server.ReadyForConnections(readyWithin) {
 		h.Stop()
-		return nil, fmt.Errorf("hub: expected the server to be ready within %v, found it is not: is %s in use?", readyWithin, o.Listen)
+		return nil, fmt.Errorf("hub: expected the server to be ready within %v, found it is not: is %s in use?",
+			readyWithin, o.Listen)
 	}
 	return h, nil
 }
@@ -100,7 +101,8 @@ func (o *Options) server() (*server.Options, error) {
 		}
 		s.TLS = true
 	} else if !local && !o.Plain {
-		return nil, fmt.Errorf("--listen %s: expected --tls-cert and --tls-key, or --no-tls: others may read along", o.Listen)
+		return nil, fmt.Errorf("--listen %s: expected --tls-cert and --tls-key, or --no-tls: others may read along",
+			o.Listen)
 	}
 	if o.Cluster == "" {
 		return s, nil
@@ -123,7 +125,8 @@ func (o *Options) cluster(s *server.Options) error {
 		if isLocal(host) {
 			return nil
 		}
-		return fmt.Errorf("--cluster %s: expected --tls-cert, --tls-key and --tls-ca: who connects there is trusted", o.Cluster)
+		return fmt.Errorf("--cluster %s: expected --tls-cert, --tls-key and --tls-ca: who connects there is trusted",
+			o.Cluster)
 	}
 	s.Cluster.TLSConfig, err = o.TLS.config(true)
 	s.Cluster.TLSTimeout = tlsWithin.Seconds()

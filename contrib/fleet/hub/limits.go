@@ -2,10 +2,9 @@ package hub
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"time"
-
-	"net/url"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"

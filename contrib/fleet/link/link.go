@@ -31,7 +31,8 @@ type Options struct {
 
 // Register adds the flags.
 func (o *Options) Register(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.URLs, "hub", []string{"nats://127.0.0.1:4222"}, "`URL` of the hub; several of a cluster, by comma")
+	f.StringSliceVar(&o.URLs, "hub", []string{"nats://127.0.0.1:4222"},
+		"`URL` of the hub; several of a cluster, by comma")
 	f.StringVar(&o.Key, "key", "", "`FILE` of the key that `ackscope-fleet hub key` wrote")
 	f.StringVar(&o.CA, "tls-ca", "", "`FILE` of the certificate that signs the hub's (default: those of the system)")
 	f.StringVar(&o.Cert, "tls-cert", "", "`FILE` of an own certificate with its key, where a NATS server asks for one")
@@ -159,5 +160,5 @@ func ReadKey(path string) (nkeys.KeyPair, error) {
 		}
 		break
 	}
-	return nil, fmt.Errorf("%s: expected the seed of an nkey, as `ackscope-fleet hub key` writes it, found another text", path)
+	return nil, fmt.Errorf("%s: expected the seed of an nkey, as `ackscope-fleet hub key` writes it, found others", path)
 }

@@ -120,7 +120,8 @@ func ParseAnswer(text []byte) (*Answer, error) {
 		return a, nil
 	}
 	if len(a.Digest) != digestDigits || strings.Trim(a.Digest, "0123456789abcdef") != "" {
-		return nil, fmt.Errorf("answer: expected a digest of %d hexadecimal digits, found %s", digestDigits, Quoted(a.Digest))
+		return nil, fmt.Errorf("answer: expected a digest of %d hexadecimal digits, found %s", digestDigits,
+			Quoted(a.Digest))
 	}
 	if a.Object == "" || len(a.Object) > 2*digestDigits {
 		return nil, fmt.Errorf("answer: expected the name of an object, found %s", Quoted(a.Object))

@@ -55,7 +55,8 @@ type sent struct {
 
 // NewForwarder returns a forwarder over a connection.
 func NewForwarder(s *Spool, hub *nats.Conn) (*Forwarder, error) {
-	js, err := jetstream.New(hub, jetstream.WithPublishAsyncMaxPending(2*window), jetstream.WithPublishAsyncTimeout(confirm))
+	js, err := jetstream.New(hub, jetstream.WithPublishAsyncMaxPending(2*window),
+		jetstream.WithPublishAsyncTimeout(confirm))
 	return &Forwarder{spool: s, js: js}, err
 }
 

@@ -89,7 +89,8 @@ func New(s *Spool, hub *nats.Conn, o Options) (*Sensor, error) {
 	}
 	f.Notice = o.Notice
 	x := &Sensor{
-		options: o, spool: s, hub: hub, forwarder: f, rows: message.NewRows(), told: map[*analyze.Finding]uint64{}, begun: time.Now(),
+		options: o, spool: s, hub: hub, forwarder: f, rows: message.NewRows(), told: map[*analyze.Finding]uint64{},
+		begun: time.Now(),
 	}
 	if o.Fetch.Allow {
 		if o.Ring == nil {

@@ -60,7 +60,8 @@ func OpenSpool(ctx context.Context, at message.Place, o SpoolOptions) (*Spool, e
 	}
 	s := &Spool{at: at, epoch: epoch, told: map[message.Kind]uint64{}}
 	settings := &server.Options{
-		ServerName: "spool", DontListen: true, JetStream: true, StoreDir: o.Folder, SyncAlways: o.Sync, NoSigs: true, NoLog: true,
+		ServerName: "spool", DontListen: true, JetStream: true, StoreDir: o.Folder, SyncAlways: o.Sync, NoSigs: true,
+		NoLog:      true,
 		MaxPayload: 2 * message.MostBody,
 	}
 	if s.server, err = server.NewServer(settings); err != nil {

@@ -19,7 +19,8 @@ func (s *Snapshot) Heading() string {
 	for i := range s.Sensors {
 		sites[s.Sensors[i].At.Site] = true
 	}
-	text := fmt.Sprintf("%s at %s · %s that ended · %s", show.Plural(len(s.Sensors), "sensor"), show.Plural(len(sites), "site"),
+	text := fmt.Sprintf("%s at %s · %s that ended · %s", show.Plural(len(s.Sensors), "sensor"), show.Plural(len(sites),
+		"site"),
 		show.Plural(s.Flows, "flow"), show.Plural(len(s.Findings), "finding"))
 	if s.Refused > 0 {
 		text += fmt.Sprintf(" · %s refused", show.Plural(s.Refused, "message"))
@@ -59,7 +60,8 @@ func FindingLine(x *Finding) string {
 		text = "flow of " + x.A.String() + " and " + x.B.String()
 	}
 	return fmt.Sprintf("%s  %-18s %7s  %-5s %s, %s: %s", x.Last.Time().UTC().Format(time.TimeOnly), x.At.String(),
-		show.Grouped(x.Count), strings.ToUpper(printable.String(x.Severity)), printable.String(x.Rule), printable.String(x.Side),
+		show.Grouped(x.Count), strings.ToUpper(printable.String(x.Severity)), printable.String(x.Rule),
+		printable.String(x.Side),
 		printable.String(text))
 }
 

@@ -36,10 +36,12 @@ func TestHostile(t *testing.T) {
 	noise := make([]byte, 3000)
 	_, _ = rand.Read(noise)
 	for _, subject := range []string{
-		message.Subject(message.Health, place), message.Subject(message.Flows, place), message.Subject(message.Findings, place), "x",
+		message.Subject(message.Health, place), message.Subject(message.Flows, place), message.Subject(message.Findings,
+			place), "x",
 		"ackscope.v1.health.eu", "ackscope.v1.health.EU.a", "ackscope.v1.health.eu.\x1b[2J",
 	} {
-		for _, body := range [][]byte{nil, {}, noise, []byte("{}"), []byte("[]"), []byte(strings.Repeat("[", 4000)), []byte(`{"told":{"a":1}}`)} {
+		for _, body := range [][]byte{nil, {}, noise, []byte("{}"), []byte("[]"), []byte(strings.Repeat("[", 4000)),
+			[]byte(`{"told":{"a":1}}`)} {
 			f.Take(subject, body, time.Now())
 		}
 	}
@@ -57,7 +59,8 @@ func TestHostile(t *testing.T) {
 func TestBounds(t *testing.T) {
 	f := New()
 	for i := range mostFindings + 100 {
-		f.Take(message.Subject(message.Findings, place), findingRow(strings.Repeat("x", i%7)+time.Duration(i).String(), "m"), time.Now())
+		f.Take(message.Subject(message.Findings, place), findingRow(strings.Repeat("x", i%7)+time.Duration(i).String(),
+			"m"), time.Now())
 	}
 	if n := len(f.Snapshot().Findings); n != mostFindings {
 		t.Errorf("expected %d findings, found %d", mostFindings, n)
@@ -67,7 +70,8 @@ func TestBounds(t *testing.T) {
 // TestScreen draws the screen, chooses a finding, opens it, and ends.
 func TestScreen(t *testing.T) {
 	f := New()
-	report, err := message.Encode(&message.Report{Version: "v1", Epoch: strings.Repeat("a", 32), Packets: 12345, Fetch: true})
+	report, err := message.Encode(&message.Report{Version: "v1", Epoch: strings.Repeat("a", 32), Packets: 12345,
+		Fetch: true})
 	if err != nil {
 		t.Fatal(err)
 	}
