@@ -19,8 +19,8 @@ import (
 	"github.com/ackscope/ackscope/export"
 )
 
-// numbers is a sensor of rows that are numbered and nothing else. Its journal is a file that a kill does not damage:
-// a line before rows are told says how many there will be, and a line after they are spooled says so.
+// numbers is a sensor of rows that are numbered and nothing else. Its journal is a file that a kill does not damage.
+// A line before rows are told says how many there will be. A line after they are spooled says so.
 func numbers(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("numbers", flag.ContinueOnError)
 	hub, key := f.String("hub", "", ""), f.String("key", "", "")
@@ -179,7 +179,7 @@ type verdict struct {
 	missing   int // rows that were spooled, and are not in the tables
 	twice     int
 	unspooled int // rows that a killed sensor told and had not spooled
-	foreign   int // rows that nobody told
+	foreign   int // rows that no sensor told
 }
 
 func (v *verdict) String() string {

@@ -45,7 +45,7 @@ var writingAllowed = map[string]string{
 	"contrib/fleet/collect/lock_unix.go os.OpenFile":   "the lock of a partition, which stays empty",
 	"contrib/fleet/collect/lock_other.go os.OpenFile":  "the lock of a partition, which stays empty",
 	"contrib/fleet/sensor/fetch.go os.CreateTemp":      "packets on their way to the hub: private (0600), and removed",
-	"contrib/fleet/hub/access.go os.OpenFile":          "a seed, only if there is no such file (0600), and a line of the access file",
+	"contrib/fleet/hub/access.go os.OpenFile":          "a new seed (0600), and a line of the access file",
 	"contrib/fleet/demo/traffic.go os.OpenFile":        "a file of a simulated host, in the demo's own folder",
 }
 

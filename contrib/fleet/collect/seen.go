@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/contrib/fleet/message"
 )
 
-// seen knows which rows of a partition are in its files. The hub drops a row that comes again, but it knows only the
-// ids of rows that it still has: when a server starts again, it has forgotten those that were collected.
+// seen knows which rows of a partition are in its files. The hub drops a row that comes again, but it knows only
+// the ids of rows that it still has. When a server starts again, it has forgotten those that were collected.
 //
 // A sensor sends its rows in order, but for some that it has to send again. So for each epoch a few spans of numbers
 // are enough. A new collector reads them from the files.

@@ -64,7 +64,7 @@ Where you run NATS already, "hub config" prints the users for its configuration,
 	f.StringVar(&access, "access", hub.AccessFile("keys"), "`FILE` of the public keys; read again on SIGHUP")
 	texts["--stream-size"] = f.String("stream-size", "1GiB", "`SIZE` of each stream; sensors keep what finds no room")
 	texts["--packets-size"] = f.String("packets-size", "1GiB", "`SIZE` of the fetched packets of each site")
-	f.DurationVar(&o.Limits.Age, "age", o.Limits.Age, "`TIME` after which a row goes that nobody collects")
+	f.DurationVar(&o.Limits.Age, "age", o.Limits.Age, "`TIME` after which an uncollected row goes")
 	f.DurationVar(&o.Limits.Remember, "remember", o.Limits.Remember, "`TIME` for which a row that comes again is dropped")
 	c.AddCommand(p.hubKey(), p.hubConfig(), p.hubDeclare())
 	return c

@@ -62,7 +62,7 @@ type flowRow struct {
 	LastTime int64  `parquet:"last_time,timestamp(nanosecond)"`
 }
 
-// Find reads the findings of a collector's tables: one of each rule and side of a flow, the newest first. most bounds
+// Find reads the findings of a collector's tables, the newest first. It returns one of each rule and side of a flow. most bounds
 // how many are kept.
 func Find(folder string, c Choice, most int) ([]*Finding, error) {
 	list := map[string]*Finding{}

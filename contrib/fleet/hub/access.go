@@ -117,7 +117,7 @@ func write(path string, how int, mode fs.FileMode, text []byte) error {
 // answerWithin is how long a sensor may take to answer a request: it cuts its ring meanwhile.
 const answerWithin = 2 * time.Minute
 
-// sitePermissions are what the sensors of a site may do: publish to the site's own subjects, answer requests for
+// sitePermissions are what the sensors of a site may do. They publish to the site's own subjects, answer requests for
 // packets, and write the site's own object store.
 func sitePermissions(site string) *server.Permissions {
 	store, js := "OBJ_"+message.Bucket(site), "$JS.API."

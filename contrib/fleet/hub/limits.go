@@ -19,7 +19,7 @@ const MostMessage = 256 << 10
 // Limits bound what a hub keeps of each site.
 type Limits struct {
 	Bytes    int64         // of each stream; a sensor keeps its rows while its site's stream is full
-	Age      time.Duration // of a row that nobody collects
+	Age      time.Duration // of a row that no collector takes
 	Remember time.Duration // how long the ids of messages are known, so that a second one is dropped
 	Packets  int64         // bytes of fetched packets
 	Keep     time.Duration // of fetched packets

@@ -132,7 +132,7 @@ func Pool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ReadKey reads the seed of a file. Nobody but its owner may be able to read the file. Errors never quote it.
+// ReadKey reads the seed of a file. Only its owner may be able to read the file. Errors never quote it.
 func ReadKey(path string) (nkeys.KeyPair, error) {
 	f, err := os.Open(path)
 	if err != nil {

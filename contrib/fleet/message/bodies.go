@@ -19,7 +19,7 @@ const (
 	mostRequest = 4 << 10  // of all others
 )
 
-// Report is how a sensor does. Sensors publish it every 10 s, and nobody stores it.
+// Report is how a sensor does. Sensors publish it every 10 s, and they are not stored.
 type Report struct {
 	Version string `json:"version"`
 	Epoch   string `json:"epoch"`

@@ -28,8 +28,8 @@ const (
 	MostSeq = 1<<53 - 1
 )
 
-// NewEpoch returns the name of a new run: its time, so that epochs sort, and 80 random bits, so that nobody can use
-// its ids before it does.
+// NewEpoch returns the name of a new run: its time, so that epochs sort, and 80 random bits. So no other sensor can
+// use its ids before it does.
 func NewEpoch(now time.Time) (string, error) {
 	var b [epochBytes]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)

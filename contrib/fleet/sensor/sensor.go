@@ -166,7 +166,7 @@ func (s *Sensor) frame(f *capture.Frame) error {
 	return nil
 }
 
-// found tells a finding that is new, and again each time its count has doubled: a rule that fires for every packet
+// found tells a finding that is new, and again each time its count has doubled. A rule that fires for every packet
 // must not fill the spool.
 func (s *Sensor) found(x *analyze.Finding) {
 	before := s.told[x]

@@ -254,7 +254,7 @@ func (f *Fleet) Snapshot() *Snapshot {
 // lossLeast is how many packets a direction needs, as in package cause.
 const lossLeast = 64
 
-// causes compares the losses of all flows, of whatever site: a network of players that loses packets at every site
+// causes compares the losses of all flows, of whatever site. A network of players that loses packets at every site
 // shows here, and at no site alone.
 func (f *Fleet) causes() []string {
 	servers := map[netip.AddrPort]int{}
