@@ -20,7 +20,8 @@ import (
 // partition is the folder of one stream's files: DIR/KIND/site=SITE.
 //
 // A file holds a stretch of the stream. Its name is the number after the last row of the file before it. It gets that
-// name by a link, which fails if there is such a file. So the files are the position. A second collector that writes the same stretch fails, also over a network file system that has no locks.
+// name by a link, which fails if there is such a file. So the files are the position. A second
+// collector that writes the same stretch fails, also over a network file system that has no locks.
 type partition struct {
 	folder string
 	kind   message.Kind

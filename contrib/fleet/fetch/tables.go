@@ -62,8 +62,8 @@ type flowRow struct {
 	LastTime int64  `parquet:"last_time,timestamp(nanosecond)"`
 }
 
-// Find reads the findings of a collector's tables, the newest first. It returns one of each rule and side of a flow. most bounds
-// how many are kept.
+// Find reads the findings of a collector's tables, the newest first. It returns one of each rule and
+// side of a flow. most bounds how many are kept.
 func Find(folder string, c Choice, most int) ([]*Finding, error) {
 	list := map[string]*Finding{}
 	err := read(folder, message.Findings, c.Site, func(r *findingRow) error {
