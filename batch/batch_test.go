@@ -134,7 +134,8 @@ func TestManifest(t *testing.T) {
 // TestManifestOfParquet: a manifest of Parquet reads as that of CSV, and a damaged one is an error.
 func TestManifestOfParquet(t *testing.T) {
 	s := &export.Schema{Name: "m", Columns: []export.Column{
-		{Name: "build", Type: export.Text}, {Name: "capture", Type: export.Text},
+		{Name: "build", Type: export.Text},
+		{Name: "capture", Type: export.Text},
 		{Name: "players", Type: export.Uint, Absent: export.Null},
 	}}
 	var b bytes.Buffer

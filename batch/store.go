@@ -186,7 +186,7 @@ func (s *store) open(name string, take func(kind byte, key Key, at place)) error
 	r := bufio.NewReaderSize(file, 1<<16)
 	magic := make([]byte, len(segmentMagic))
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != segmentMagic {
-		return nil // of a process that died at once, or of another version
+		return nil //nolint:nilerr // it is of a process that died at once, or of another version
 	}
 	at, sum := int64(len(magic)), crc32.NewIEEE()
 	var head [recordHead + 1 + len(Key{})]byte

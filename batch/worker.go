@@ -75,8 +75,10 @@ func (a *Analyzer) Do(ctx context.Context, job *Job) (*Done, error) {
 		return nil, err
 	}
 	s := &result.Status
-	return &Done{Segment: a.Segment.name, At: at, Length: length, State: s.State, Packets: s.Packets, Flows: s.Flows,
-		Findings: s.Findings}, nil
+	return &Done{
+		Segment: a.Segment.name, At: at, Length: length, State: s.State, Packets: s.Packets, Flows: s.Flows,
+		Findings: s.Findings,
+	}, nil
 }
 
 // analyze opens the files of a capture and analyses them. The error says that the bytes did not come.

@@ -202,7 +202,7 @@ func run(a *app.App, c *cobra.Command, f *flags, args []string) error {
 	if _, err := unitOptions(a, f); err != nil {
 		return err // it would be the same for each capture
 	}
-	options, err := fingerprint(a, c, f)
+	options, err := fingerprint(a, c)
 	if err != nil {
 		return err
 	}

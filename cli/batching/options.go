@@ -59,7 +59,7 @@ func starter(a *app.App, c *cobra.Command, f *flags, captures int) func() (batch
 }
 
 // fingerprint returns a text that differs for versions and options that may make other rows.
-func fingerprint(a *app.App, c *cobra.Command, f *flags) (string, error) {
+func fingerprint(a *app.App, c *cobra.Command) (string, error) {
 	version, err := build()
 	if err != nil {
 		return "", err

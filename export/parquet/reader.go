@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 )
 
 // Bounds of a table that is read.
@@ -62,7 +61,7 @@ func ReadTexts(from io.ReaderAt, size int64, columns func(names []string) error,
 
 func readGroup(group parquet.RowGroup, columns int, row func(cells []string) error) error {
 	from := group.Rows()
-	defer from.Close()
+	defer func() { _ = from.Close() }() // it was only read
 	batch, cells := make([]parquet.Row, batchRows), make([]string, columns)
 	for {
 		n, err := from.ReadRows(batch)
@@ -99,7 +98,7 @@ func textOf(v parquet.Value) string {
 	case parquet.ByteArray, parquet.FixedLenByteArray:
 		return string(v.ByteArray())
 	case parquet.Int96:
-		return deprecated.Int96(v.Int96()).String()
+		return v.Int96().String()
 	default:
 		return v.String()
 	}

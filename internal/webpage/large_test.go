@@ -37,6 +37,17 @@ func TestLarge(t *testing.T) {
 			if said, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, said)
 			}
+			if measured {
+				_, cold := open(t, 1280, 900, false)
+				started := time.Now()
+				drop(t, cold, capture)
+				took := time.Since(started)
+				t.Logf("%d packets, dropped at once: overview after %.2f s", packets, took.Seconds())
+				if took > largeTime {
+					t.Errorf("dropped at once, the overview stood after %v, expected %v at most", took, largeTime)
+				}
+				cold.Eval(t, "location.replace('about:blank')", nil) // it must not disturb the next measurement
+			}
 			_, p := open(t, 1280, 900, false)
 			var ready float64 // in ms after the navigation
 			p.Eval(t, "performance.now()", &ready)
