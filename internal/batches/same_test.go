@@ -80,7 +80,9 @@ func TestSameBytes(t *testing.T) {
 func TestKilled(t *testing.T) {
 	captures, folder := few(t), t.TempDir()
 	out, want := filepath.Join(folder, "out"), filepath.Join(folder, "want")
+	began := time.Now()
 	run(t, 0, append([]string{"batch", "-q", "-o", want}, captures...)...)
+	took := time.Since(began)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -92,10 +94,14 @@ func TestKilled(t *testing.T) {
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+		time.Sleep(time.Duration(random.Int64N(int64(took))))
 		_ = command.Process.Kill() // it may have ended
 		if err := command.Wait(); err != nil {
 			killed++
+			continue
+		}
+		if err := os.RemoveAll(out); err != nil { // the next run would have nothing to do
+			t.Fatal(err)
 		}
 	}
 	if killed == 0 {
