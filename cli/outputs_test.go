@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -257,6 +258,9 @@ func TestOutputFailures(t *testing.T) {
 func TestOutputInterrupted(t *testing.T) {
 	s := newScene(t)
 	for _, sent := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(sent) {
+			t.Fatalf("%v is ignored here, as under nohup, and the program keeps to that: run the tests without it", sent)
+		}
 		out := s.put("out", "old")
 		cmd := exec.Command("ackscope", "report", "-o", out, "-")
 		in, err := cmd.StdinPipe()
