@@ -65,8 +65,10 @@ func Baseline(w io.Writer, r *Changes) error {
 <dl>
 <dt>of 1,000 flows</dt><dd>How many flows of the protocol have a finding of the rule.</dd>
 <dt>chance</dt><dd>Sets of captures without a difference differ as much.</dd>
-<dt>95 % interval</dt><dd>Newcombe's interval of the change. Flows of one capture count for less than flows of several.</dd>
-<dt>distance</dt><dd>The largest difference of the shares of flows below any value: 0 for the same, 1 for nothing in common.</dd>
+<dt>95 % interval</dt><dd>Newcombe's interval of the change.
+Flows of one capture count for less than flows of several.</dd>
+<dt>distance</dt><dd>The largest difference of the shares of flows below any value:
+0 for the same, 1 for nothing in common.</dd>
 </dl>
 <p class="small">Written by ackscope batch.</p>
 </section>
