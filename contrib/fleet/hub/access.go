@@ -20,7 +20,7 @@ import (
 // Operator is the name in an access file of those who collect, fetch and look: they may read all sites.
 const Operator = "operator"
 
-// Access lists who may connect. Its file has a line for each key: "site eu UAXXX…" or "operator UAXXX…".
+// Access lists who may connect. Its file has a line for each key: "site eu UA…" or "operator UA…".
 // It holds no secret.
 type Access struct {
 	Sites     map[string][]string // public keys
