@@ -34,7 +34,7 @@ check: ## before every commit: format, vet, build, tests (without the long ones)
 	go test -short ./...
 
 .PHONY: verify
-verify: plain full lint race fuzzshort benchsmoke readme ## everything that CI runs; needs the tools that .ci/run installs
+verify: plain full lint race fuzzshort benchsmoke readme contrib ## everything that CI runs; needs the tools that .ci/run installs
 
 .PHONY: plain
 plain: ## the test command of README.md
@@ -125,6 +125,10 @@ host: ## (root) ten causes of loss planted 30 times each in real sockets and int
 .PHONY: rebind
 rebind: ## players whose address changes, in recorded, simulated and live traffic, and 1,000 pairs of different players: what is joined, and how surely; the figures of docs/rebinding.md
 	ACKSCOPE_REQUIRE=1 go test -count 1 -timeout 20m -v ./internal/rebinding
+
+.PHONY: contrib
+contrib: ## the modules below contrib/: vet, and their short tests
+	cd contrib/fleet && go mod tidy -diff && go vet ./... && go test ./...
 
 .PHONY: fleet
 fleet: ## contrib/fleet: kill -9 of servers, collectors and sensors over 100,000 rows, 2,000 sensors, 50 fetched findings; the figures of its README
