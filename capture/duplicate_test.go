@@ -262,3 +262,29 @@ func TestDuplicateTags(t *testing.T) {
 		}
 	}
 }
+
+// TestDuplicatesOfMany: 32 datagrams pass one point of a path, and then the next. Each copy is found, with
+// any of many seeds of the table.
+func TestDuplicatesOfMany(t *testing.T) {
+	const datagrams, runs = 32, 200
+	var frames [2 * datagrams]Frame
+	for i := range frames {
+		e, point := four, i/datagrams
+		e.ID, e.TTL = uint16(1+i%datagrams), uint8(64-point)
+		data := udpPacket(t, e, strings.Repeat(string(rune('0'+i%datagrams)), 20))
+		frames[i] = Frame{
+			Ref: machine.MakeRef(0, uint64(i+1)), At: machine.Instant(time.Hour + time.Duration(i)*time.Microsecond),
+			LinkType: LinkRaw, Length: len(data), Data: data,
+		}
+	}
+	for run := range runs {
+		d := NewDecoder(DecodeOptions{})
+		d.duplicates.seed = uint64(run)
+		var p Packet
+		for i := range frames {
+			if d.Decode(&frames[i], &p); p.Duplicate != (i >= datagrams) {
+				t.Fatalf("run %d: frame %d of %d is marked as a duplicate: %v", run, i+1, len(frames), p.Duplicate)
+			}
+		}
+	}
+}
