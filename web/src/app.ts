@@ -102,7 +102,8 @@ export class App {
     window.addEventListener("hashchange", () => { if (!this.follow()) this.draw(); });
     if (single) this.begin().catch((e: unknown) => this.fail(e));
     else this.draw();
-    this.warm = Promise.all([this.commands.ready, this.index.ready])
+    // A page with a capture inside opens that one at once, so there is nothing to do ahead of it.
+    this.warm = single ? Promise.resolve() : Promise.all([this.commands.ready, this.index.ready])
       .then(() => warmUp(this.commands, () => this.files.capture === null))
       .catch(() => undefined); // the first capture then takes longer
   }
