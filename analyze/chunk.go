@@ -13,6 +13,9 @@ const (
 	// Source: measured, of 64 to 2,048 frames, 512 and 1,024 take least time
 	chunkFrames = 512
 	chunkBytes  = 256 << 10
+	// chunkUsual is for how many bytes a chunk has room at first: those of game traffic.
+	// Source: bound, 128 bytes a frame
+	chunkUsual = 128 * chunkFrames
 	// chunksAhead is how many chunks there are: shards may be that far apart.
 	// Source: measured, with 512 frames, 16 chunks are no faster than 8
 	chunksAhead = 8
@@ -25,7 +28,7 @@ type chunk struct {
 	count   int
 	frames  []capture.Frame
 	ahead   bool             // the frames of one shard are decoded ahead
-	packets []capture.Packet // of those that are decoded ahead, and of all if records are copied
+	packets []capture.Packet // of those that are decoded ahead, and of all if records are copied; nil if none
 	places  []framePlace     // of each frame
 	shards  []uint8          // of each frame
 	bytes   []byte           // of the frames
@@ -63,7 +66,21 @@ type keptRecord struct {
 }
 
 func newChunk(shards int) *chunk {
-	return &chunk{ready: make(chan struct{}, 1), parts: make([]part, shards)}
+	return &chunk{
+		frames: make([]capture.Frame, chunkFrames), places: make([]framePlace, 0, chunkFrames),
+		shards: make([]uint8, 0, chunkFrames), bytes: make([]byte, 0, chunkUsual),
+		ready: make(chan struct{}, 1), parts: make([]part, shards),
+	}
+}
+
+// decodes says whether the chunk keeps decoded packets. They take more memory than all else in it.
+func (c *chunk) decodes(keeps bool) {
+	switch {
+	case !keeps:
+		c.packets = nil
+	case c.packets == nil:
+		c.packets = make([]capture.Packet, chunkFrames)
+	}
 }
 
 // reset empties the chunk, and keeps its memory.
@@ -84,9 +101,6 @@ func (c *chunk) full() bool { return c.count == chunkFrames || len(c.bytes) >= c
 
 // next reads the next frame of a source to its place, and returns it.
 func (c *chunk) next(src capture.Source) (*capture.Frame, error) {
-	if c.count == len(c.frames) {
-		c.frames, c.packets = append(c.frames, capture.Frame{}), append(c.packets, capture.Packet{})
-	}
 	f := &c.frames[c.count]
 	if err := src.Next(f); err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func (s *Session) divide(sinks []Sink) {
 }
 
 // absorb returns one session that goes on where the shards of a run stand. They have processed
-// all frames before the same one.
+// all frames before the same one. What they keep for ICMP errors is not in it: see absorbSent.
 func absorb(o Options, shards []*Session) *Session {
 	split := o.Split
 	o.Split = nil
@@ -173,7 +173,6 @@ func absorb(o Options, shards []*Session) *Session {
 	s.absorbNumbers(shards)
 	s.absorbWaiting(shards)
 	s.absorbHubs(shards)
-	s.absorbSent(shards)
 	for _, f := range byPlace(s.flows) {
 		if c := f.place.class; c != unlisted {
 			since := f.place.since

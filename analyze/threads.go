@@ -123,7 +123,7 @@ func (t *team) drive(shards int) ([]*Session, error) {
 		if whole == nil {
 			t.hand(c)
 			if c.whole < c.count {
-				whole = t.join(c, c.whole)
+				whole = t.join(c, c.whole, true)
 			}
 			last = c
 		}
@@ -145,7 +145,7 @@ func (t *team) drive(shards int) ([]*Session, error) {
 		return nil, errRefused
 	}
 	if whole == nil {
-		whole = t.join(last, last.count)
+		whole = t.join(last, last.count, false)
 	}
 	return whole, t.err
 }
@@ -242,6 +242,7 @@ func (t *team) read() {
 			return
 		}
 		c.whole, c.ahead = -1, t.decodesAhead()
+		c.decodes(c.ahead || t.copies)
 		if whole {
 			c.whole = 0
 		}
@@ -368,8 +369,9 @@ func (t *team) hand(c *chunk) {
 	}
 }
 
-// join returns the sessions that go on at a frame of a chunk, where the shards stand.
-func (t *team) join(c *chunk, frame int) []*Session {
+// join returns the sessions that go on at a frame of a chunk, where the shards stand. more says that
+// frames follow.
+func (t *team) join(c *chunk, frame int, more bool) []*Session {
 	var list []*Session
 	for k, o := range t.options {
 		var parts []*Session
@@ -377,6 +379,9 @@ func (t *team) join(c *chunk, frame int) []*Session {
 			parts = append(parts, shard[k])
 		}
 		s := absorb(o, parts)
+		if more { // an ICMP error may quote what was sent
+			s.absorbSent(parts)
+		}
 		s.first, s.n = t.first, c.first+uint64(frame)
 		if frame < c.count { // the reader may be at work
 			s.last, s.at = c.places[frame].latest, c.places[frame].before
