@@ -137,6 +137,7 @@ type State struct {
 	SentNext   uint32 // sequence of the next packet
 	AckedTop   uint32 // acked is relative to this sequence
 	acked      uint64 // bit n: AckedTop-n is acked; this saves a lookup of the entry
+	arrived    uint64 // bit n: SentNext-1-n has SentArrived; likewise
 
 	ReceivedBuffer []uint32
 	receivedSpan   int

@@ -43,7 +43,7 @@ func (s *State) NextSequence() uint32 { return s.SentNext }
 
 // StartAt sets the sequence number of the next packet. It is for an endpoint whose
 // connection is already running.
-func (s *State) StartAt(sequence uint32) { s.SentNext = sequence & s.Rules.Mask() }
+func (s *State) StartAt(sequence uint32) { s.SentNext, s.arrived = sequence&s.Rules.Mask(), 0 }
 
 // Join sets the receive window from a header of an endpoint whose connection is already
 // running. Packets that the header does not cover stay out of the buffer: whether they
@@ -98,6 +98,7 @@ func (s *State) EnterSent(sequence uint32) *Sent {
 		s.SentSpan = need
 		s.growSent()
 	}
+	s.arrived &^= 1 << uint(-ahead)
 	return s.fill(sequence)
 }
 
@@ -120,7 +121,7 @@ func (s *State) EnterAhead(sequence uint32, ahead int) *Sent {
 			}
 		}
 	}
-	s.SentNext = (sequence + 1) & r.Mask()
+	s.SentNext, s.arrived = (sequence+1)&r.Mask(), s.arrived<<uint(ahead)
 	return s.fill(sequence)
 }
 
@@ -156,6 +157,22 @@ func (s *State) Sent(sequence uint32) *Sent {
 		return nil
 	}
 	return e
+}
+
+// MarkArrived sets SentArrived of an entry. If the buffer still holds it, HasArrived knows of it.
+func (s *State) MarkArrived(e *Sent) {
+	e.Flags |= SentArrived
+	n := s.Rules.Distance(s.SentNext, e.Sequence) - 1
+	if n >= 0 && n < min(64, len(s.SentBuffer)) && e == &s.SentBuffer[Slot(e.Sequence, len(s.SentBuffer))] {
+		s.arrived |= 1 << uint(n)
+	}
+}
+
+// HasArrived reports whether a packet has SentArrived, if it is among the newest. It does without
+// the entry, which may have left the processor's caches. A false answer says nothing.
+func (s *State) HasArrived(sequence uint32) bool {
+	n := s.Rules.Distance(s.SentNext, sequence) - 1
+	return n >= 0 && n < min(64, s.Rules.Sent) && s.arrived>>uint(n)&1 != 0
 }
 
 // ReadAcks reads the claims of a delivered packet. Each packet is acked once, and only

@@ -116,6 +116,10 @@ func (t *Tracker) settleUnnamed(s, peer *side, c gaffer.Claims) {
 	first := max(c.Width, ahead+heard.Width/2)
 	for n := ahead + heard.Width - 1; n >= first; n-- {
 		q := (c.Newest - uint32(n)) & r.Mask()
+		if peer.HasArrived(q) { // as almost all have
+			peer.losses.beyond.Settle(false)
+			continue
+		}
 		e := peer.Sent(q)
 		if e == nil {
 			if peer.Met && !peer.Near && !s.Has(q) && peer.counts(q) {

@@ -150,7 +150,7 @@ func (s *side) arrived(e *gaffer.Sent, at machine.Instant, named bool) {
 		e.Flags &^= gaffer.SentUnnamed
 		s.losses.unnamed--
 	}
-	e.Flags |= gaffer.SentArrived
+	s.MarkArrived(e)
 	s.acks.parts = s.acks.parts || e.Flags&gaffer.SentFragmented != 0
 	s.acks.wireRTT += int64(at - e.At)
 	s.acks.wireCount++
