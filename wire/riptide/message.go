@@ -112,16 +112,33 @@ func (c Codec) Fits(b []byte, length int, m *Message) bool {
 	return c.parse(b, length, m).err == nil
 }
 
+// Beats reports whether a message is a heartbeat that Parse would read, or an answer to one.
+func (c Codec) Beats(b []byte, length int) bool {
+	if len(b) == 0 {
+		return false
+	}
+	if t, ok := c.Dialect.TypeOf(c.value(b)); !ok || t != Heartbeat {
+		return false
+	}
+	var m Message
+	return c.Fits(b, length, &m)
+}
+
+// value returns the type of a message as it is on the wire.
+func (c Codec) value(b []byte) uint8 {
+	if c.Dialect.Form == BitPacked {
+		return b[0] & 15
+	}
+	return b[0]
+}
+
 func (c Codec) parse(b []byte, length int, m *Message) fault {
 	*m = Message{}
 	if len(b) == 0 {
 		return fault{missing(8, length*8), FieldType, 0, 0}
 	}
 	packed := c.Dialect.Form == BitPacked
-	m.Value = b[0]
-	if packed {
-		m.Value &= 15
-	}
+	m.Value = c.value(b)
 	t, ok := c.Dialect.TypeOf(m.Value)
 	if !ok {
 		return fault{wire.ErrRange, FieldType, 0, int(m.Value)}

@@ -25,7 +25,7 @@ func (x *flowEnd) text(paint show.Painter, how string) (b []byte) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		if last := x.last[side]; last.at != 0 {
 			b = fmt.Appendf(b, "  %v  last word      %s  frame %d  %s\n", side, last.at.Time().Format("15:04:05.000"),
-				last.ref.Frame(), last.text)
+				last.ref.Frame(), x.lastText(side))
 		}
 		if w := x.beat[side]; w.at != 0 {
 			b = fmt.Appendf(b, "     last heartbeat %s  frame %d\n", w.at.Time().Format("15:04:05.000"), w.ref.Frame())

@@ -11,7 +11,6 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	state "github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/show"
-	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // flowEnd is what an autopsy keeps of a flow.
@@ -22,14 +21,34 @@ type flowEnd struct {
 	endings []machine.Event    // goodbyes and refusals, in order
 	unacked []machine.Message  // reliable messages that were never acked, in the order of their end
 	joined  [2]machine.Instant // when the side's Welcome passed
-	beat    [2]lastWord        // its last heartbeat, or answer to one
+	beat    [2]heard           // its last heartbeat, or answer to one
 	over    [2]machine.Event   // the end as its library reports it; no Ref for none
 }
 
+// heard is when a message passed.
+type heard struct {
+	at  machine.Instant
+	ref machine.Ref
+}
+
+// lastWord is the newest message of a side. Only the last one of a capture is shown, so its text is
+// made then.
 type lastWord struct {
-	at   machine.Instant
-	ref  machine.Ref
-	text string
+	heard
+	length int // of the message
+	kept   int // bytes of it that are in start
+	start  [lastWordStart]byte
+}
+
+// lastWordStart is more than any message has before its body.
+// Source: definition, the layouts of wire/riptide
+const lastWordStart = 32
+
+// lastText describes the last message of a side.
+func (x *flowEnd) lastText(side machine.Side) []byte {
+	w := &x.last[side]
+	d := &machine.Datagram{At: w.at, Ref: w.ref, From: side, Bytes: w.start[:w.kept], Length: w.length}
+	return x.flow.Protocol.Info(dissect.Context{Config: x.flow.Config(), From: side}, d, nil)
 }
 
 // newEndings returns a collector of how Riptide's connections ended.
@@ -38,6 +57,7 @@ func newEndings() app.Endings { return &flowEnds{} }
 // flowEnds keeps a flowEnd for each flow of Riptide.
 type flowEnds struct {
 	byFlow    map[*analyze.Flow]*flowEnd
+	recent    *flowEnd // of the last record; nil for none
 	order     []*flowEnd
 	forgotten int // entries of order whose flows were forgotten
 }
@@ -50,6 +70,7 @@ func (m *flowEnds) Forget(f *analyze.Flow, _ analyze.Reason) {
 	}
 	delete(m.byFlow, f)
 	*x = flowEnd{}
+	m.recent = nil
 	if m.forgotten++; m.forgotten > 1024 && m.forgotten > len(m.order)/2 {
 		m.compact()
 	}
@@ -91,6 +112,10 @@ func (m *flowEnds) Take(r *analyze.Record) {
 	if f == nil || f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
 		return
 	}
+	if x := m.recent; x != nil && x.flow == f {
+		x.take(r)
+		return
+	}
 	x := m.byFlow[f]
 	if x == nil {
 		if m.byFlow == nil {
@@ -100,18 +125,17 @@ func (m *flowEnds) Take(r *analyze.Record) {
 		m.byFlow[f] = x
 		m.order = append(m.order, x)
 	}
+	m.recent = x
 	x.take(r)
 }
 
 func (x *flowEnd) take(r *analyze.Record) {
 	if d := &r.Datagram; d.Length > 0 && d.At >= x.last[d.From].at {
 		w := &x.last[d.From]
-		w.at, w.ref = d.At, d.Ref
-		w.text = string(r.Flow.Protocol.Info(dissect.Context{Config: r.Flow.Config(), From: d.From}, d, nil))
-		var m wire.Message
-		if set, ok := r.Flow.Config().Profile.(*riptide.Settings); ok &&
-			set.Senders[d.From].Codec.Fits(d.Bytes, d.Length, &m) && m.Type == wire.Heartbeat {
-			x.beat[d.From] = *w
+		w.heard, w.length = heard{d.At, d.Ref}, d.Length
+		w.kept = copy(w.start[:], d.Bytes)
+		if set, ok := r.Flow.Config().Profile.(*riptide.Settings); ok && set.Senders[d.From].Codec.Beats(d.Bytes, d.Length) {
+			x.beat[d.From] = w.heard
 		}
 	}
 	for i := range r.Events {
