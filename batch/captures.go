@@ -20,7 +20,8 @@ func capturesSchema(labels []string) *export.Schema {
 		s.Columns = append(s.Columns, column(name, export.Text, export.Null, "The manifest's column of this name."))
 	}
 	s.Columns = append(s.Columns,
-		column("state", export.Text, export.Never, "ok, bounded, cut, damaged, unreadable, panic, unread or quarantined."),
+		column("state", export.Text, export.Never,
+			"ok, bounded, cut, damaged, unreadable, panic, unread, timeout or quarantined."),
 		column("bound", export.Text, export.Null, "The bound that was reached: memory, packets or time."),
 		column("error", export.Text, export.Null, "What is wrong with it, in words."),
 		column("stack", export.Text, export.Null, "Where the analysis panicked."),

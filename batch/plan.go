@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ackscope/ackscope/capture/paths"
 	"github.com/ackscope/ackscope/unit"
@@ -38,7 +39,8 @@ type entry struct {
 	key    Key
 	size   int64
 	result place
-	failed error // why there is no result
+	failed error         // why there is no result
+	late   time.Duration // the longest time that did not suffice; 0 if none is known
 }
 
 // NewPlan finds the captures.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/unit"
@@ -21,7 +22,16 @@ const (
 	Unread unit.State = "unread"
 	// Quarantined is a capture that ended the process of its worker mostDeaths times.
 	Quarantined unit.State = "quarantined"
+	// TimedOut is a capture whose analysis took longer than Run.Timeout. A run with a longer time tries
+	// it again.
+	TimedOut unit.State = "timeout"
 )
+
+// Analysed reports whether a capture in a state was analysed, whole or in part.
+func Analysed(s unit.State) bool {
+	x := unit.Status{State: s}
+	return x.Read() && s != Unread && s != Quarantined && s != TimedOut
+}
 
 // workFolder is the folder below the output that keeps what came of each capture.
 const workFolder = ".batch"
@@ -38,6 +48,9 @@ type Run struct {
 	Options string // differs for options of the analysis that make other rows
 	Parts   int    // of each partition
 	Threads int    // workers, and goroutines that write tables
+	// Timeout bounds the time of the analysis of a capture; 0 for no bound. It decides which captures
+	// have rows, and changes no row.
+	Timeout time.Duration
 	// Start starts a worker. Each is used by one goroutine.
 	Start func() (Worker, error)
 	// Progress is told after each capture, by one goroutine at a time. It may be nil.
@@ -79,17 +92,37 @@ func (r *Run) Open() error {
 		byKey[r.Plan.entries[i].key] = int32(i)
 	}
 	r.deaths = map[Key]int{}
+	late := map[place]int32{}
 	r.store, err = openStore(work, func(kind byte, key Key, at place) {
 		i, ok := byKey[key]
 		switch {
 		case !ok:
 		case kind == kindDeath:
 			r.deaths[key]++
+		case kind == kindLate:
+			late[at] = i
 		case kind == kindResult && at.length >= resultHead:
 			r.Plan.entries[i].result = at
 		}
 	})
+	for at, i := range late {
+		if err == nil {
+			err = r.Plan.entries[i].lateAt(r.store, at)
+		}
+	}
 	return err
+}
+
+// lateAt notes the time that did not suffice for a capture in an earlier run.
+func (e *entry) lateAt(s *store, at place) error {
+	limit, err := s.limit(at)
+	e.late = max(e.late, limit)
+	return err
+}
+
+// settled reports whether the run need not analyse a capture.
+func (r *Run) settled(e *entry) bool {
+	return e.result.segment != 0 || e.failed != nil || r.Timeout > 0 && e.late >= r.Timeout
 }
 
 // Close closes the files of the run.
@@ -117,7 +150,7 @@ var errNotYet = errors.New("was not analysed yet")
 // Skip leaves captures without a result as they are: Write names them.
 func (r *Run) Skip() {
 	for i := range r.Plan.entries {
-		if e := &r.Plan.entries[i]; e.result.segment == 0 {
+		if e := &r.Plan.entries[i]; e.result.segment == 0 && e.late == 0 {
 			e.failed = errNotYet
 		} else {
 			r.progress.Kept++
@@ -129,7 +162,7 @@ func (r *Run) Skip() {
 func (r *Run) Analyze(ctx context.Context) error {
 	var pending []int
 	for i := range r.Plan.entries {
-		if r.Plan.entries[i].result.segment == 0 {
+		if !r.settled(&r.Plan.entries[i]) {
 			pending = append(pending, i)
 		}
 	}
@@ -177,8 +210,8 @@ func (r *Run) work(ctx context.Context, next <-chan int, threads int) (err error
 	}()
 	for i := range next {
 		c, e := &r.Plan.Captures[i], &r.Plan.entries[i]
-		job := &Job{Key: e.key, Capture: *c, Threads: max(1, threads)}
-		for e.result.segment == 0 && e.failed == nil {
+		job := &Job{Key: e.key, Capture: *c, Threads: max(1, threads), Timeout: r.Timeout}
+		for !r.settled(e) {
 			if r.died(e.key, 0) >= mostDeaths {
 				if err := r.quarantine(c, e); err != nil {
 					return err
@@ -211,8 +244,11 @@ func (r *Run) work(ctx context.Context, next <-chan int, threads int) (err error
 	return nil
 }
 
-// take keeps where the result of a capture is.
+// take keeps where the result of a capture is, or why there is none.
 func (r *Run) take(e *entry, done *Done) (err error) {
+	if done.Late {
+		return r.recordLate(e)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if done.Error != "" {
@@ -253,6 +289,16 @@ func (r *Run) recordDeath(key Key) error {
 	_, _, err = s.add(kindDeath, key)
 	r.died(key, 1)
 	return err
+}
+
+// recordLate notes that the time did not suffice for a capture, for later runs too.
+func (r *Run) recordLate(e *entry) error {
+	s, err := r.own()
+	if err != nil {
+		return err
+	}
+	e.late = r.Timeout
+	return s.addLimit(e.key, r.Timeout)
 }
 
 // quarantine keeps a status in place of the result of a capture.

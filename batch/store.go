@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/unit"
@@ -25,6 +27,7 @@ import (
 //	segment: magic | record | record | …
 //	record:  length (4 bytes, of what follows the sum) | CRC-32 (4) | kind (1) | key (16) | body
 //	body of a result: lengths of the parts (4 × 4) | status in JSON | aggregates | flows | findings
+//	body of a limit: nanoseconds (8)
 //
 // A process that dies leaves the last record torn at worst. Readers take the records before it.
 const (
@@ -38,6 +41,7 @@ const (
 const (
 	kindResult byte = 1
 	kindDeath  byte = 2 // a process ended while it analysed the capture
+	kindLate   byte = 3 // the analysis did not end within a limit
 )
 
 // Key names what came of a capture: a hash of its name, its files, its labels and the options. So
@@ -136,6 +140,12 @@ func (s *Segment) addResult(key Key, r *unit.Result) (at int64, length int, err 
 		binary.LittleEndian.PutUint32(head[4*i:], uint32(len(p)))
 	}
 	return s.add(kindResult, key, head[:], parts[0], parts[1], parts[2], parts[3])
+}
+
+// addLimit appends a time that did not suffice for a capture.
+func (s *Segment) addLimit(key Key, limit time.Duration) error {
+	_, _, err := s.add(kindLate, key, binary.LittleEndian.AppendUint64(nil, uint64(limit)))
+	return err
 }
 
 // frameRows writes rows behind their lengths.
@@ -275,6 +285,17 @@ func (s *store) status(p place) (x unit.Status, err error) {
 		err = json.Unmarshal(b, &x)
 	}
 	return x, err
+}
+
+// limit returns a time that did not suffice for a capture.
+func (s *store) limit(p place) (time.Duration, error) {
+	var b [8]byte
+	file := s.files[p.segment-1]
+	if p.length != uint32(len(b)) {
+		return 0, fmt.Errorf("%s: a limit is damaged", file.Name())
+	}
+	_, err := file.ReadAt(b[:], p.at)
+	return time.Duration(min(binary.LittleEndian.Uint64(b[:]), math.MaxInt64)), err
 }
 
 // rows passes the rows of a part, each as it was encoded.

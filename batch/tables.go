@@ -278,29 +278,37 @@ func (r *Run) captures(w io.Writer, to *Summary) error {
 	table := NewCaptures(w, r.Plan.Columns)
 	for i := range r.Plan.Captures {
 		c, e := &r.Plan.Captures[i], &r.Plan.entries[i]
-		status := unit.Status{Capture: c.Name, State: Unread, Files: len(c.Files), Bytes: e.size}
-		var sums unit.Aggregates
-		if e.result.segment == 0 {
-			status.Error = e.failed.Error()
-		} else {
-			var err error
-			if status, err = r.store.status(e.result); err != nil {
-				return fmt.Errorf("%s: %w", c.Name, err)
-			}
-			b, err := r.store.read(e.result, partAggregates, nil)
-			if err != nil {
-				return err
-			}
-			if len(b) > 0 {
-				if err := sums.UnmarshalBinary(bytes.Clone(b)); err != nil {
-					return fmt.Errorf("%s: %w", c.Name, err)
-				}
-			}
+		status, sums, err := r.outcome(c, e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 		if err := table.Add(c, &status); err != nil {
 			return err
 		}
-		to.Add(c, &status, &sums)
+		to.Add(c, &status, sums)
 	}
 	return table.Close()
+}
+
+// outcome returns what became of a capture.
+func (r *Run) outcome(c *Capture, e *entry) (status unit.Status, sums *unit.Aggregates, err error) {
+	sums = &unit.Aggregates{}
+	if e.result.segment == 0 {
+		status = unit.Status{Capture: c.Name, State: Unread, Files: len(c.Files), Bytes: e.size}
+		if e.failed != nil {
+			status.Error = e.failed.Error()
+		} else {
+			status.State, status.Bound = TimedOut, unit.BoundTime
+			status.Error = fmt.Sprintf("its analysis did not end within %v", e.late)
+		}
+		return status, sums, nil
+	}
+	if status, err = r.store.status(e.result); err != nil {
+		return status, nil, err
+	}
+	b, err := r.store.read(e.result, partAggregates, nil)
+	if err == nil && len(b) > 0 {
+		err = sums.UnmarshalBinary(bytes.Clone(b))
+	}
+	return status, sums, err
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/unit"
@@ -21,10 +22,11 @@ type Job struct {
 	Key     Key
 	Capture Capture
 	Threads int
+	Timeout time.Duration // bounds the time that the analysis takes; 0 for no bound
 }
 
-// Done is what a worker answers. Either the result is in a segment, or there is none, and Error says
-// why the bytes of the capture did not come.
+// Done is what a worker answers. Either the result is in a segment, or there is none. Then Error says
+// why the bytes of the capture did not come, or Late that Job.Timeout has passed.
 type Done struct {
 	Segment  string
 	At       int64
@@ -34,6 +36,7 @@ type Done struct {
 	Flows    uint64
 	Findings uint64
 	Error    string `json:",omitempty"`
+	Late     bool   `json:",omitempty"`
 	Failed   string `json:",omitempty"` // why the worker cannot go on, with any capture
 }
 
@@ -59,15 +62,30 @@ func (e *DeathError) Unwrap() error { return e.Err }
 type Analyzer struct {
 	Options unit.Options
 	Segment *Segment
+
+	open func(File) (*input, error)
 }
 
-// Do implements Worker.
+// input is an open file of a capture.
+type input struct {
+	io.Reader
+	io.Closer
+	size int64
+}
+
+// Do implements Worker. Where the time of the job ends an analysis, nothing of it is kept: how far it
+// came would depend on the machine.
 func (a *Analyzer) Do(ctx context.Context, job *Job) (*Done, error) {
-	result, err := a.analyze(ctx, job)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	within, cancel := bounded(ctx, job.Timeout)
+	defer cancel()
+	result, err := a.analyze(within, job)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case within.Err() != nil:
+		return &Done{Late: true}, nil
+	default:
 		return &Done{Error: err.Error()}, nil
 	}
 	at, length, err := a.Segment.addResult(job.Key, result)
@@ -81,23 +99,44 @@ func (a *Analyzer) Do(ctx context.Context, job *Job) (*Done, error) {
 	}, nil
 }
 
+// bounded returns a context that ends after a time, or with ctx alone if that is 0.
+func bounded(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	if most <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, most)
+}
+
+// openFile opens a file of a capture. It looks first what the file is: opening a pipe would wait for
+// its writer.
+func openFile(f File) (*input, error) {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: expected a file that can be read again", f.Path)
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = file.Stat(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &input{file, file, info.Size()}, nil
+}
+
 // analyze opens the files of a capture and analyses them. The error says that the bytes did not come.
 func (a *Analyzer) analyze(ctx context.Context, job *Job) (*unit.Result, error) {
 	var inputs []unit.Input
 	for _, f := range job.Capture.Files {
-		file, err := os.Open(f.Path)
+		in, err := a.open(f)
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
-		info, err := file.Stat()
-		if err != nil {
-			return nil, err
-		}
-		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s: expected a file that can be read again", f.Path)
-		}
-		inputs = append(inputs, unit.Input{Name: f.Name, Size: info.Size(), Reader: file})
+		defer func() { _ = in.Close() }() // it was only read
+		inputs = append(inputs, unit.Input{Name: f.Name, Size: in.size, Reader: in.Reader})
 	}
 	o := a.Options
 	o.Labels, o.Threads = job.Capture.Labels, job.Threads
@@ -108,7 +147,8 @@ func (a *Analyzer) analyze(ctx context.Context, job *Job) (*unit.Result, error) 
 func (a *Analyzer) Close() error { return a.Segment.Close() }
 
 // Serve runs a worker in a process that a Process started. It reads jobs and writes what came of
-// them, until the jobs end. If the process that sends them dies, Serve returns at once.
+// them, until the jobs end. If the process that sends them dies, Serve returns at once, even while
+// the worker hangs.
 func Serve(in io.Reader, out io.Writer, w Worker) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -130,6 +170,7 @@ func Serve(in io.Reader, out io.Writer, w Worker) error {
 	if err := to.Encode(&Done{}); err != nil { // says that the worker is ready
 		return err
 	}
+	answers := make(chan answer, 1)
 	for {
 		select {
 		case err := <-failed:
@@ -137,16 +178,26 @@ func Serve(in io.Reader, out io.Writer, w Worker) error {
 				return nil
 			}
 			return err
-		case job := <-jobs:
-			done, err := w.Do(ctx, job)
-			if err != nil {
-				done = &Done{Failed: err.Error()}
+		case job := <-jobs: // the next one comes once this one is answered
+			go func() {
+				done, err := w.Do(ctx, job)
+				answers <- answer{done, err}
+			}()
+		case a := <-answers:
+			if a.err != nil {
+				a.done = &Done{Failed: a.err.Error()}
 			}
-			if told := to.Encode(done); err != nil || told != nil {
-				return errors.Join(err, told)
+			if told := to.Encode(a.done); a.err != nil || told != nil {
+				return errors.Join(a.err, told)
 			}
 		}
 	}
+}
+
+// answer is what a worker returned for a job.
+type answer struct {
+	done *Done
+	err  error
 }
 
 // Process is a worker in a process of its own, which runs Serve. A capture that ends the process
@@ -155,7 +206,19 @@ type Process struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *json.Decoder
+	least   time.Duration // leastSilence
 }
+
+// A worker that lives says by itself when the time of a job is over. One that says nothing for a part
+// of that time, one in silencePart and leastSilence at least, hangs.
+// Source: choice, a machine with more work than cores delays an answer by some tenths of a second
+const (
+	silencePart  = 4
+	leastSilence = time.Second
+)
+
+// errSilent is how the process of a worker ended that did not answer in time.
+var errSilent = errors.New("it hung, and was killed")
 
 // StartProcess starts a worker. The command's standard input and output become those of Serve.
 func StartProcess(command *exec.Cmd) (*Process, error) {
@@ -170,7 +233,7 @@ func StartProcess(command *exec.Cmd) (*Process, error) {
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	p := &Process{command, in, json.NewDecoder(bufio.NewReader(out))}
+	p := &Process{command, in, json.NewDecoder(bufio.NewReader(out)), leastSilence}
 	if err := p.out.Decode(&Done{}); err != nil {
 		_ = command.Process.Kill()
 		return nil, fmt.Errorf("a worker did not begin: %w", cmp.Or(command.Wait(), err))
@@ -178,29 +241,65 @@ func StartProcess(command *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Do implements Worker.
+// Do implements Worker. It kills a process that hangs, which is a death like others.
 func (p *Process) Do(ctx context.Context, job *Job) (*Done, error) {
-	stop := context.AfterFunc(ctx, func() { _ = p.command.Process.Kill() })
-	defer stop()
-	done := &Done{}
-	err := json.NewEncoder(p.in).Encode(job)
-	if err == nil {
-		err = p.out.Decode(done)
+	most := job.Timeout
+	if most > 0 {
+		most += p.silence(most)
 	}
-	if err == nil && done.Failed != "" {
-		return nil, errors.New(done.Failed)
-	}
-	if err == nil {
-		return done, nil
+	within, cancel := bounded(ctx, most)
+	defer cancel()
+	answers := make(chan answer, 1)
+	go func() { answers <- p.ask(job) }()
+	var err error
+	select {
+	case a := <-answers:
+		if a.err == nil && a.done.Failed != "" {
+			return nil, errors.New(a.done.Failed)
+		}
+		if a.err == nil {
+			return a.done, nil
+		}
+		err = a.err
+	case <-within.Done():
+		err = errSilent
 	}
 	_ = p.command.Process.Kill()
-	if ended := p.command.Wait(); ended != nil {
-		err = ended
-	}
+	ended := p.wait(p.silence(job.Timeout))
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if ended != nil && !errors.Is(err, errSilent) {
+		err = ended
+	}
 	return nil, &DeathError{err}
+}
+
+// silence is how long a process may be silent behind the time of a job.
+func (p *Process) silence(timeout time.Duration) time.Duration {
+	return max(p.least, timeout/silencePart)
+}
+
+// ask sends a job and waits for the answer.
+func (p *Process) ask(job *Job) answer {
+	if err := json.NewEncoder(p.in).Encode(job); err != nil {
+		return answer{nil, err}
+	}
+	done := &Done{}
+	return answer{done, p.out.Decode(done)}
+}
+
+// wait waits for the end of a process that was killed. It gives up after a time: a file system that
+// does not answer holds a process even then.
+func (p *Process) wait(most time.Duration) error {
+	ended := make(chan error, 1)
+	go func() { ended <- p.command.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(most):
+		return errSilent
+	}
 }
 
 // Close ends the process.
@@ -215,5 +314,5 @@ func NewAnalyzer(o *outfile.Outputs, folder string, options unit.Options) (*Anal
 	if err != nil {
 		return nil, err
 	}
-	return &Analyzer{Options: options, Segment: s}, nil
+	return &Analyzer{Options: options, Segment: s, open: openFile}, nil
 }

@@ -11,6 +11,7 @@ func batchObject() *Schema {
 		{"unreadable", "that are no captures."},
 		{"panic", "on which the analysis panicked."},
 		{"unread", "whose bytes did not come."},
+		{"timeout", "whose analysis took longer than --timeout."},
 		{"quarantined", "that ended the process of their worker three times."},
 	} {
 		states = append(states, field(x.name, Uint, "Captures "+x.doc, optional))

@@ -60,7 +60,7 @@ const mostNamed = 10
 // Analysed returns how many captures were read, whole or in part.
 func (s *Set) Analysed() (n uint64) {
 	for state, count := range s.Total.States {
-		if x := (unit.Status{State: state}); x.Read() && state != batch.Unread && state != batch.Quarantined {
+		if batch.Analysed(state) {
 			n += count
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,7 @@ type flags struct {
 	threads   int
 	parts     int
 	packets   uint64
+	timeout   time.Duration
 	worker    bool
 
 	baseline      string
@@ -54,7 +56,7 @@ the tables into folders like build=1.4/region=eu (docs/batch.md).
 Each worker is a process with one capture at a time. A run that was interrupted goes on where it
 was, and the same command with more captures analyses the new ones. The files are the same, byte for
 byte, for any number of workers, shares and interruptions. A capture that ends its worker three
-times is set apart, and the others go on.
+times is set apart, and the others go on. So is one that takes longer than --timeout: it has no rows.
 
 --share I/N analyses one of N equal shares of the captures, I from 0, for jobs on several machines
 that share DIR. --combine then writes the tables of all shares.
@@ -85,6 +87,8 @@ round trips and losses are distributed. --before and --after choose parts by a c
 	p.IntVar(&f.threads, "threads", 0, "analyse so many captures at a time (default: as many as there are cores)")
 	p.IntVar(&f.parts, "parts", 4, "files of each table and partition, at most")
 	p.Uint64Var(&f.packets, "packets", 0, "read at most so many packets of each capture, 0 for all")
+	p.DurationVar(&f.timeout, "timeout", 0,
+		"give up a capture whose analysis takes longer than this `TIME`, 0 for no bound")
 	p.BoolVar(&f.worker, "worker", false, "serve as a worker of another process")
 	_ = p.MarkHidden("worker")
 	p.StringVar(&f.baseline, "baseline", "", "compare with the folder `DIR` of another run (by default with this one)")
@@ -113,6 +117,8 @@ func (f *flags) check(a *app.App, args []string) (share batch.Share, err error) 
 		return share, fmt.Errorf("--threads %d: expected 1 or more", f.threads)
 	case f.parts < 1 || f.parts > mostParts:
 		return share, fmt.Errorf("--parts %d: expected 1 to %d", f.parts, mostParts)
+	case f.timeout < 0:
+		return share, fmt.Errorf("--timeout %v: expected something above 0, or 0 for no bound", f.timeout)
 	case f.share != "" && f.combine:
 		return share, errors.New("--share and --combine: expected --combine alone, once all shares are done")
 	case f.share != "" && f.compares():
@@ -221,7 +227,7 @@ func run(a *app.App, c *cobra.Command, f *flags, args []string) error {
 	line := newProgress(a)
 	r := &batch.Run{
 		Plan: plan, Folder: f.out, Outputs: &a.Outputs, Options: options, Parts: f.parts, Threads: f.threads,
-		Start: starter(a, c, f, len(plan.Captures)), Progress: line.tell,
+		Timeout: f.timeout, Start: starter(a, c, f, len(plan.Captures)), Progress: line.tell,
 	}
 	if err := r.Open(); err != nil {
 		return err

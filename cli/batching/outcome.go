@@ -27,7 +27,9 @@ type outcome struct {
 }
 
 // states are all states of captures, in the order in which they are told.
-func states() []unit.State { return append(unit.States(), batch.Unread, batch.Quarantined) }
+func states() []unit.State {
+	return append(unit.States(), batch.Unread, batch.TimedOut, batch.Quarantined)
+}
 
 // tell prints what the run did, and returns what decides the exit code.
 func (o *outcome) tell() error {
@@ -79,7 +81,8 @@ func (o *outcome) failed() error {
 	count := o.plan.Unread()
 	if o.summary != nil {
 		all := o.summary.States()
-		count = all[unit.Unreadable] + all[unit.Panicked] + all[unit.Damaged] + all[batch.Unread] + all[batch.Quarantined]
+		count = all[unit.Unreadable] + all[unit.Panicked] + all[unit.Damaged] + all[batch.Unread] + all[batch.TimedOut] +
+			all[batch.Quarantined]
 		if cut := all[unit.Cut]; cut > 0 && o.app.Flags.Strict {
 			count += cut
 		} else if cut > 0 {

@@ -27,35 +27,43 @@ import (
 
 var known = protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
 
-// poison is the name of a variable: a worker that gets a capture with its value in the name dies.
-const poison = "ACKSCOPE_TEST_POISON"
+// fault is the name of a variable: "die x", "hang x" or "slow x". A worker does that at a capture with
+// x in its name.
+const fault = "ACKSCOPE_TEST_FAULT"
 
 // TestMain runs the program if the command line is one of it. So this program can start itself as a
 // worker, and tests can kill it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "batch" {
-		if bad := os.Getenv(poison); bad != "" && slices.Contains(os.Args, "--worker") {
-			os.Exit(serveUntilPoisoned(bad))
+		if does, bad, ok := strings.Cut(os.Getenv(fault), " "); ok && slices.Contains(os.Args, "--worker") {
+			os.Exit(serveFaulty(does, bad))
 		}
 		os.Exit(cli.Main(known, os.Args[1:]))
 	}
 	testenv.Main(m)
 }
 
-// poisoned is a worker whose process dies of a capture, as that of a program killed for its memory.
-type poisoned struct {
+// faulty is a worker with a fault at a capture.
+type faulty struct {
 	*batch.Analyzer
-	bad string
+	does, bad string
 }
 
-func (p *poisoned) Do(ctx context.Context, job *batch.Job) (*batch.Done, error) {
-	if strings.Contains(job.Capture.Name, p.bad) {
-		os.Exit(137)
+func (f *faulty) Do(ctx context.Context, job *batch.Job) (*batch.Done, error) {
+	if strings.Contains(job.Capture.Name, f.bad) {
+		switch f.does {
+		case "die": // as a program that is killed for its memory
+			os.Exit(137)
+		case "hang":
+			select {}
+		case "slow": // the time is over before the analysis
+			job.Timeout = min(job.Timeout, 1)
+		}
 	}
-	return p.Analyzer.Do(ctx, job)
+	return f.Analyzer.Do(ctx, job)
 }
 
-func serveUntilPoisoned(bad string) int {
+func serveFaulty(does, bad string) int {
 	out := ""
 	for _, arg := range os.Args {
 		if value, ok := strings.CutPrefix(arg, "--output="); ok {
@@ -66,7 +74,7 @@ func serveUntilPoisoned(bad string) int {
 	if err != nil {
 		return 2
 	}
-	if err := batch.Serve(os.Stdin, os.Stdout, &poisoned{a, bad}); err != nil {
+	if err := batch.Serve(os.Stdin, os.Stdout, &faulty{a, does, bad}); err != nil {
 		return 2
 	}
 	return 0

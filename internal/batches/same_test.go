@@ -131,7 +131,7 @@ func TestKilled(t *testing.T) {
 func TestQuarantine(t *testing.T) {
 	captures, out := few(t)[:8], filepath.Join(t.TempDir(), "out")
 	bad := filepath.Base(captures[3])
-	t.Setenv(poison, bad)
+	t.Setenv(fault, "die "+bad)
 	for _, analysed := range []string{"8 analysed now, 0 kept", "0 analysed now, 8 kept"} {
 		said, complaint := run(t, 2, append([]string{"batch", "-o", out}, captures...)...)
 		if !strings.Contains(said, analysed) || !strings.Contains(said, "7 ok, 1 quarantined") ||
@@ -142,6 +142,69 @@ func TestQuarantine(t *testing.T) {
 	rows := table(t, "capture", filepath.Join(out, "captures.parquet"))
 	if len(rows) != 8 || !strings.Contains(strings.Join(rows[captures[3]], ""), "ended 3 times") {
 		t.Errorf("captures.parquet has %d captures, and of the bad one %q", len(rows), rows[captures[3]])
+	}
+}
+
+// TestTimeout: a capture that takes too long is named, and has no rows. Each way to run gives the same
+// folder. A longer time tries again, and then no trace is left.
+func TestTimeout(t *testing.T) {
+	captures, folder := few(t)[:8], t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	batch := func(code int, out, want string, more ...string) {
+		t.Helper()
+		said, _ := run(t, code, append(append([]string{"batch", "-o", at(out)}, more...), captures...)...)
+		if !strings.Contains(said, want) {
+			t.Errorf("%s %v: it said %q, expected %q", out, more, said, want)
+		}
+	}
+	bad := captures[3]
+	batch(0, "whole", "8 ok;", "--timeout", "1h")
+	batch(0, "others", "8 analysed now")
+	t.Setenv(fault, "slow "+filepath.Base(bad))
+	const told = "7 ok, 1 timeout"
+	batch(2, "late", told, "--timeout", "1h")
+	batch(2, "late", "0 analysed now, 8 kept", "--timeout", "1h")
+	batch(2, "late", "0 analysed now, 8 kept", "--timeout", "30m", "--threads", "1")
+	for _, share := range []string{"1/2", "0/2"} {
+		batch(0, "shares", "", "--timeout", "1h", "--share", share)
+	}
+	batch(2, "shares", told, "--combine")
+	same(t, "two shares", at("shares"), at("late"))
+	batch(0, "others", "0 analysed now, 8 kept", "--timeout", "1s") // it bounds only what is analysed now
+	rows := table(t, "capture", filepath.Join(at("late"), "captures.parquet"))
+	if text := strings.Join(rows[bad], ""); !strings.Contains(text, "did not end within 1h0m0s") ||
+		!strings.Contains(text, ":timeout") || !strings.Contains(text, ":time\n") {
+		t.Errorf("captures.parquet says %q", text)
+	}
+	for _, name := range []string{"flows", "findings"} {
+		if rows := table(t, "file", parts(t, at("late"), name)...); len(rows) == 0 || len(rows[bad]) > 0 {
+			t.Errorf("%s: %d captures have rows, and the late one %d", name, len(rows), len(rows[bad]))
+		}
+	}
+	_, complaint := run(t, 2, append([]string{"batch", "-o", at("late"), "--combine"}, captures...)...)
+	if !strings.Contains(complaint, "1 of 8 captures") {
+		t.Errorf("it said %q", complaint)
+	}
+	t.Setenv(fault, "")
+	batch(2, "shares", told, "--timeout", "1h") // it is not tried again with the same time
+	batch(0, "late", "1 analysed now, 7 kept", "--timeout", "2h")
+	same(t, "a longer time", at("late"), at("whole"))
+	batch(0, "shares", "1 analysed now, 7 kept")
+	same(t, "no bound", at("shares"), at("whole"))
+}
+
+// TestHang: a worker that hangs is killed, and its capture set apart like one that ends its worker.
+func TestHang(t *testing.T) {
+	captures, out := few(t)[:8], filepath.Join(t.TempDir(), "out")
+	args := func(more ...string) []string { return append([]string{"batch", "-o", out}, more...) }
+	run(t, 0, args(captures[1:]...)...)
+	t.Setenv(fault, "hang "+filepath.Base(captures[0]))
+	for _, analysed := range []string{"1 analysed now, 7 kept", "0 analysed now, 8 kept"} {
+		said, complaint := run(t, 2, args(append(captures, "--timeout", "10ms")...)...)
+		if !strings.Contains(said, analysed) || !strings.Contains(said, "7 ok, 1 quarantined") ||
+			!strings.Contains(complaint, "1 of 8 captures") {
+			t.Errorf("it said %q and %q", said, complaint)
+		}
 	}
 }
 
