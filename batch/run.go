@@ -57,7 +57,8 @@ type Run struct {
 	Progress func(Progress)
 
 	store  *store
-	deaths map[Key]int // earlier ones
+	lock   *outfile.File // nil if the run writes no tables
+	deaths map[Key]int   // earlier ones
 
 	mu       sync.Mutex
 	segment  *Segment // of this process; nil until it is needed
@@ -125,11 +126,28 @@ func (r *Run) settled(e *entry) bool {
 	return e.result.segment != 0 || e.failed != nil || r.Timeout > 0 && e.late >= r.Timeout
 }
 
+// lockName is the file in the work folder that a run locks which writes tables.
+const lockName = "running"
+
+// Reserve refuses an open folder whose tables another run is going to write: each would remove what
+// the other one wrote. Close gives it free.
+func (r *Run) Reserve() (err error) {
+	var own outfile.Outputs // --no-clobber is not about this file
+	r.lock, err = own.Stream(filepath.Join(r.Folder, workFolder, lockName), outfile.Text)
+	if err != nil {
+		return fmt.Errorf("one run at a time writes the tables of a folder: %w", err)
+	}
+	return nil
+}
+
 // Close closes the files of the run.
 func (r *Run) Close() error {
 	var err error
+	if r.lock != nil {
+		err = r.lock.Commit()
+	}
 	if r.segment != nil {
-		err = r.segment.Close()
+		err = errors.Join(err, r.segment.Close())
 	}
 	if r.store != nil {
 		err = errors.Join(err, r.store.Close())

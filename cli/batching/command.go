@@ -229,9 +229,6 @@ func run(a *app.App, c *cobra.Command, f *flags, args []string) error {
 		Plan: plan, Folder: f.out, Outputs: &a.Outputs, Options: options, Parts: f.parts, Threads: f.threads,
 		Timeout: f.timeout, Start: starter(a, c, f, len(plan.Captures)), Progress: line.tell,
 	}
-	if err := r.Open(); err != nil {
-		return err
-	}
 	summary, done, err := analyze(ctx, r, f)
 	line.done()
 	if closed := r.Close(); err == nil {
@@ -250,6 +247,14 @@ func run(a *app.App, c *cobra.Command, f *flags, args []string) error {
 
 // analyze analyses the captures, and writes the tables unless the run has only a share of them.
 func analyze(ctx context.Context, r *batch.Run, f *flags) (s *batch.Summary, p batch.Progress, err error) {
+	if err := r.Open(); err != nil {
+		return nil, p, err
+	}
+	if f.share == "" {
+		if err := r.Reserve(); err != nil {
+			return nil, p, err
+		}
+	}
 	if f.combine {
 		r.Skip()
 	} else if err := r.Analyze(ctx); err != nil {
