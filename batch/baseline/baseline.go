@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/batch"
+	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/unit"
 )
 
@@ -209,8 +210,8 @@ func Compare(before, after *Set) *Result {
 	r := &Result{Before: before, After: after}
 	for _, s := range []*Set{before, after} {
 		if n := s.Analysed(); n < fewCaptures {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: %d captures were read. Flows of one capture are alike, so only large "+
-				"differences are told apart from chance.", s.Name, n))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s. Flows of one capture are alike, so only large differences "+
+				"are told apart from chance.", s.Name, show.Plural(n, "capture")))
 		}
 		if lost := s.Total.Captures - s.Analysed(); lost > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d captures could not be read, and nothing is known of them.",

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ackscope/ackscope/printable"
+	"github.com/ackscope/ackscope/show"
 )
 
 // Headline says in one sentence what was found.
@@ -27,7 +28,8 @@ func (r *Result) Headline() string {
 
 // Describe says what a set holds.
 func (s *Set) Describe() string {
-	return fmt.Sprintf("%s: %d captures read, %d flows of a known protocol", s.Name, s.Analysed(), s.Flows())
+	return fmt.Sprintf("%s: %s read, %s of a known protocol", s.Name, show.Plural(s.Analysed(), "capture"),
+		show.Plural(s.Flows(), "flow"))
 }
 
 // Sentence says what changed of a rule.

@@ -99,7 +99,7 @@ var law = []rule{
 		"scale",
 	}, nil},
 	{"batch", []string{"capture/paths", "export", "export/parquet", "outfile", "unit"}, nil},
-	{"batch/baseline", []string{"batch", "export", "export/parquet", "printable", "unit"}, nil},
+	{"batch/baseline", []string{"batch", "export", "export/parquet", "printable", "show", "unit"}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
 	{"protocols", []string{
 		"analyze", "dissect", "dissect/gaffer", "dissect/riptide", "dissect/srdp", "schema/yamlfile",
