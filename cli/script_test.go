@@ -53,12 +53,15 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"jsonl":  jsonLines,
-			"lines":  countLines,
-			"gunzip": gunzipCapture,
-			"cut":    cutFile,
-			"send":   sendDatagrams,
+			"exits":   exits,
+			"jsonl":   jsonLines,
+			"lines":   countLines,
+			"gunzip":  gunzipCapture,
+			"cut":     cutFile,
+			"send":    sendDatagrams,
+			"parquet": writeTable,
+			"table":   readTable,
+			"hold":    holdFile,
 		},
 	})
 }
