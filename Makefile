@@ -120,7 +120,7 @@ cause: ## 4,000 captures of 200 flows with a planted common cause, or none: how 
 
 .PHONY: host
 host: ## (root) ten causes of loss planted 30 times each in real sockets and interfaces: how often the verdict is right; the table of docs/host.md
-	ACKSCOPE_HOSTCAUSES=30 go test -count 1 -timeout 60m -parallel 4 -v -run 'TestPlanted$$' ./internal/hostcauses | grep -A 12 'planted '
+	ACKSCOPE_HOSTCAUSES=30 go test -count 1 -timeout 60m -parallel 4 -v -run 'TestPlanted$$' ./internal/hostcauses | grep -A 22 'planted '
 
 .PHONY: rebind
 rebind: ## players whose address changes, in recorded, simulated and live traffic, and 1,000 pairs of different players: what is joined, and how surely; the figures of docs/rebinding.md

@@ -41,6 +41,12 @@ type Options struct {
 	// or not. It may be nil.
 	Snapshot func(*analyze.Session)
 	Every    time.Duration
+	// Probe samples the host beside the frames of its interfaces. The findings then say what the host
+	// dropped. It may be nil.
+	Probe *Probe
+	// Sampled is called for each sample of Probe, after the frame at which it was taken. An error ends
+	// the run. It may be nil.
+	Sampled func(*host.Sample) error
 	// Dropped returns how many packets the capture lacks so far. If it is nil, nothing tells it
 	// before the end of a source that is an analyze.Dropper. See the function Dropped.
 	Dropped func() uint64
@@ -114,6 +120,15 @@ func New(src capture.Source, o Options) *Live {
 				gone(f, reason)
 			}
 			o.Ended(f, whys[reason])
+		}
+	}
+	if p := o.Probe; p != nil {
+		found := a.Found
+		a.Found = func(x *analyze.Finding) {
+			p.Ask()
+			if found != nil {
+				found(x)
+			}
 		}
 	}
 	l.session, l.decoder = analyze.NewSession(a), capture.NewDecoder(a.Decode)
@@ -253,14 +268,37 @@ type guarded struct{ *Live }
 func (g *guarded) Next(f *capture.Frame) error {
 	g.lock.Unlock()
 	err := g.source.Next(f)
+	sample := g.sample(f, err)
 	g.lock.Lock()
 	if g.over {
 		runtime.Goexit() // the session has ended, and its caller reads it
 	}
 	if err == nil && g.options.Frame != nil {
-		return g.options.Frame(f)
+		if err := g.options.Frame(f); err != nil {
+			return err
+		}
+	}
+	if sample != nil {
+		g.options.Probe.keep(sample)
+		if g.options.Sampled != nil {
+			if err := g.options.Sampled(sample); err != nil {
+				return err
+			}
+		}
 	}
 	return err
+}
+
+// sample takes a sample if one is due at a frame, or where the source has ended. That can take time,
+// so it is done without the lock.
+func (g *guarded) sample(f *capture.Frame, ended error) *host.Sample {
+	switch {
+	case g.options.Probe == nil:
+		return nil
+	case ended != nil:
+		return g.options.Probe.take()
+	}
+	return g.options.Probe.look(f)
 }
 
 // Close implements capture.Source. The caller of the run closes the source itself.
@@ -268,6 +306,9 @@ func (g *guarded) Close() error { return nil }
 
 // Host implements analyze.Hosted.
 func (g *guarded) Host() *host.Timeline {
+	if g.options.Probe != nil {
+		return g.options.Probe.Host()
+	}
 	if h, ok := g.source.(analyze.Hosted); ok {
 		return h.Host()
 	}
@@ -276,5 +317,13 @@ func (g *guarded) Host() *host.Timeline {
 
 // InterfaceName implements analyze.Hosted.
 func (g *guarded) InterfaceName(file, index int) string {
-	return g.source.(analyze.Hosted).InterfaceName(file, index) // asked only where Host returned samples
+	switch s := g.source.(type) { // asked only where Host returned samples
+	case analyze.Hosted:
+		return s.InterfaceName(file, index)
+	case interface{ Interfaces() []capture.Interface }: // a group of them, as of package afpacket
+		if list := s.Interfaces(); index < len(list) {
+			return list[index].Name
+		}
+	}
+	return ""
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/privilege"
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/live"
 	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 	"github.com/ackscope/ackscope/show"
@@ -107,7 +108,7 @@ type Session struct {
 	Idle   func()       // called before a wait; may be set until the first Next
 	notice func(string) // called with problems that do not end the capture; may be set until the first Next
 	done   chan struct{}
-	probe  *Probe // nil if nothing is sampled
+	probe  *live.Probe // nil if nothing is sampled
 }
 
 // Device names the interfaces. It returns "" for files.
@@ -171,13 +172,13 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 		}
 	}
 	if !l.noHost {
-		s.probe = NewProbe() // before the privileges are given up
+		s.probe = live.NewProbe() // before the privileges are given up
 	}
 	if s.Group, err = privilege.OpenCapture(list, &l.Options); err != nil {
 		return nil, 0, lacking(err)
 	}
 	if s.probe != nil {
-		s.probe.opened()
+		s.probe.Opened()
 	}
 	WarnRoot(a)
 	interrupt := make(chan os.Signal, 1)

@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/live"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -21,7 +22,7 @@ import (
 type Reader struct {
 	In    *capture.Input // the open files; nil for interfaces
 	Live  *Session       // the open interfaces; nil for files
-	Probe *Probe         // samples the capturing host; nil for files, and if nothing is sampled
+	Probe *live.Probe    // samples the capturing host; nil if nothing is sampled, or an analysis does so
 	Most  uint64         // frames to return; 0 for all
 
 	Frames   uint64          // returned since the start or the last Rewind

@@ -149,6 +149,13 @@ func (r *Running) Dropped() uint64 {
 	return live.Dropped(r.Reader.Live.Group)
 }
 
+// sampled writes a sample to the file of -w. That can warn, which takes the lock.
+func (r *Running) sampled(s *host.Sample) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	return r.Reader.writeSample(s)
+}
+
 // Host implements analyze.Hosted.
 func (r *Running) Host() *host.Timeline { return r.Reader.Host() }
 
@@ -179,9 +186,6 @@ func (r *Running) prepare(o analyze.Options) error {
 		if before, ok := r.Alerts.wants(x, r.Reader.latest); ok {
 			r.alert(x, before)
 		}
-		if r.Reader.Probe != nil {
-			r.Reader.Probe.Ask()
-		}
 		if r.OnFound != nil {
 			r.OnFound(x)
 		}
@@ -197,7 +201,11 @@ func (r *Running) prepare(o analyze.Options) error {
 	if r.memory > 0 {
 		debug.SetMemoryLimit(r.memory)
 	}
-	x := live.Options{Analysis: o, Frame: r.count, Snapshot: r.tick, Every: flushEvery, Lock: &r.mu}
+	x := live.Options{
+		Analysis: o, Frame: r.count, Snapshot: r.tick, Every: flushEvery, Lock: &r.mu,
+		Probe: r.Reader.Probe, Sampled: r.sampled,
+	}
+	r.Reader.Probe = nil // the analysis samples, where others do not read the samples
 	if r.Reader.Live != nil {
 		x.Dropped = r.Dropped
 	}

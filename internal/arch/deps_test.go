@@ -115,7 +115,7 @@ var law = []rule{
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"recorder", []string{"machine"}, nil},
 	{"ring", []string{"capture", "host", "machine", "outfile", "printable"}, nil},
-	{"live", []string{"analyze", "capture", "host"}, nil},
+	{"live", []string{"analyze", "capture", "host", "machine", "scale"}, nil},
 	{"report", []string{
 		"analyze", "compare", "dissect", "gamelog", "graph", "ledger", "machine", "overview", "replay",
 		"rewrite/merge", "show", "printable", "scale",
