@@ -114,6 +114,11 @@ compare: ## 201 pairs of simulated runs of each kind, over three protocols: comp
 batch: ## 100,000 simulated captures through `batch` on two cores: captures a second, and the memory that the run takes; the figures of docs/scale.md
 	ACKSCOPE_BATCH=$${ACKSCOPE_BATCH:-100000} go test -count 1 -timeout 120m -v -run 'TestScale$$' ./internal/batches
 
+.PHONY: queries
+queries: ## every query of queries/ in DuckDB and ClickHouse, compared with the rows of the command line; npm installs 600 MB
+	ACKSCOPE_CLICKHOUSE=1 ACKSCOPE_REQUIRE=1 go test -count 1 -v -run 'TestStudio$$' ./internal/queries
+	cd contrib/fleet && ACKSCOPE_CLICKHOUSE=1 ACKSCOPE_REQUIRE=1 go test -count 1 -v -run 'TestOperator$$' ./collect
+
 .PHONY: cause
 cause: ## 4,000 captures of 200 flows with a planted common cause, or none: how often the headline names it; the table of docs/common-cause.md
 	ACKSCOPE_CAUSE=1000 go test -count 1 -timeout 30m -v -run 'TestPlanted$$' ./cause
