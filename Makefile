@@ -34,7 +34,7 @@ check: ## before every commit: format, vet, build, tests (without the long ones)
 	go test -short ./...
 
 .PHONY: verify
-verify: plain full lint race fuzzshort benchsmoke readme contrib ## everything that CI runs; needs the tools that .ci/run installs
+verify: plain full lint race fuzzshort benchsmoke readme contrib smoke ## everything that CI runs; needs the tools that .ci/run installs
 
 .PHONY: plain
 plain: ## the test command of README.md
@@ -134,6 +134,10 @@ rebind: ## players whose address changes, in recorded, simulated and live traffi
 .PHONY: contrib
 contrib: ## the modules below contrib/: vet, and their short tests
 	cd contrib/fleet && go mod tidy -diff && go vet ./... && go test ./...
+
+.PHONY: smoke
+smoke: ## batch, a fleet whose collector is killed, and queries of both: within two minutes, compiling not counted
+	cd contrib/fleet && ACKSCOPE_REQUIRE=1 go test -count 1 -v -run 'TestSmoke$$|TestOperator$$' . ./collect
 
 .PHONY: fleet
 fleet: ## contrib/fleet: kill -9 of servers, collectors and sensors over 100,000 rows, 2,000 sensors, 50 fetched findings; the figures of its README

@@ -6,9 +6,13 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/ackscope/ackscope/internal/testenv"
 )
 
 // Row is a row of `ackscope flows --json` or `ackscope findings --json`. A column without a value is nil. Tests compute
@@ -20,6 +24,31 @@ func (r Row) Text(name string) string { s, _ := r[name].(string); return s }
 
 // Number returns a column of whole numbers, or 0.
 func (r Row) Number(name string) int { x, _ := r[name].(float64); return int(x) }
+
+// Program builds ackscope for a test of another module of this repository.
+func Program(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ackscope")
+	build := exec.Command("go", "build", "-o", path, "./cmd/ackscope")
+	build.Dir = Root(t)
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, said)
+	}
+	return path
+}
+
+// Root returns the folder of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	for dir := testenv.Module(t); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "ackscope")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("expected cmd/ackscope above the package, found none")
+		}
+	}
+}
 
 // RowsOf returns the rows that the program prints of a capture. It may complain of the capture.
 func RowsOf(t testing.TB, program, table, path string) (rows []Row) {

@@ -78,6 +78,16 @@ func (r *Runner) Run(t testing.TB, folder string, names ...string) map[string]Ta
 		}
 		texts = append(texts, text)
 	}
+	byName := map[string]Table{}
+	for i, table := range r.Ask(t, folder, texts...) {
+		byName[names[i]] = table
+	}
+	return byName
+}
+
+// Ask runs statements of a test in a folder.
+func (r *Runner) Ask(t testing.TB, folder string, texts ...string) (tables []Table) {
+	t.Helper()
 	in, err := json.Marshal(texts)
 	if err != nil {
 		t.Fatal(err)
@@ -89,15 +99,10 @@ func (r *Runner) Run(t testing.TB, folder string, names ...string) map[string]Ta
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", r.Engine, err, said.Bytes())
 	}
-	var tables []Table
 	d := json.NewDecoder(bytes.NewReader(out))
 	d.UseNumber()
-	if err := d.Decode(&tables); err != nil || len(tables) != len(names) {
-		t.Fatalf("%s: expected %d tables, found %d (%v)", r.Engine, len(names), len(tables), err)
+	if err := d.Decode(&tables); err != nil || len(tables) != len(texts) {
+		t.Fatalf("%s: expected %d tables, found %d (%v)", r.Engine, len(texts), len(tables), err)
 	}
-	byName := map[string]Table{}
-	for i, name := range names {
-		byName[name] = tables[i]
-	}
-	return byName
+	return tables
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,13 +60,7 @@ func TestOperator(t *testing.T) {
 // began anew and tell a flow again, and rows that lack. Some flows go on, and some no protocol explains.
 func newTables(t *testing.T) *tables {
 	t.Helper()
-	folder, root := t.TempDir(), filepath.Join(testenv.Module(t), "..", "..")
-	program := filepath.Join(folder, "ackscope")
-	build := exec.Command("go", "build", "-o", program, "./cmd/ackscope")
-	build.Dir = root
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, said)
-	}
+	folder, root, program := t.TempDir(), queries.Root(t), queries.Program(t)
 	unexplained := filepath.Join(folder, "unexplained.pcap")
 	if err := os.WriteFile(unexplained, queries.Unexplained(), 0o600); err != nil {
 		t.Fatal(err)
