@@ -50,7 +50,7 @@ var ErrSecond = errors.New("expected no other collector of this partition, found
 func openPartition(root string, kind message.Kind, site string) (*partition, error) {
 	p := &partition{
 		folder: filepath.Join(root, string(kind), "site="+site), kind: kind, site: site, seen: seen{},
-		decoder: message.NewDecoder(kind), cells: Schema(kind).Cells(),
+		decoder: message.NewDecoder(message.Schema(kind)), cells: Schema(kind).Cells(),
 	}
 	if err := os.MkdirAll(p.folder, 0o755); err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func New() *Fleet {
 		decoders: map[message.Kind]*message.Decoder{}, cells: map[message.Kind][]export.Cell{},
 	}
 	for _, kind := range message.Stored {
-		f.decoders[kind], f.cells[kind] = message.NewDecoder(kind), message.Schema(kind).Cells()
+		f.decoders[kind], f.cells[kind] = message.NewDecoder(message.Schema(kind)), message.Schema(kind).Cells()
 	}
 	return f
 }
