@@ -12,7 +12,7 @@ import (
 func heavy() bool { return os.Getenv("ACKSCOPE_FLEET") != "" }
 
 // TestKills kills servers, collectors and sensors while rows come. Nothing that was spooled may be missing, and no
-// row may be there twice.
+// row may be there twice. One of the sensors tells rows of another version, which the collector keeps as they are.
 func TestKills(t *testing.T) {
 	servers, rows, rounds := 1, 6_000, 1
 	if heavy() {
@@ -28,7 +28,7 @@ func TestKills(t *testing.T) {
 		if heavy() {
 			rate = 800
 		}
-		sensors = append(sensors, f.numbers(k.site, k.name, each, rate))
+		sensors = append(sensors, f.numbers(k.site, k.name, each, rate, fmt.Sprintf("--other=%t", k.name == "us-2")))
 	}
 	begun := time.Now()
 	var killed struct{ servers, collectors, sensors int }

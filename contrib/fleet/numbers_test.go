@@ -27,7 +27,7 @@ func numbers(ctx context.Context, args []string) error {
 	site, name := f.String("site", "", ""), f.String("name", "", "")
 	spoolPath, journalPath := f.String("spool", "", ""), f.String("journal", "", "")
 	rows, rate, size := f.Int("rows", 0, ""), f.Int("rate", 0, ""), f.Int64("spool-size", 64<<20, "")
-	drain := f.Duration("drain", time.Hour, "")
+	drain, other := f.Duration("drain", time.Hour, ""), f.Bool("other", false, "tell rows of another version")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -68,7 +68,11 @@ func numbers(ctx context.Context, args []string) error {
 		fmt.Fprintf(journal, "%s told %d\n", spool.Epoch(), n+batch)
 		for i := range batch {
 			kind := message.Stored[i%2]
-			if err := spool.Tell(ctx, kind, message.Append(nil, kind, made[kind])); err != nil {
+			body := message.Append(nil, kind, made[kind])
+			if *other {
+				body[len(message.Version{})-1]++ // a fingerprint of other columns
+			}
+			if err := spool.Tell(ctx, kind, body); err != nil {
 				return err
 			}
 		}
@@ -139,38 +143,57 @@ func readJournal(path string) (journal, error) {
 // collected is what the tables have: by sensor and epoch, how often each sequence number is there.
 type collected map[message.Kind]map[string]map[uint64]int
 
-// readTables reads all files of a collector.
+// readTables reads all files of a collector, also those of rows that it could not read.
 func readTables(t *testing.T, folder string) (collected, int) {
 	t.Helper()
 	c, rows := collected{}, 0
 	for _, kind := range message.Stored {
 		c[kind] = map[string]map[uint64]int{}
-		names, err := filepath.Glob(filepath.Join(folder, string(kind), "site=*", "*.parquet"))
-		if err != nil {
-			t.Fatal(err)
+		add := func(sensor, epoch string, seq uint64) {
+			k := sensor + " " + epoch
+			if c[kind][k] == nil {
+				c[kind][k] = map[uint64]int{}
+			}
+			c[kind][k][seq]++
+			rows++
 		}
-		for _, name := range names {
-			type row struct {
-				Number uint64 `parquet:"number"`
-				Sensor string `parquet:"sensor"`
-				Epoch  string `parquet:"epoch"`
-				Seq    uint64 `parquet:"seq"`
-			}
-			list, err := parquet.ReadFile[row](name)
+		type row struct {
+			Sensor string `parquet:"sensor"`
+			Epoch  string `parquet:"epoch"`
+			Seq    uint64 `parquet:"seq"`
+		}
+		for _, r := range readFiles[row](t, folder, string(kind)) {
+			add(r.Sensor, r.Epoch, r.Seq)
+		}
+		type unread struct {
+			ID string `parquet:"id"`
+		}
+		for _, r := range readFiles[unread](t, folder, "unread", string(kind)) {
+			id, err := message.ParseID(r.ID)
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatal(err)
 			}
-			rows += len(list)
-			for _, r := range list {
-				k := r.Sensor + " " + r.Epoch
-				if c[kind][k] == nil {
-					c[kind][k] = map[uint64]int{}
-				}
-				c[kind][k][r.Seq]++
-			}
+			add(id.Sensor, id.Epoch, id.Seq)
 		}
 	}
 	return c, rows
+}
+
+// readFiles reads the files of all sites below a folder.
+func readFiles[R any](t *testing.T, folder ...string) (rows []R) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(append(folder, "site=*", "*.parquet")...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		list, err := parquet.ReadFile[R](name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		rows = append(rows, list...)
+	}
+	return rows
 }
 
 // verdict compares the tables with a journal.

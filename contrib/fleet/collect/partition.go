@@ -24,13 +24,21 @@ import (
 // collector that writes the same stretch fails, also over a network file system that has no locks.
 type partition struct {
 	folder string
+	unread string // folder of the rows of other versions
 	kind   message.Kind
 	site   string
 	at     uint64 // number in the stream of the last row that was written
-	purged uint64 // up to there the hub was told to let rows go
-	lock   *os.File
-	seen   seen
+	newest string // name of the newest file of the tables
+	// pending are unread files that no file of the tables stands beside.
+	pending []string
+	settled bool   // of unread files
+	purged  uint64 // up to there the hub was told to let rows go
+	kept    int64  // bytes that unread rows take on the disk
+	lock    *os.File
+	seen    seen
+	told    map[message.Version]bool
 
+	schema  *export.Schema // of the files
 	decoder *message.Decoder
 	cells   []export.Cell
 }
@@ -46,12 +54,14 @@ const (
 // ErrSecond is the error of a collector whose partition another one writes.
 var ErrSecond = errors.New("expected no other collector of this partition, found one")
 
-// openPartition locks a folder, and finds the position.
-func openPartition(root string, kind message.Kind, site string) (*partition, error) {
+// openPartition locks a folder, and finds the position. Messages have rows of the given schema.
+func openPartition(root string, kind message.Kind, site string, of *export.Schema) (*partition, error) {
 	p := &partition{
 		folder: filepath.Join(root, string(kind), "site="+site), kind: kind, site: site, seen: seen{},
-		decoder: message.NewDecoder(message.Schema(kind)), cells: Schema(kind).Cells(),
+		unread: filepath.Join(root, unreadFolder, string(kind), "site="+site), told: map[message.Version]bool{},
+		decoder: message.NewDecoder(of), schema: withEnvelope(of),
 	}
+	p.cells = p.schema.Cells()
 	if err := os.MkdirAll(p.folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -68,71 +78,111 @@ func openPartition(root string, kind message.Kind, site string) (*partition, err
 
 func (p *partition) close() { _ = p.lock.Close() }
 
-// find removes what a killed collector was writing. It reads the position from the newest file, and from all files
-// which rows they have.
+// find removes what a killed collector was writing. It reads the position from the newest files, and from all files of
+// the tables which rows they have.
 func (p *partition) find() error {
-	list, err := os.ReadDir(p.folder) // sorted
+	tables, err := clean(p.folder)
 	if err != nil {
 		return err
 	}
-	newest := ""
-	for _, entry := range list {
-		name := entry.Name()
-		if strings.HasPrefix(name, unfinished) {
-			if err := os.Remove(filepath.Join(p.folder, name)); err != nil {
+	unread, err := clean(p.unread)
+	if err != nil {
+		return err
+	}
+	made := map[string]bool{}
+	for _, name := range tables { // sorted
+		if err := p.seen.read(filepath.Join(p.folder, name)); err != nil {
+			return fmt.Errorf("%s: expected a file of this collector: %w", filepath.Join(p.folder, name), err)
+		}
+		if _, whole, _ := parseName(name); whole {
+			made[name], p.newest = true, name
+		}
+	}
+	for _, name := range unread {
+		if _, whole, _ := parseName(name); whole && !made[name] {
+			if err := p.setAside(name); err != nil {
 				return err
 			}
 		}
-		if _, ok := parseName(name); ok {
-			newest = name
-			if err := p.seen.read(filepath.Join(p.folder, name)); err != nil {
-				return fmt.Errorf("%s: expected a file of this collector: %w", filepath.Join(p.folder, name), err)
-			}
-		}
 	}
-	if newest == "" {
+	if p.newest == "" {
 		return nil
 	}
-	first, _ := parseName(newest)
-	path := filepath.Join(p.folder, newest)
-	if p.at, err = lastNumber(path); err != nil {
-		return fmt.Errorf("%s: expected a file of this collector: %w", path, err)
+	first, _, _ := parseName(p.newest)
+	beside := []string{filepath.Join(p.folder, p.newest), filepath.Join(p.unread, p.newest)}
+	taken, err := takenFrom(p.folder, p.newest)
+	if err != nil {
+		return err
+	}
+	for version := range taken {
+		if !strings.Contains(version, "-") { // as that of rows that the hub may send again: see setAside
+			beside = append(beside, filepath.Join(p.folder, nameOf(p.newest, version)))
+		}
+	}
+	for _, path := range beside {
+		last, err := lastNumber(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: expected a file of this collector: %w", path, err)
+		}
+		p.at = max(p.at, last)
 	}
 	if p.at < first {
-		return fmt.Errorf("%s: expected rows from number %d on, found %d", path, first, p.at)
+		return fmt.Errorf("%s: expected rows from number %d on, found %d", filepath.Join(p.folder, p.newest), first, p.at)
 	}
 	return nil
 }
 
-func fileName(first uint64) string { return fmt.Sprintf("%0*d%s", digits, first, suffix) }
-
-func parseName(name string) (uint64, bool) {
-	text, ok := strings.CutSuffix(name, suffix)
-	if !ok || len(text) != digits {
-		return 0, false
+// clean removes unfinished files, and returns the names of the others, sorted.
+func clean(folder string) (names []string, err error) {
+	list, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	return n, err == nil
+	for _, entry := range list {
+		name := entry.Name()
+		if strings.HasPrefix(name, unfinished) {
+			if err := os.Remove(filepath.Join(folder, name)); err != nil {
+				return nil, err
+			}
+		}
+		if _, _, ok := parseName(name); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
-// lastNumber returns the number of the last row of a file. The rows are in the order of the stream.
+// nameOf returns the name of a file of rows that another file has too.
+func nameOf(name, more string) string { return strings.TrimSuffix(name, suffix) + "-" + more + suffix }
+
+func fileName(first uint64) string { return fmt.Sprintf("%0*d%s", digits, first, suffix) }
+
+// parseName returns the number in the name of a file. The result whole is false where the name has more. That of a file
+// of rows that were unread before has their version.
+func parseName(name string) (first uint64, whole, ok bool) {
+	text, ok := strings.CutSuffix(name, suffix)
+	text, more, has := strings.Cut(text, "-")
+	if !ok || len(text) != digits || has && (more == "" || strings.Trim(more, "0123456789abcdef-") != "") {
+		return 0, false, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, !has, err == nil
+}
+
+// lastNumber returns the number of the last row of a file, or 0 if it has no rows. The rows are in the order of the
+// stream.
 func lastNumber(path string) (uint64, error) {
-	f, err := os.Open(path)
+	f, file, err := openFile(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	file, err := parquet.OpenFile(f, info.Size())
-	if err != nil {
-		return 0, err
-	}
 	column, ok := file.Schema().Lookup(numberColumn)
-	if !ok || file.NumRows() == 0 {
-		return 0, fmt.Errorf("expected rows with a column %q, found none", numberColumn)
+	if !ok {
+		return 0, fmt.Errorf("expected a column %q, found none", numberColumn)
+	}
+	if file.NumRows() == 0 {
+		return 0, nil
 	}
 	groups := file.RowGroups()
 	group := groups[len(groups)-1]
@@ -190,27 +240,33 @@ func (p *partition) mark(made string) error {
 	if _, err := f.WriteString(made + "\n"); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	return p.place(streamTag, f)
+	return p.place(p.folder, streamTag, f)
 }
 
 // place puts a file in place, under a name that no file may have yet. When it returns, the disk has both. The file
 // keeps its first name too.
-func (p *partition) place(name string, f *os.File) error {
+func (p *partition) place(folder, name string, f *os.File) error {
 	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), filepath.Join(p.folder, name)); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s: %w: %s is there", p.folder, ErrSecond, name)
-		}
+	err := giveName(f.Name(), folder, name)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: %w: %s is there", folder, ErrSecond, name)
+	}
+	return err
+}
+
+// giveName gives a file another name. When it returns, the disk has that.
+func giveName(path, folder, name string) error {
+	if err := os.Link(path, filepath.Join(folder, name)); err != nil {
 		return err
 	}
-	folder, err := os.Open(p.folder)
+	f, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
-	defer folder.Close()
-	return folder.Sync()
+	defer f.Close()
+	return f.Sync()
 }
 
 // pause waits for a time. It returns false if the context ends before.

@@ -139,7 +139,7 @@ func newTables(t *testing.T) *tables {
 		}
 	}
 	for key, p := range x.partitions {
-		if err := p.write(x.files[key], uint64(x.files[key].rows)); err != nil {
+		if err := p.write(&stretch{table: x.files[key], last: uint64(x.files[key].rows)}); err != nil {
 			t.Fatal(err)
 		}
 		p.close()
@@ -184,7 +184,7 @@ func (x *tables) tell(t *testing.T, kind message.Kind, at row, skip uint64, cell
 	t.Helper()
 	key := string(kind) + " " + at.at.Site
 	if x.partitions[key] == nil {
-		p, err := openPartition(filepath.Join(x.folder, "tables"), kind, at.at.Site)
+		p, err := openPartition(filepath.Join(x.folder, "tables"), kind, at.at.Site, message.Schema(kind))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,7 @@
 package collect
 
 import (
-	"errors"
-	"io"
-	"os"
 	"slices"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/ackscope/ackscope/contrib/fleet/message"
 )
@@ -54,39 +49,15 @@ func (s seen) add(id message.ID) bool {
 
 // read adds the rows of a file.
 func (s seen) read(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	type row struct {
 		Sensor string `parquet:"sensor"`
 		Epoch  string `parquet:"epoch"`
 		Seq    uint64 `parquet:"seq"`
 	}
-	rows := make([]row, rowsAtOnce)
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	file, err := parquet.OpenFile(f, info.Size()) // NewGenericReader would panic for what is no such file
-	if err != nil {
-		return err
-	}
-	r := parquet.NewGenericReader[row](file)
-	defer r.Close()
-	for {
-		n, err := r.Read(rows)
-		for _, x := range rows[:n] {
-			s.add(message.ID{Sensor: x.Sensor, Epoch: x.Epoch, Seq: x.Seq})
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return ReadFile(path, rowsAtOnce, func(x *row) error {
+		s.add(message.ID{Sensor: x.Sensor, Epoch: x.Epoch, Seq: x.Seq})
+		return nil
+	})
 }
 
 const rowsAtOnce = 1024 // that are read into memory

@@ -1,8 +1,11 @@
 package collect
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,9 +27,9 @@ var envelope = []export.Column{
 	{Name: "seq", Type: export.Uint, Doc: "Number of the row in its epoch, from 1. A lacking number is a lost row."},
 }
 
-// Schema returns the columns of the files of a kind.
-func Schema(kind message.Kind) *export.Schema {
-	s := *message.Schema(kind)
+// withEnvelope returns the columns of files, where messages have rows of a schema.
+func withEnvelope(of *export.Schema) *export.Schema {
+	s := *of
 	s.Columns = append(append([]export.Column{}, envelope...), s.Columns...)
 	return &s
 }
@@ -47,21 +50,32 @@ func (p *partition) parse(m jetstream.Msg) (row, error) {
 		return row{}, err
 	}
 	r := row{number: about.Sequence.Stream, stored: about.Timestamp, body: m.Data()}
-	kind, at, err := message.ParseSubject(m.Subject())
+	return r, p.origin(&r, m.Subject(), m.Headers().Get(message.Header))
+}
+
+// parseKept reads a message that was kept.
+func (p *partition) parseKept(x *unreadRow) (row, error) {
+	r := row{number: x.Number, stored: time.Unix(0, x.Stored), body: x.Body}
+	return r, p.origin(&r, x.Subject, x.ID)
+}
+
+// origin reads where a row comes from.
+func (p *partition) origin(r *row, subject, id string) error {
+	kind, at, err := message.ParseSubject(subject)
 	if err != nil {
-		return r, err
+		return err
 	}
 	if kind != p.kind || at.Site != p.site {
-		return r, fmt.Errorf("subject: expected %s of site %s, found %s", p.kind, p.site, message.Quoted(m.Subject()))
+		return fmt.Errorf("subject: expected %s of site %s, found %s", p.kind, p.site, message.Quoted(subject))
 	}
 	r.at = at
-	if r.id, err = message.ParseID(m.Headers().Get(message.Header)); err != nil {
-		return r, err
+	if r.id, err = message.ParseID(id); err != nil {
+		return err
 	}
 	if r.id.Sensor != at.Sensor {
-		return r, fmt.Errorf("message id: expected one of sensor %s, found %s", at.Sensor, message.Quoted(r.id.String()))
+		return fmt.Errorf("message id: expected one of sensor %s, found %s", at.Sensor, message.Quoted(id))
 	}
-	return r, nil
+	return nil
 }
 
 // decode reads the body of a row into the partition's cells. The error says why it is none.
@@ -80,7 +94,7 @@ func (p *partition) begin() (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &table{file: f, encoder: parquet.New(f, Schema(p.kind))}, nil
+	return &table{file: f, encoder: parquet.New(f, p.schema)}, nil
 }
 
 // add adds the row that was decoded.
@@ -97,18 +111,80 @@ func (p *partition) add(t *table, r *row) error {
 	return t.encoder.Encode(p.cells)
 }
 
-// write puts the table in place. Its last row is the new position.
-func (p *partition) write(t *table, last uint64) error {
-	defer func() {
-		_ = t.file.Close()
-		_ = os.Remove(t.file.Name())
-	}()
-	if err := t.encoder.Close(); err != nil {
+// close ends the file, and drops it unless it is in place.
+func (t *table) close() {
+	_ = t.file.Close()
+	_ = os.Remove(t.file.Name())
+}
+
+// stretch is what is read of the stream until a file is written.
+type stretch struct {
+	table  *table  // nil without rows
+	unread *unread // nil without rows of other versions
+	last   uint64  // number of the last row
+}
+
+func (s *stretch) empty() bool { return s.table == nil && s.unread == nil }
+
+// full reports whether the files have as many rows as they may.
+func (s *stretch) full(rows int) bool {
+	n := 0
+	if s.table != nil {
+		n += s.table.rows
+	}
+	if s.unread != nil {
+		n += s.unread.rows
+	}
+	return n >= rows || s.unread != nil && s.unread.bytes >= mostUnread
+}
+
+// close drops what is not in place.
+func (s *stretch) close() {
+	if s.table != nil {
+		s.table.close()
+	}
+	if s.unread != nil {
+		s.unread.close()
+	}
+}
+
+// write puts the files in place. The last row is the new position.
+func (p *partition) write(s *stretch) error {
+	name := fileName(p.at + 1)
+	if u := s.unread; u != nil {
+		if err := u.w.Close(); err != nil {
+			return err
+		}
+		if err := p.place(p.unread, name, u.file); err != nil {
+			return err
+		}
+		if s.table == nil {
+			var err error
+			if s.table, err = p.begin(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.table.encoder.Close(); err != nil {
 		return err
 	}
-	if err := p.place(fileName(p.at+1), t.file); err != nil {
+	if err := p.place(p.folder, name, s.table.file); err != nil {
+		if s.unread != nil && errors.Is(err, ErrSecond) {
+			_ = os.Remove(filepath.Join(p.unread, name)) // the other collector keeps these rows
+		}
 		return err
 	}
-	p.at = last
+	if u := s.unread; u != nil {
+		// Where there are no locks, a collector that began just now took it for one of a killed collector.
+		if err := giveName(u.file.Name(), p.unread, name); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err := os.Stat(filepath.Join(p.unread, name))
+		if err != nil {
+			return err
+		}
+		p.kept += max(info.Size(), leastFile)
+	}
+	p.at, p.newest = s.last, name
 	return nil
 }

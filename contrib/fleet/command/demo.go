@@ -131,6 +131,7 @@ func (p *program) runDemo(ctx context.Context, path string, plain bool, length t
 	d.run("collector", func() error {
 		x, err := collect.New(operator, collect.Options{
 			Folder: filepath.Join(path, "tables"), Rows: collect.DefaultRows, Every: 2 * time.Second, Notice: tell,
+			Unread: collect.DefaultUnread,
 		})
 		if err != nil {
 			return err

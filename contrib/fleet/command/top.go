@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/ackscope/ackscope/contrib/fleet/collect"
 	"github.com/ackscope/ackscope/contrib/fleet/fetch"
 	"github.com/ackscope/ackscope/contrib/fleet/link"
 	"github.com/ackscope/ackscope/contrib/fleet/top"
@@ -46,6 +47,11 @@ from now on; with --tables, the findings of before too.`,
 					return err
 				}
 				f.Preload(list)
+				unread, err := collect.Unread(x.tables)
+				if err != nil {
+					return err
+				}
+				f.SetUnread(unread)
 			}
 			if plain || x.json {
 				select {

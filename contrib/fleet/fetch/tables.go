@@ -3,15 +3,12 @@ package fetch
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
+	"github.com/ackscope/ackscope/contrib/fleet/collect"
 	"github.com/ackscope/ackscope/contrib/fleet/message"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/printable"
@@ -126,7 +123,7 @@ func read[R any](folder string, kind message.Kind, site string, f func(*R) error
 		return err
 	}
 	for _, name := range names {
-		if err := readFile(name, f); err != nil {
+		if err := collect.ReadFile(name, rowsAtOnce, f); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -134,37 +131,3 @@ func read[R any](folder string, kind message.Kind, site string, f func(*R) error
 }
 
 const rowsAtOnce = 256 // that are read into memory
-
-func readFile[R any](name string, f func(*R) error) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	opened, err := parquet.OpenFile(file, info.Size()) // NewGenericReader would panic for what is no such file
-	if err != nil {
-		return err
-	}
-	r := parquet.NewGenericReader[R](opened)
-	defer r.Close()
-	rows := make([]R, rowsAtOnce)
-	for {
-		clear(rows)
-		n, err := r.Read(rows)
-		for i := range rows[:n] {
-			if err := f(&rows[i]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}

@@ -34,6 +34,9 @@ func NewDecoder(s *export.Schema) *Decoder {
 	return d
 }
 
+// Own returns the version of the rows that the decoder reads.
+func (d *Decoder) Own() Version { return d.own }
+
 // Other returns the version of a body if that is another one. The decoder cannot tell whether such a body is a row.
 func (d *Decoder) Other(body []byte) (v Version, other bool) {
 	v, ok := VersionOf(body)

@@ -3,6 +3,7 @@ package top
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -48,6 +49,8 @@ type Fleet struct {
 	flows    map[string]flow
 	flowIDs  []string
 	refused  uint64
+	other    uint64
+	unread   uint64
 
 	decoders map[message.Kind]*message.Decoder
 	cells    map[message.Kind][]export.Cell
@@ -107,10 +110,16 @@ func (f *Fleet) Take(subject string, body []byte, now time.Time) {
 			err = f.finding(at, body)
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errOther):
+		f.other++
+	case err != nil:
 		f.refused++
 	}
 }
+
+// errOther says that a row is of another version: of a sensor that was updated sooner or later than this program.
+var errOther = errors.New("a row of another version")
 
 func (f *Fleet) health(at message.Place, body []byte, now time.Time) error {
 	r, err := message.ParseReport(body)
@@ -143,6 +152,9 @@ func (r row) addr(name string) (netip.AddrPort, error) { return netip.ParseAddrP
 
 func (f *Fleet) decode(kind message.Kind, body []byte) (row, error) {
 	r := row{message.Schema(kind), f.cells[kind]}
+	if _, other := f.decoders[kind].Other(body); other {
+		return r, errOther
+	}
 	return r, f.decoders[kind].Decode(body, r.cells)
 }
 
@@ -222,12 +234,21 @@ func (f *Fleet) Preload(list []*fetch.Finding) {
 	}
 }
 
+// SetUnread notes how many rows of other versions a collector has kept in tables.
+func (f *Fleet) SetUnread(rows uint64) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.unread = rows
+}
+
 // Snapshot is the fleet at one moment.
 type Snapshot struct {
 	Sensors  []Sensor
 	Findings []Finding // the newest first
 	Flows    int       // that ended
 	Refused  uint64    // messages that no sensor sends
+	Other    uint64    // rows of another version, which cannot be shown
+	Unread   uint64    // such rows that a collector has kept in the tables
 	Causes   []string  // what the losses of all sites have in common; empty without enough flows
 }
 
@@ -235,7 +256,7 @@ type Snapshot struct {
 func (f *Fleet) Snapshot() *Snapshot {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	s := &Snapshot{Flows: len(f.flows), Refused: f.refused, Causes: f.causes()}
+	s := &Snapshot{Flows: len(f.flows), Refused: f.refused, Other: f.other, Unread: f.unread, Causes: f.causes()}
 	for _, x := range f.sensors {
 		s.Sensors = append(s.Sensors, *x)
 	}

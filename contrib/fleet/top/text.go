@@ -25,6 +25,12 @@ func (s *Snapshot) Heading() string {
 	if s.Refused > 0 {
 		text += fmt.Sprintf(" · %s refused", show.Plural(s.Refused, "message"))
 	}
+	if s.Other > 0 {
+		text += fmt.Sprintf(" · %s of another version", show.Plural(s.Other, "row"))
+	}
+	if s.Unread > 0 {
+		text += fmt.Sprintf(" · %s unread in the tables", show.Plural(s.Unread, "row"))
+	}
 	return text
 }
 

@@ -45,13 +45,28 @@ func TestHostile(t *testing.T) {
 			f.Take(subject, body, time.Now())
 		}
 	}
-	if s := f.Snapshot(); s.Refused != 7*7 || len(s.Sensors)+len(s.Findings)+s.Flows > 0 {
-		t.Errorf("expected 49 refused messages and nothing else, found %+v", s)
+	if s := f.Snapshot(); s.Refused+s.Other != 7*7 || len(s.Sensors)+len(s.Findings)+s.Flows > 0 {
+		t.Errorf("expected 49 messages that are no rows and nothing else, found %+v", s)
 	}
 	f.Take(message.Subject(message.Findings, place), findingRow("\x1b[31m", "a\x1b[2J\nb\u202e"), time.Now())
 	s := f.Snapshot()
 	if text := s.Text(time.Now(), 9); strings.ContainsAny(text, "\x1b\u202e") || len(s.Findings) != 1 {
 		t.Errorf("expected one finding in harmless characters, found %q", text)
+	}
+}
+
+// TestOtherVersion: rows of another version are told apart from messages that no sensor sends.
+func TestOtherVersion(t *testing.T) {
+	f := New()
+	body := findingRow("one", "first")
+	body[4]++ // the fingerprint of other columns
+	f.Take(message.Subject(message.Findings, place), body, time.Now())
+	f.SetUnread(7)
+	s := f.Snapshot()
+	if text := s.Heading(); s.Other != 1 || s.Refused != 0 || !strings.Contains(text, "1 row of another version") ||
+		!strings.Contains(text, "7 rows unread in the tables") {
+		t.Errorf("expected one row of another version and 7 in the tables, found %d, %d refused: %s", s.Other, s.Refused,
+			text)
 	}
 }
 
