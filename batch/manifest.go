@@ -44,10 +44,11 @@ type manifest struct {
 // rowFunc receives a row of a manifest: where it is ("line 7"), the capture, and its labels.
 type rowFunc func(where, capture string, labels []unit.Label) error
 
-// readManifest reads a manifest and passes its rows. partition lists the columns that make
-// partitions; nil stands for all of them. It returns the columns other than capture.
-func readManifest(path string, partition []string, row rowFunc) ([]string, error) {
-	file, err := os.Open(path)
+// readManifest reads the manifest of the selection, and adds what its rows name. It returns the
+// columns other than capture.
+func (b *builder) readManifest() ([]string, error) {
+	path := b.selection.Manifest
+	file, err := b.selection.openManifest()
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +62,16 @@ func readManifest(path string, partition []string, row rowFunc) ([]string, error
 	case info.Size() > mostManifest:
 		return nil, fmt.Errorf("%s: has %d bytes: expected %d at most", path, info.Size(), int64(mostManifest))
 	}
+	return parseManifest(file, info.Size(), path, b.selection.Partition, b.named)
+}
+
+// parseManifest reads a manifest and passes its rows. partition lists the columns that make
+// partitions; nil stands for all of them. It returns the columns other than capture.
+func parseManifest(file *os.File, size int64, path string, partition []string, row rowFunc) (_ []string, err error) {
 	m := &manifest{path: path, shared: map[string][]unit.Label{}}
 	var magic [4]byte
 	if n, _ := file.ReadAt(magic[:], 0); n == 4 && string(magic[:]) == "PAR1" {
-		err = parquet.ReadTexts(file, info.Size(), func(columns []string) error { return m.begin(columns, partition) },
+		err = parquet.ReadTexts(file, size, func(columns []string) error { return m.begin(columns, partition) },
 			func(n int64, cells []string) error { return m.row(fmt.Sprintf("row %d", n), cells, row) })
 	} else {
 		err = m.csv(file, partition, row)

@@ -23,6 +23,9 @@ type Selection struct {
 	Partition []string // the manifest's columns that make partitions; nil for all
 	Apart     bool     // each file is a capture, even in a row of rotated files
 	Share     Share
+	// Elsewhere finds files by their addresses, as gs://bucket/x.pcap. If it is nil, such texts are paths
+	// like others.
+	Elsewhere Elsewhere
 }
 
 // Plan is the captures of a run, sorted by name.
@@ -49,20 +52,19 @@ func NewPlan(s Selection) (*Plan, error) {
 	b := builder{plan: p, selection: &s, paths: map[string]bool{}}
 	if s.Manifest != "" {
 		var err error
-		if p.Columns, err = readManifest(s.Manifest, s.Partition, b.named); err != nil {
+		if p.Columns, err = b.readManifest(); err != nil {
 			return nil, err
 		}
 	} else if len(s.Partition) > 0 {
 		return nil, errors.New("partitions: expected a manifest with the columns that make them")
 	}
 	if len(s.Arguments) > 0 {
-		found := paths.Find(s.Arguments, nil)
-		p.Failed = append(p.Failed, found.Failed...)
+		found := b.find()
 		var labels []unit.Label
 		for _, name := range p.Columns {
 			labels = append(labels, unit.Label{Name: name, Carried: s.Partition != nil && !slices.Contains(s.Partition, name)})
 		}
-		if err := b.group(found.Paths, labels, filepath.ToSlash); err != nil {
+		if err := b.group(found, labels, filepath.ToSlash); err != nil {
 			return nil, err
 		}
 	}
@@ -96,6 +98,9 @@ type builder struct {
 // named adds what a row of the manifest names: a file, or a directory or pattern that stands for
 // several captures.
 func (b *builder) named(where, name string, labels []unit.Label) error {
+	if address := b.selection.address(name); address != "" {
+		return b.namedElsewhere(where, name, address, labels)
+	}
 	path := beside(b.selection.Manifest, name)
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() || err != nil && !strings.ContainsAny(name, "*?[") {

@@ -20,7 +20,7 @@ import (
 const (
 	// Unread is a capture whose bytes did not come. The next run tries it again.
 	Unread unit.State = "unread"
-	// Quarantined is a capture that ended the process of its worker mostDeaths times.
+	// Quarantined is a capture that ended the process of its worker MostDeaths times.
 	Quarantined unit.State = "quarantined"
 	// TimedOut is a capture whose analysis took longer than Run.Timeout. A run with a longer time tries
 	// it again.
@@ -33,12 +33,20 @@ func Analysed(s unit.State) bool {
 	return x.Read() && s != Unread && s != Quarantined && s != TimedOut
 }
 
+// Quarantine returns the status of a capture that is quarantined. bytes are the sizes of its files.
+func Quarantine(c *Capture, bytes int64) unit.Status {
+	return unit.Status{
+		Capture: c.Name, State: Quarantined, Files: len(c.Files), Bytes: bytes,
+		Error: fmt.Sprintf("the process that analysed it ended %d times", MostDeaths),
+	}
+}
+
 // workFolder is the folder below the output that keeps what came of each capture.
 const workFolder = ".batch"
 
-// mostDeaths is how many processes a capture may end before it is left alone.
+// MostDeaths is how many processes a capture may end before it is left alone.
 // Source: definition, one may be chance and two bad luck
-const mostDeaths = 3
+const MostDeaths = 3
 
 // Run analyses the captures of a plan into a folder.
 type Run struct {
@@ -230,7 +238,7 @@ func (r *Run) work(ctx context.Context, next <-chan int, threads int) (err error
 		c, e := &r.Plan.Captures[i], &r.Plan.entries[i]
 		job := &Job{Key: e.key, Capture: *c, Threads: max(1, threads), Timeout: r.Timeout}
 		for !r.settled(e) {
-			if r.died(e.key, 0) >= mostDeaths {
+			if r.died(e.key, 0) >= MostDeaths {
 				if err := r.quarantine(c, e); err != nil {
 					return err
 				}
@@ -325,10 +333,7 @@ func (r *Run) quarantine(c *Capture, e *entry) error {
 	if err != nil {
 		return err
 	}
-	at, length, err := s.addResult(e.key, &unit.Result{Status: unit.Status{
-		Capture: c.Name, State: Quarantined, Files: len(c.Files), Bytes: e.size,
-		Error: fmt.Sprintf("the process that analysed it ended %d times", mostDeaths),
-	}})
+	at, length, err := s.addResult(e.key, &unit.Result{Status: Quarantine(c, e.size)})
 	if err != nil {
 		return err
 	}

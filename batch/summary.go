@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,6 +235,16 @@ func (s *Summary) States() map[unit.State]uint64 {
 	return all
 }
 
+// Write writes the summary as summary.json.
+func (s *Summary) Write(w io.Writer) error {
+	b, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
 // mostSummary bounds the size of a summary that is read.
 // Source: bound, memory of a hostile file; 10,000 partitions of 10 kB are 100 MB
 const mostSummary = 1 << 30
@@ -252,6 +263,11 @@ func ReadSummary(folder string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ParseSummary(path, b)
+}
+
+// ParseSummary reads a summary that Write wrote. path names it in errors.
+func ParseSummary(path string, b []byte) (*Summary, error) {
 	s := &Summary{}
 	if err := json.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

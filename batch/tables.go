@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -34,8 +33,34 @@ func Tables() []*export.Schema {
 // Source: definition, a folder for each value of a column of identities is a mistake
 const mostPartitions = 10_000
 
+// partitions counts folders of a table.
+type partitions map[string]bool
+
+// add counts a folder. It fails beyond the bound.
+func (p partitions) add(folder string) error {
+	if p[folder] = true; len(p) > mostPartitions {
+		return fmt.Errorf("the manifest's columns make more than %d partitions: expected --partition with columns that "+
+			"have few values", mostPartitions)
+	}
+	return nil
+}
+
+// CheckPartitions fails if the labels of the captures make too many partitions.
+func (p *Plan) CheckPartitions() error {
+	folders := partitions{}
+	for i := range p.Captures {
+		if err := folders.add(Folder(p.Captures[i].Labels)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // partName matches the name of a part: the first half of the SHA-256 of its bytes.
 var partName = regexp.MustCompile(`^[0-9a-f]{32}\.parquet$`)
+
+// IsPart reports whether a file has the name of a part.
+func IsPart(name string) bool { return partName.MatchString(name) }
 
 // PartWriter writes a part of a table. Its bytes depend on the rows alone.
 type PartWriter struct {
@@ -100,21 +125,14 @@ func (r *Run) Write(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sweep(placed); err != nil {
+	if err := Sweep(r.Folder, placed); err != nil {
 		return nil, err
 	}
 	summary := &Summary{}
 	if err := r.save("captures.parquet", func(w io.Writer) error { return r.captures(w, summary) }); err != nil {
 		return nil, err
 	}
-	err = r.save("summary.json", func(w io.Writer) error {
-		b, err := json.MarshalIndent(summary, "", " ")
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(append(b, '\n'))
-		return err
-	})
+	err = r.save("summary.json", summary.Write)
 	return summary, errors.Join(err, os.Remove(r.temporary()))
 }
 
@@ -124,16 +142,15 @@ func (r *Run) temporary() string { return filepath.Join(r.Folder, workFolder, "p
 // parts divides the captures that have results.
 func (r *Run) parts() (list []part, err error) {
 	byKey := map[string]int{}
-	folders := map[string]bool{}
+	folders := partitions{}
 	for i := range r.Plan.Captures { // sorted by name, as each part is
 		if r.Plan.entries[i].result.segment == 0 {
 			continue
 		}
 		c := &r.Plan.Captures[i]
 		folder, number := Folder(c.Labels), Part(c.Name, r.Parts)
-		if folders[folder] = true; len(folders) > mostPartitions {
-			return nil, fmt.Errorf("the manifest's columns make more than %d partitions: expected --partition with "+
-				"columns that have few values", mostPartitions)
+		if err := folders.add(folder); err != nil {
+			return nil, err
 		}
 		key := fmt.Sprintf("%d %s", number, folder)
 		at, ok := byKey[key]
@@ -229,19 +246,19 @@ func (r *Run) fill(w *PartWriter, table int, p *part) (string, error) {
 	return w.End()
 }
 
-// sweep removes the parts of earlier runs that this one did not write, and folders that are empty.
-// It leaves files with other names alone.
-func (r *Run) sweep(placed map[string]bool) error {
+// Sweep removes the parts of earlier runs from an output folder, and folders that are empty. placed
+// are the paths of the parts that stay. Sweep leaves files with other names alone.
+func Sweep(folder string, placed map[string]bool) error {
 	for _, s := range Tables() {
 		var folders []string
-		root := filepath.Join(r.Folder, s.Name)
+		root := filepath.Join(folder, s.Name)
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
 			case d.IsDir():
 				folders = append(folders, path)
-			case d.Type().IsRegular() && partName.MatchString(d.Name()) && !placed[path]:
+			case d.Type().IsRegular() && IsPart(d.Name()) && !placed[path]:
 				return os.Remove(path)
 			}
 			return nil
