@@ -133,7 +133,7 @@ rebind: ## players whose address changes, in recorded, simulated and live traffi
 
 .PHONY: contrib
 contrib: ## the modules below contrib/: vet, and their short tests
-	cd contrib/fleet && go mod tidy -diff && go vet ./... && go test ./...
+	for module in contrib/*/; do (cd $$module && go mod tidy -diff && go vet ./... && go test ./...); done
 
 .PHONY: smoke
 smoke: ## batch, a fleet whose collector is killed, and queries of both: within two minutes, compiling not counted
@@ -142,6 +142,10 @@ smoke: ## batch, a fleet whose collector is killed, and queries of both: within 
 .PHONY: fleet
 fleet: ## contrib/fleet: kill -9 of servers, collectors and sensors over 100,000 rows, 2,000 sensors, 50 fetched findings; the figures of its README
 	cd contrib/fleet && ACKSCOPE_FLEET=1 go test -count 1 -timeout 20m -v ./... | grep -vE '^ *(=== |--- PASS|[0-9:]+ )|no test files'
+
+.PHONY: beam
+beam: ## contrib/batch: all recorded captures by Beam in process, and by a Prism of its own with three kinds of workers, against `batch`; killed workers; the figures of its README
+	cd contrib/batch && ACKSCOPE_BEAM=1 go test -count 1 -timeout 30m -v -run 'TestModes|TestKilledWorker|TestSpeed' . | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: honest
 honest: ## 1,000 restarts, and 5,000 captures of real builds cut at random frames: no honest side is accused

@@ -1,0 +1,87 @@
+package pipeline
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/ackscope/ackscope/batch"
+	"github.com/ackscope/ackscope/contrib/batch/place"
+)
+
+// Job is what a pipeline does. Its steps carry it to the workers, which may be on other machines.
+type Job struct {
+	Folder  string   // the output
+	Plan    string   // the name of the file with the captures, below the output
+	Columns []string // of the manifest, other than capture
+	Parts   int      // of each table and partition, at most
+	Flags   []string // of the processes that analyse
+	Threads int      // such processes in each worker; 0 for as many as it has cores
+	Build   string   // of the program
+}
+
+func (j *Job) output() place.Output { return place.Output{Folder: j.Folder} }
+
+// chunkCaptures is how many captures one element of the pipeline has. A worker analyses them with
+// all of its processes.
+// Source: definition, enough to keep the processes of a large machine busy
+const chunkCaptures = 64
+
+// WritePlan writes the captures for the pipeline, and returns the name of the file. A plan of a million captures is too
+// large for a message to the engine. The name is a hash of the content, so another run does not
+// change the plan of this one.
+func WritePlan(ctx context.Context, o place.Output, captures []batch.Capture) (string, error) {
+	return o.Write(ctx, func(w io.Writer) (string, error) {
+		sum := sha256.New()
+		packed := gzip.NewWriter(w)
+		to := json.NewEncoder(io.MultiWriter(packed, sum))
+		for from := 0; from < len(captures); from += chunkCaptures {
+			if err := to.Encode(captures[from:min(len(captures), from+chunkCaptures)]); err != nil {
+				return "", err
+			}
+		}
+		return planName(sum), packed.Close()
+	})
+}
+
+func planName(sum hash.Hash) string {
+	return place.WorkFolder + "/plan-" + hex.EncodeToString(sum.Sum(nil)[:16]) + ".json.gz"
+}
+
+// mostChunk bounds a line of the plan.
+// Source: bound, memory; rows of a few thousand rotated files with paths of 4 kB
+const mostChunk = 64 << 20
+
+// readPlan passes the lines of a plan.
+func readPlan(ctx context.Context, o place.Output, name string, line func([]byte)) error {
+	r, _, err := place.Open(ctx, o.At(name))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	packed, err := gzip.NewReader(r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	sum := sha256.New()
+	lines := bufio.NewScanner(io.TeeReader(packed, sum))
+	lines.Buffer(nil, mostChunk)
+	for lines.Scan() {
+		line(append([]byte(nil), lines.Bytes()...))
+	}
+	err = lines.Err()
+	if err == nil && planName(sum) != name {
+		err = errors.New("is not the plan of this run")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
