@@ -233,8 +233,13 @@ func set(t testing.TB) string {
 	}
 	rotated(t, simulated(t, filepath.Join(folder, "whole.pcap")), filepath.Join(folder, "rows"))
 	simulated(t, filepath.Join(folder, "odd", "..%2f<script> '\"\n*.pcapng"), "--seed", "9")
+	if b, err := os.ReadFile(filepath.Join(folder, "whole.pcap")); err == nil { // some systems have no such names
+		_ = os.MkdirAll(filepath.Join(folder, "bytes"), 0o755)
+		_ = os.WriteFile(filepath.Join(folder, "bytes", "\xff\xfe.pcap"), b, 0o644)
+		_ = os.WriteFile(filepath.Join(folder, "bytes", "a.pcap"), b, 0o644)
+	}
 	return put(t, filepath.Join(folder, "captures.csv"), []byte("capture,build,region\n"+
 		"good/0.pcapng,1.4,eu\ngood/1.pcapng,../../../up,eu\ngood/2.pcapng,..,/etc\n"+
-		"broken,1.4,\nrows/*.pcap,1.5,a=b%\n"+
+		"broken,1.4,\nrows/*.pcap,1.5,a=b%\nbytes,1.6,\n"+
 		"\"odd/..%2f<script> '\"\"\n*.pcapng\",1.5,us\n"))
 }
