@@ -145,8 +145,14 @@ func TestTransport(t *testing.T) {
 			t.Errorf("%s: there are tables", name)
 		}
 	}
-	said := run(t, 2, "-o", filepath.Join(folder, "out"), filepath.Join(folder, "gone.pcapng"))
-	if !strings.Contains(said, "no such file") {
+	args := []string{"-o", filepath.Join(folder, "out"), filepath.Join(folder, "gone.pcapng"), whole}
+	if said := run(t, 2, args...); !strings.Contains(said, "no such file") {
 		t.Errorf("it said %q", said)
 	}
+	if said := run(t, 2, append(args, "--unread")...); !strings.Contains(said, "1 ok, 1 unread") {
+		t.Errorf("it said %q", said)
+	}
+	args[1] = filepath.Join(folder, "want")
+	ackscope(t, 2, append([]string{"batch"}, args...)...)
+	same(t, "with a capture that is unread", filepath.Join(folder, "out"), args[1])
 }

@@ -92,7 +92,7 @@ type Outcome struct {
 	rows    *bufio.Reader
 }
 
-// Analyze analyses a capture. The error says that its bytes did not come, or that this machine failed.
+// Analyze analyses a capture. The error is an *UnreadError, or says that this machine failed.
 // A capture that ends its process batch.MostDeaths times is quarantined.
 func (p *Pool) Analyze(ctx context.Context, c *batch.Capture) (*Outcome, error) {
 	select {
@@ -126,7 +126,7 @@ func (p *Pool) analyze(ctx context.Context, c *batch.Capture) (*Outcome, error) 
 			return nil, errors.Join(err, x.end(ctx), x.result.Close())
 		case done.Error != "":
 			p.giveBack(x)
-			return nil, errors.New(done.Error)
+			return nil, &UnreadError{done.Error}
 		default:
 			o := &Outcome{pool: p, process: x}
 			if err := o.read(done.Length); err != nil {
@@ -148,11 +148,7 @@ func (x *process) end(ctx context.Context) error {
 
 // quarantine returns what comes of a capture that ended its processes.
 func (p *Pool) quarantine(ctx context.Context, c *batch.Capture) *Outcome {
-	var bytes int64
-	for _, f := range c.Files {
-		bytes += place.Size(ctx, f.Path)
-	}
-	o := &Outcome{Status: batch.Quarantine(c, bytes), Summary: &batch.Summary{}, pool: p}
+	o := &Outcome{Status: batch.Quarantine(c, sizes(ctx, c)), Summary: &batch.Summary{}, pool: p}
 	o.Summary.Add(c, &o.Status, &unit.Aggregates{})
 	return o
 }
@@ -207,7 +203,32 @@ func (o *Outcome) Release() {
 		o.pool.giveBack(o.process)
 		o.process = nil
 	}
-	<-o.pool.slots
+	if o.pool != nil {
+		<-o.pool.slots
+	}
+}
+
+// UnreadError says that the bytes of a capture did not come. Another try may succeed.
+type UnreadError struct{ Text string }
+
+// Error implements error.
+func (e *UnreadError) Error() string { return e.Text }
+
+// Unread returns what comes of a capture that is given up, as its bytes did not come.
+func Unread(ctx context.Context, c *batch.Capture, e *UnreadError) *Outcome {
+	o := &Outcome{Summary: &batch.Summary{}, Status: unit.Status{
+		Capture: c.Name, State: batch.Unread, Error: e.Text, Files: len(c.Files), Bytes: sizes(ctx, c),
+	}}
+	o.Summary.Add(c, &o.Status, &unit.Aggregates{})
+	return o
+}
+
+// sizes returns the size of a capture's files, as far as it is known.
+func sizes(ctx context.Context, c *batch.Capture) (bytes int64) {
+	for _, f := range c.Files {
+		bytes += place.Size(ctx, f.Path)
+	}
+	return bytes
 }
 
 // giveBack makes a process idle.

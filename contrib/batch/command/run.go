@@ -27,6 +27,7 @@ type runFlags struct {
 	together  bool // --join
 	threads   int
 	parts     int
+	unread    bool
 	strict    bool
 }
 
@@ -56,6 +57,7 @@ that the engine tries again. A capture that ends its process three times is set 
 	o.BoolVar(&f.together, "join", true, "read the files of a rotated row as one capture; --join=false keeps them apart")
 	o.IntVar(&f.threads, "threads", 0, "captures that a worker analyses at a time (default: as many as it has cores)")
 	o.IntVar(&f.parts, "parts", 4, "files of each table and partition, at most")
+	o.BoolVar(&f.unread, "unread", false, "name captures whose bytes do not come, after three tries, in place of failing")
 	o.BoolVar(&f.strict, "strict", false, "exit 2 for captures that are cut short, too")
 	f.analysis.register(o)
 	f.engine.register(o)
@@ -127,7 +129,7 @@ func (p *program) plan(f *runFlags, args []string) (*batch.Plan, error) {
 
 // job prepares the output folder, and writes the plan into it.
 func (f *runFlags) job(ctx context.Context, plan *batch.Plan) (*pipeline.Job, error) {
-	j := &pipeline.Job{Folder: f.out, Columns: plan.Columns, Parts: f.parts, Threads: f.threads}
+	j := &pipeline.Job{Folder: f.out, Columns: plan.Columns, Parts: f.parts, Threads: f.threads, Unread: f.unread}
 	var err error
 	if j.Folder, err = anywhere(f.out); err != nil {
 		return nil, err
@@ -162,7 +164,7 @@ func (p *program) tell(ctx context.Context, f *runFlags, plan *batch.Plan, o pla
 		return err
 	}
 	all, parts := summary.States(), []string(nil)
-	for _, s := range append(unit.States(), batch.Quarantined) {
+	for _, s := range append(unit.States(), batch.Unread, batch.Quarantined) {
 		if n := all[s]; n > 0 {
 			parts = append(parts, show.Grouped(n)+" "+string(s))
 		}
@@ -180,7 +182,7 @@ func failed(f *runFlags, plan *batch.Plan, all map[unit.State]uint64) error {
 	if n := len(plan.Failed); n > 0 {
 		list = append(list, fmt.Errorf("%s: no capture", show.Plural(n, "argument")))
 	}
-	count := all[unit.Unreadable] + all[unit.Panicked] + all[unit.Damaged] + all[batch.Quarantined]
+	count := all[unit.Unreadable] + all[unit.Panicked] + all[unit.Damaged] + all[batch.Unread] + all[batch.Quarantined]
 	if f.strict {
 		count += all[unit.Cut]
 	}

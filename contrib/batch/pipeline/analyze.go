@@ -138,7 +138,7 @@ func (f *analyzeFn) outcomes(
 	for range min(f.pool.Size(), len(captures)) {
 		wait.Go(func() {
 			for c := range next {
-				o, err := f.pool.Analyze(ctx, c)
+				o, err := f.analyze(ctx, c)
 				if err != nil {
 					cancel(err)
 					return
@@ -162,13 +162,25 @@ func (f *analyzeFn) outcomes(
 	return list
 }
 
+// analyze analyses a capture. Where the job goes on without captures whose bytes do not come, it tries
+// as often as a capture may end its process.
+func (f *analyzeFn) analyze(ctx context.Context, c *batch.Capture) (o *apart.Outcome, err error) {
+	var unread *apart.UnreadError
+	for range batch.MostDeaths {
+		if o, err = f.pool.Analyze(ctx, c); !f.Job.Unread || !errors.As(err, &unread) {
+			return o, err
+		}
+	}
+	return apart.Unread(ctx, c, unread), nil
+}
+
 // emit passes what came of a capture to the next steps.
 func (f *analyzeFn) emit(x outcome, rows func(string, Block), entries func(Entry)) error {
 	c := x.capture
 	folder, part := batch.Folder(c.Labels), batch.Part(c.Name, f.Job.Parts)
 	number := 0
 	err := x.Blocks(func(table int, block []byte) {
-		rows(partKey{table, part, folder}.String(), Block{Name: c.Name, Number: number, Rows: block})
+		rows(partKey{table, part, folder}.String(), Block{Name: []byte(c.Name), Number: number, Rows: block})
 		number++
 	})
 	if err != nil {
@@ -178,7 +190,7 @@ func (f *analyzeFn) emit(x outcome, rows func(string, Block), entries func(Entry
 	if err != nil {
 		return err
 	}
-	entries(Entry{Name: c.Name, Row: row})
+	entries(Entry{Name: []byte(c.Name), Row: row})
 	return nil
 }
 

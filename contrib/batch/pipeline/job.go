@@ -23,6 +23,7 @@ type Job struct {
 	Columns []string // of the manifest, other than capture
 	Parts   int      // of each table and partition, at most
 	Flags   []string // of the processes that analyse
+	Unread  bool     // a capture whose bytes do not come is named, and does not fail the job
 	Threads int      // such processes in each worker; 0 for as many as it has cores
 	Build   string   // of the program
 }

@@ -20,14 +20,14 @@ import (
 
 // Block is a part of a capture's rows in a table.
 type Block struct {
-	Name   string // of the capture
+	Name   []byte // of the capture; engines may take a string for UTF-8
 	Number int    // of the block in its capture
 	Rows   []byte // as apart.Rows reads them
 }
 
 // Entry is a row of the table of captures.
 type Entry struct {
-	Name string // of the capture
+	Name []byte // of the capture
 	Row  []byte // an entryRow in JSON
 }
 

@@ -33,7 +33,7 @@ func (f *writeFn) ProcessElement(
 		if !blocks(&b) {
 			break
 		}
-		if err := rows.add(b.Name, b.Number, b.Rows); err != nil {
+		if err := rows.add(string(b.Name), b.Number, b.Rows); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (f *finishFn) captures(ctx context.Context, entries func(*Entry) bool) (err
 		if !entries(&e) {
 			break
 		}
-		if err := rows.add(e.Name, 0, e.Row); err != nil {
+		if err := rows.add(string(e.Name), 0, e.Row); err != nil {
 			return err
 		}
 	}
