@@ -38,8 +38,8 @@ const (
 	role = "ACKSCOPE_BEAM_TEST_ROLE"
 	// poison has a text: a process dies of a capture with it in the name.
 	poison = "ACKSCOPE_BEAM_TEST_POISON"
-	// murder has the path of a file that is absent, and a name: the first process that gets the capture
-	// makes the file and kills the worker that started it.
+	// murder has a path and a name. The first process that gets the capture of that name makes a file at
+	// the path, and kills the worker that started it.
 	murder = "ACKSCOPE_BEAM_TEST_MURDER"
 )
 

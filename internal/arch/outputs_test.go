@@ -49,7 +49,7 @@ var writingAllowed = map[string]string{
 	"contrib/fleet/hub/access.go os.OpenFile":          "a new seed (0600), and a line of the access file",
 	"contrib/fleet/demo/traffic.go os.OpenFile":        "a file of a simulated host, in the demo's own folder",
 
-	"contrib/batch/place/find.go os.CreateTemp": "rows on their way, and copies of objects: private (0600), and unlinked at once",
+	"contrib/batch/place/find.go os.CreateTemp": "rows, and copies of objects: private (0600), and unlinked at once",
 }
 
 // TestFilesAreWrittenByOutfile checks all packages of the program.
