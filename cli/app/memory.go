@@ -102,7 +102,12 @@ func (a *App) Limits(own int) analyze.Limits {
 // LiveLimits returns the limits of an analysis of traffic that may never end.
 // memory is the limit of the whole program, in bytes.
 func (a *App) LiveLimits() (l analyze.Limits, memory int64, err error) {
-	if memory, err = memoryOf(a.Memory.Text, func() int64 { return liveMemory }); err != nil {
+	return LiveLimits(a.Memory.Text)
+}
+
+// LiveLimits returns what App.LiveLimits does. The text is the value of --memory, or "".
+func LiveLimits(text string) (l analyze.Limits, memory int64, err error) {
+	if memory, err = memoryOf(text, func() int64 { return liveMemory }); err != nil {
 		return l, 0, err
 	}
 	l = analyze.LiveLimits

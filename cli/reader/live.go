@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,43 +15,28 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/privilege"
+	"github.com/ackscope/ackscope/cli/interfaces"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/live"
 	"github.com/ackscope/ackscope/printable"
-	"github.com/ackscope/ackscope/schema/yamlfile"
 	"github.com/ackscope/ackscope/show"
 )
 
 // LiveFlags are the flags of commands that can capture, with tshark's names.
 type LiveFlags struct {
-	Devices   []string
-	filter    string
-	program   string
-	List      bool
-	Count     uint64
-	Counted   uint64 // packets read from earlier recordings
-	autostop  []string
-	Write     string
-	Format    string // format of the written file
-	snap      int
-	buffer    int
-	noPromisc bool
-	noHost    bool
-	privilege.Options
+	interfaces.Flags
+	List     bool
+	Count    uint64
+	Counted  uint64 // packets read from earlier recordings
+	autostop []string
+	Write    string
+	Format   string // format of the written file
 }
 
 // Register adds the flags to a command.
 func (l *LiveFlags) Register(c *cobra.Command) {
+	l.Flags.Register(c)
 	f := c.Flags()
-	f.StringArrayVarP(&l.Devices, "interface", "i", nil,
-		"capture live on an `interface` (repeatable); any for all of them")
-	f.StringVarP(&l.filter, "capture-filter", "f", "",
-		"capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
-	f.StringVar(&l.program, "bpf-raw", "",
-		"the capture filter as a BPF program, from a `FILE` in the form of tcpdump -ddd")
-	f.IntVarP(&l.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (32)")
-	l.Options.Register(f)
 	f.BoolVarP(&l.List, "list-interfaces", "D", false, "list the interfaces and exit")
 	f.Uint64VarP(&l.Count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
 	f.StringArrayVarP(&l.autostop, "autostop", "a", nil, "stop the live capture after `duration:SECONDS` or packets:N")
@@ -61,21 +45,6 @@ func (l *LiveFlags) Register(c *cobra.Command) {
 	f.StringVarP(&l.Format, "write-format", "F", "",
 		"format of -w: `pcapng|pcap|nsecpcap` (default: by the file's name; pcap has nanoseconds where the source has)")
 	_ = c.RegisterFlagCompletionFunc("write-format", app.CompleteWords(saveFormats...))
-	f.IntVarP(&l.snap, "snapshot-length", "s", 0, "keep at most `N` bytes of each packet captured live")
-	f.BoolVarP(&l.noPromisc, "no-promiscuous-mode", "p", false, "do not ask the interface for packets of others")
-	f.BoolVar(&l.noHost, "no-host", false, "do not sample what the host counts at its sockets and interfaces")
-	_ = c.RegisterFlagCompletionFunc("interface",
-		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			devices, err := afpacket.Devices()
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveError
-			}
-			var names []string
-			for _, d := range devices {
-				names = append(names, d.Name)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		})
 	_ = c.RegisterFlagCompletionFunc("autostop", app.CompleteWords("duration:", "packets:"))
 }
 
@@ -111,42 +80,6 @@ type Session struct {
 	probe  *live.Probe // nil if nothing is sampled
 }
 
-// Device names the interfaces. It returns "" for files.
-func (l *LiveFlags) Device() string { return strings.Join(l.Devices, ", ") }
-
-// options returns the options of each interface.
-func (l *LiveFlags) options() ([]afpacket.Options, error) {
-	o := afpacket.Options{Promiscuous: !l.noPromisc, SnapLength: l.snap, Filter: l.filter, Buffer: l.buffer << 20}
-	if l.buffer < 0 || l.buffer > 1<<10 {
-		return nil, fmt.Errorf("-B %d: expected a number of MiB up to 1024", l.buffer)
-	}
-	if l.program != "" {
-		if l.filter != "" {
-			return nil, errors.New("-f and --bpf-raw: expected one of them")
-		}
-		text, err := yamlfile.ReadFile(l.program)
-		if err != nil {
-			return nil, fmt.Errorf("--bpf-raw: %w", err)
-		}
-		if err = readProgram(&o, string(text)); err != nil {
-			return nil, fmt.Errorf("--bpf-raw: %w", err)
-		}
-	}
-	// Refuse a wrong filter before anything is opened.
-	if err := checkFilter(l.filter); err != nil {
-		return nil, err
-	}
-	var list []afpacket.Options
-	for i, name := range l.Devices {
-		if slices.Contains(l.Devices[:i], name) {
-			return nil, fmt.Errorf("-i %s: expected each interface once", name)
-		}
-		o.Interface = name
-		list = append(list, o)
-	}
-	return list, nil
-}
-
 // open starts to capture with the least privileges. An interrupt or the
 // duration of -a ends the capture like the end of a file.
 func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
@@ -154,31 +87,19 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := l.options()
-	if err != nil {
-		return nil, 0, err
-	}
 	s := &Session{done: make(chan struct{})}
-	for i := range list {
-		list[i].Idle = func() {
-			if s.Idle != nil {
-				s.Idle()
-			}
-		}
-		list[i].Notice = func(text string) {
-			if s.notice != nil {
-				s.notice(text)
-			}
+	idle := func() {
+		if s.Idle != nil {
+			s.Idle()
 		}
 	}
-	if !l.noHost {
-		s.probe = live.NewProbe() // before the privileges are given up
+	notice := func(text string) {
+		if s.notice != nil {
+			s.notice(text)
+		}
 	}
-	if s.Group, err = privilege.OpenCapture(list, &l.Options); err != nil {
-		return nil, 0, lacking(err)
-	}
-	if s.probe != nil {
-		s.probe.Opened()
+	if s.Group, s.probe, err = l.Flags.Open(idle, notice); err != nil {
+		return nil, 0, err
 	}
 	WarnRoot(a)
 	interrupt := make(chan os.Signal, 1)
@@ -206,26 +127,9 @@ func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 // WarnRoot warns if the capture continues as root, so that --keep-root is not
 // forgotten.
 func WarnRoot(a *app.App) {
-	if os.Geteuid() == 0 {
-		a.Advise("--keep-root: capturing as user 0: what takes over this process can write root's files")
+	if text := interfaces.RootAdvice(); text != "" {
+		a.Advise(text)
 	}
-}
-
-// lacking adds to an error how to grant a missing privilege.
-func lacking(err error) error {
-	if !errors.Is(err, os.ErrPermission) {
-		return err
-	}
-	return fmt.Errorf("%w; grant it for good with `sudo setcap cap_net_raw+ep %s`", err, program())
-}
-
-// program returns the path of this program.
-func program() string {
-	path, err := os.Executable()
-	if err != nil {
-		return "$(command -v ackscope)"
-	}
-	return path
 }
 
 // Origin describes the interfaces, for a Save.
@@ -309,26 +213,10 @@ func (l *LiveFlags) Check() error {
 	if l.Format != "" && l.Write == "" {
 		return errors.New("-F: expected -w too: it is the format of what is written")
 	}
-	if len(l.Devices) > 0 {
-		return nil
+	if len(l.Devices) == 0 && len(l.autostop) > 0 {
+		return interfaces.OnlyLive("-a")
 	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"-f", l.filter != ""},
-		{"--bpf-raw", l.program != ""},
-		{"-B", l.buffer != 0},
-		{"-Z", l.User != ""},
-		{"--keep-root", l.KeepRoot},
-		{"-a", len(l.autostop) > 0},
-		{"--no-host", l.noHost},
-	} {
-		if f.set {
-			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)
-		}
-	}
-	return nil
+	return l.Flags.Check()
 }
 
 // FileOnly refuses the flags of live traffic, for a command that has been told

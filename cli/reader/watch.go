@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/interfaces"
 )
 
 // WatchFlags are the flags of commands that can read traffic without end.
@@ -16,8 +16,7 @@ type WatchFlags struct {
 	live    bool
 	Metrics string
 	Alerts  []string
-	flows   int
-	idle    time.Duration
+	bounds  interfaces.Bounds
 	every   time.Duration
 
 	// Files of the metrics server: its bearer token, and TLS.
@@ -66,11 +65,8 @@ func RegisterWatched(a *app.App, c *cobra.Command, live *LiveFlags, watch *Watch
 // RegisterBounds adds the flags that limit the memory of a command that can
 // read without end.
 func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
-	f := c.Flags()
-	f.IntVar(&w.flows, "max-flows", 0,
-		fmt.Sprintf("remember at most `N` flows (live: %d)%s", analyze.LiveLimits.Flows, flows))
-	f.DurationVar(&w.idle, "flow-idle", 0, "end flows that are silent for so `long`"+idle)
-	w.Set = f.Changed
+	w.bounds.Register(c, flows, idle)
+	w.Set = c.Flags().Changed
 }
 
 // asked reports whether any of the flags was given. The capture is then read
@@ -96,19 +92,10 @@ func (w *WatchFlags) Limits(a *app.App, endless bool) (l analyze.Limits, memory 
 			return l, 0, err
 		}
 	}
-	if w.flows < 0 || w.idle < 0 || w.every < 0 {
-		return l, 0, errors.New("--max-flows, --flow-idle, --every: expected something above 0")
+	if w.every < 0 {
+		return l, 0, interfaces.ErrBounds
 	}
-	if w.flows > 0 || w.idle > 0 {
-		l.Room = false // like endless traffic
-	}
-	if w.flows > 0 {
-		l.Flows = w.flows
-	}
-	if w.idle > 0 {
-		l.Idle = w.idle
-	}
-	return l, memory, nil
+	return l, memory, w.bounds.Apply(&l)
 }
 
 // parseAlerts returns which findings are printed as they occur, or nil for

@@ -1,6 +1,6 @@
 //go:build !js
 
-package reader
+package interfaces
 
 import (
 	"github.com/ackscope/ackscope/capture/afpacket"
