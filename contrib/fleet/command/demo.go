@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/contrib/fleet/collect"
 	"github.com/ackscope/ackscope/contrib/fleet/demo"
 	"github.com/ackscope/ackscope/contrib/fleet/fetch"
@@ -208,6 +209,7 @@ func (d *fleetDemo) sensor(ctx context.Context, site, capture string) error {
 	if err := s.analysis(); err != nil {
 		return err
 	}
+	s.sensor.Analysis.Limits = analyze.LiveLimits
 	s.sensor.Analysis.Limits.Idle = demoIdle
 	for { // the host begins its file
 		if info, err := os.Stat(capture); err == nil && info.Size() > 0 {
@@ -218,7 +220,7 @@ func (d *fleetDemo) sensor(ctx context.Context, site, capture string) error {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	src, err := s.capture.open(ctx)
+	src, err := s.capture.open(ctx, func(string) {})
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/capture/afpacket"
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/privilege"
+	"github.com/ackscope/ackscope/cli/interfaces"
 	"github.com/ackscope/ackscope/contrib/fleet/link"
 	"github.com/ackscope/ackscope/contrib/fleet/message"
 	"github.com/ackscope/ackscope/contrib/fleet/sensor"
@@ -42,13 +42,11 @@ type sensorFlags struct {
 
 // sourceFlags say what is analysed.
 type sourceFlags struct {
-	devices []string
-	filter  string
-	buffer  int
-	plain   bool // not promiscuous
-	read    []string
-	follow  bool
-	privilege.Options
+	live   interfaces.Flags
+	read   []string
+	follow bool
+	bounds interfaces.Bounds
+	memory string
 }
 
 // sensor builds `ackscope-fleet sensor`.
@@ -58,8 +56,9 @@ func (p *program) sensor() *cobra.Command {
 		Use: "sensor --site SITE --name NAME {-i INTERFACE | -r FILE}", Args: cobra.NoArgs,
 		Short: "Analyse traffic on a game host, and tell the hub",
 		Long: `sensor analyses traffic as "ackscope capture" does, with the same privileges: they are
-given up for good once the sockets are open. Flows and findings go into a spool on the
-disk, and from there to the hub. So the hub may be away for as long as the spool has
+given up for good once the sockets are open. It samples what the host counts at its
+sockets, and ends the flows that were silent longest beyond --memory. Flows and findings
+go into a spool on the disk, and from there to the hub. So the hub may be away for as long as the spool has
 room. Then the oldest row goes first, and the gap in its numbers shows it.
 
 With --ring, the newest packets stay on the disk. With --allow-fetch, an operator may ask
@@ -92,13 +91,11 @@ for those of a flow. They leave the host anonymised, unless --allow-plain is giv
 
 func (s *sourceFlags) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVarP(&s.devices, "interface", "i", nil, "analyse live on an `INTERFACE` (repeatable)")
-	f.StringVarP(&s.filter, "capture-filter", "f", "", "analyse only what passes a `FILTER` in tcpdump's language")
-	f.IntVarP(&s.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (32)")
-	f.BoolVarP(&s.plain, "no-promiscuous-mode", "p", false, "do not ask the interface for packets of others")
+	s.live.Register(c)
 	f.StringArrayVarP(&s.read, "read", "r", nil, "analyse a `FILE` (repeatable), in place of an interface")
 	f.BoolVar(&s.follow, "follow", false, "the file grows: wait for more of it")
-	s.Options.Register(f)
+	s.bounds.Register(c, "; the others end early", " (5m)")
+	f.StringVar(&s.memory, "memory", "", "use at most this much memory, as `1GiB` (512MiB)")
 }
 
 // source is what is analysed, and what describes its frames.
@@ -107,17 +104,21 @@ type source struct {
 	describe func(file, index int) capture.Interface
 	counts   func() ([]capture.Statistics, error)
 	dropped  func() uint64
+	probe    *live.Probe // nil if the host is not sampled
 	close    func()
 }
 
 // open opens interfaces or files. Where there are privileges to give up, it does not return: it executes the program
 // again. So nothing else may be open before it.
-func (s *sourceFlags) open(ctx context.Context) (*source, error) {
-	if (len(s.devices) == 0) == (len(s.read) == 0) {
+func (s *sourceFlags) open(ctx context.Context, notice func(string)) (*source, error) {
+	if (len(s.live.Devices) == 0) == (len(s.read) == 0) {
 		return nil, errors.New("expected -i INTERFACE or -r FILE, one of them")
 	}
-	if len(s.devices) > 0 {
-		return s.live()
+	if err := s.live.Check(); err != nil {
+		return nil, err
+	}
+	if len(s.live.Devices) > 0 {
+		return s.interfaces(notice)
 	}
 	if s.follow {
 		if len(s.read) > 1 {
@@ -144,34 +145,37 @@ func fileSource(src capture.Source, in *capture.Input, closeIt func() error) *so
 	}
 }
 
-// live opens interfaces with the least privileges.
-func (s *sourceFlags) live() (*source, error) {
-	if s.buffer < 0 || s.buffer > 1<<10 {
-		return nil, fmt.Errorf("-B %d: expected a number of MiB up to 1024", s.buffer)
-	}
-	var list []afpacket.Options
-	for _, name := range s.devices {
-		list = append(list, afpacket.Options{
-			Interface: name, Promiscuous: !s.plain, Filter: s.filter, Buffer: s.buffer << 20,
-		})
-	}
-	group, err := privilege.OpenCapture(list, &s.Options)
+// interfaces opens interfaces with the least privileges, as "ackscope capture" does.
+func (s *sourceFlags) interfaces(notice func(string)) (*source, error) {
+	group, probe, err := s.live.Open(func() {}, notice)
 	if err != nil {
 		return nil, err
 	}
-	interfaces := group.Interfaces()
+	if text := interfaces.RootAdvice(); text != "" {
+		notice(text)
+	}
+	list := group.Interfaces()
 	return &source{
-		Source: group, describe: func(_, index int) capture.Interface { return interfaces[index] },
-		counts: group.Statistics, dropped: func() uint64 { return live.Dropped(group) },
+		Source: group, describe: func(_, index int) capture.Interface { return list[index] },
+		counts: group.Statistics, dropped: func() uint64 { return live.Dropped(group) }, probe: probe,
 		close: func() { _ = group.Close() },
 	}, nil
+}
+
+// limits returns the bounds of the analysis, and of the memory of the whole program.
+func (s *sourceFlags) limits() (l analyze.Limits, memory int64, err error) {
+	if l, memory, err = app.LiveLimits(s.memory); err != nil {
+		return l, 0, err
+	}
+	return l, memory, s.bounds.Apply(&l)
 }
 
 func (p *program) runSensor(ctx context.Context, s *sensorFlags) error {
 	if err := s.sensor.At.Check(); err != nil {
 		return err
 	}
-	if err := s.analysis(); err != nil {
+	limits, memory, err := s.capture.limits()
+	if err != nil {
 		return err
 	}
 	var ringBytes int64
@@ -188,11 +192,16 @@ func (p *program) runSensor(ctx context.Context, s *sensorFlags) error {
 		}
 		*x.to = n
 	}
-	src, err := s.capture.open(ctx) // first: it may execute the program again
+	src, err := s.capture.open(ctx, p.notice) // first: it may execute the program again
 	if err != nil {
 		return err
 	}
 	defer src.close()
+	debug.SetMemoryLimit(memory)
+	if err := s.analysis(); err != nil { // files are read as the user who goes on
+		return err
+	}
+	s.sensor.Analysis.Limits, s.sensor.Probe = limits, src.probe
 	if err := s.openRing(src, ringBytes); err != nil {
 		return err
 	}
@@ -218,7 +227,7 @@ func (s *sensorFlags) analysis() error {
 	if err != nil {
 		return err
 	}
-	s.sensor.Analysis = analyze.Options{Registry: set.Registry, DecodeAs: set.DecodeAs, Limits: analyze.LiveLimits}
+	s.sensor.Analysis = analyze.Options{Registry: set.Registry, DecodeAs: set.DecodeAs}
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/contrib/fleet/message"
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/host"
 	"github.com/ackscope/ackscope/live"
 	"github.com/ackscope/ackscope/ring"
 	"github.com/ackscope/ackscope/unit"
@@ -29,6 +30,7 @@ type Options struct {
 	At       message.Place
 	Version  string
 	Analysis analyze.Options // the registry and the overrides of detection
+	Probe    *live.Probe     // samples the host beside live frames; nil if nothing is sampled
 	Ring     *ring.Ring      // nil if packets are not kept
 	Fetch    FetchOptions
 	Health   time.Duration // time between two reports
@@ -111,6 +113,7 @@ func (s *Sensor) Run(ctx context.Context, src capture.Source, dropped func() uin
 	o.Found = s.found
 	run := live.New(src, live.Options{
 		Analysis: o, Frame: s.frame, Ended: s.ended, Every: tick, Dropped: dropped,
+		Probe: s.options.Probe, Sampled: s.sampled,
 		Snapshot: func(session *analyze.Session) {
 			if s.snapshot(session); s.err != nil {
 				cancel(s.err)
@@ -156,14 +159,26 @@ func (s *Sensor) frame(f *capture.Frame) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.options.Ring == nil {
-		return nil
+	if s.options.Ring != nil {
+		s.kept(s.options.Ring.Write(f))
 	}
-	if err := s.options.Ring.Write(f); err != nil {
+	return nil
+}
+
+// sampled keeps a sample of the host beside the frames.
+func (s *Sensor) sampled(x *host.Sample) error {
+	if s.options.Ring != nil {
+		s.kept(s.options.Ring.WriteHost(x))
+	}
+	return nil
+}
+
+// kept gives up the ring after an error.
+func (s *Sensor) kept(err error) {
+	if err != nil {
 		s.options.Notice(fmt.Sprintf("ring: %v: packets are kept no more, the analysis goes on", err))
 		s.options.Ring = nil
 	}
-	return nil
 }
 
 // found tells a finding that is new, and again each time its count has doubled. A rule that fires for every packet
