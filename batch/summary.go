@@ -116,15 +116,14 @@ func (s *Summary) Add(c *Capture, status *unit.Status, sums *unit.Aggregates) {
 		p := &Protocol{Protocol: k.Protocol, Dialects: []*Dialect{}, Rules: []*Rule{}}
 		if k.Rule == "" {
 			p.Flows = a.Flows
-			p.Dialects = append(p.Dialects, &Dialect{
-				Dialect: k.Dialect, Captures: 1, Flows: a.Flows, Packets: a.Packets, Bytes: a.Bytes,
-				RTT: a.RTT, Loss: a.Loss, Delay: a.Delay,
-			})
+			d := &Dialect{Dialect: k.Dialect}
+			d.set(&a)
+			d.Captures = 1
+			p.Dialects = append(p.Dialects, d)
 		} else {
-			p.Rules = append(p.Rules, &Rule{
-				Rule: k.Rule, Severity: k.Severity, Flows: a.Flows, Findings: a.Findings, Occurrences: a.Occurrences,
-				Certain: a.Certain, Example: Example{a.Example.Capture, a.Example.Frame},
-			})
+			r := &Rule{Rule: k.Rule, Severity: k.Severity}
+			r.set(&a)
+			p.Rules = append(p.Rules, r)
 		}
 		one.Protocols = mergeBy(one.Protocols, []*Protocol{p}, protocolOrder, (*Protocol).merge)
 	}
@@ -191,37 +190,47 @@ func (p *Protocol) merge(o *Protocol) {
 	}, (*Rule).merge)
 }
 
-func (d *Dialect) merge(o *Dialect) {
-	d.Captures += o.Captures
-	d.Flows += o.Flows
-	d.Packets += o.Packets
-	d.Bytes += o.Bytes
-	d.RTT, d.Loss, d.Delay = sum(d.RTT, o.RTT), sum(d.Loss, o.Loss), sum(d.Delay, o.Delay)
-}
+func (d *Dialect) merge(o *Dialect) { d.set(sum(d.aggregate(), o.aggregate())) }
 
 func (r *Rule) merge(o *Rule) {
-	r.Captures += o.Captures
-	r.Flows += o.Flows
-	r.Findings += o.Findings
-	r.Occurrences += o.Occurrences
-	r.Certain += o.Certain
+	r.set(sum(r.aggregate(), o.aggregate()))
 	r.FlowsSquared += o.FlowsSquared
 	r.FlowsProduct += o.FlowsProduct
-	if x, y := r.Example, o.Example; cmp.Or(cmp.Compare(y.Capture, x.Capture), cmp.Compare(y.Frame, x.Frame)) < 0 {
-		r.Example = y
+}
+
+// sum adds two aggregates. It changes neither, and shares nothing with them.
+func sum(x, y unit.Aggregate) *unit.Aggregate {
+	total := &unit.Aggregate{}
+	total.Merge(&x)
+	total.Merge(&y)
+	return total
+}
+
+// set takes the figures of an aggregate of flows.
+func (d *Dialect) set(a *unit.Aggregate) {
+	d.Captures, d.Flows, d.Packets, d.Bytes = a.Captures, a.Flows, a.Packets, a.Bytes
+	d.RTT, d.Loss, d.Delay = a.RTT, a.Loss, a.Delay
+}
+
+// aggregate returns the figures as an aggregate.
+func (d *Dialect) aggregate() unit.Aggregate {
+	return unit.Aggregate{
+		Captures: d.Captures, Flows: d.Flows, Packets: d.Packets, Bytes: d.Bytes, RTT: d.RTT, Loss: d.Loss, Delay: d.Delay,
 	}
 }
 
-// sum adds the counts of histograms. It changes neither.
-func sum(a, b unit.Histogram) unit.Histogram {
-	if len(a) == 0 {
-		return b
+// set takes the figures of an aggregate of a rule.
+func (r *Rule) set(a *unit.Aggregate) {
+	r.Captures, r.Flows, r.Findings, r.Occurrences, r.Certain = a.Captures, a.Flows, a.Findings, a.Occurrences, a.Certain
+	r.Example = Example(a.Example)
+}
+
+// aggregate returns the figures as an aggregate.
+func (r *Rule) aggregate() unit.Aggregate {
+	return unit.Aggregate{
+		Captures: r.Captures, Flows: r.Flows, Findings: r.Findings, Occurrences: r.Occurrences, Certain: r.Certain,
+		Example: unit.Example(r.Example),
 	}
-	total := slices.Clone(a)
-	for i := range min(len(a), len(b)) {
-		total[i] += b[i]
-	}
-	return total
 }
 
 // States returns how many captures ended in each state.

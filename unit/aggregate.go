@@ -120,7 +120,8 @@ type Aggregate struct {
 	Delay Histogram // Durations: from the first sending of a message to its arrival, both by the tap
 }
 
-func (a *Aggregate) merge(o *Aggregate) {
+// Merge adds another aggregate. It does not change that one, and keeps nothing of it.
+func (a *Aggregate) Merge(o *Aggregate) {
 	a.Captures, a.Flows, a.Findings = plus(a.Captures, o.Captures), plus(a.Flows, o.Flows), plus(a.Findings, o.Findings)
 	a.Occurrences, a.Certain = plus(a.Occurrences, o.Occurrences), plus(a.Certain, o.Certain)
 	a.Packets, a.Bytes = plus(a.Packets, o.Packets), plus(a.Bytes, o.Bytes)
@@ -147,7 +148,7 @@ type Aggregates struct {
 // Merge adds other aggregates. It does not change them, and keeps nothing of them.
 func (a *Aggregates) Merge(o *Aggregates) {
 	for k, x := range o.byKey {
-		a.at(k).merge(x)
+		a.at(k).Merge(x)
 	}
 	for p, states := range o.captures {
 		for s, n := range states {

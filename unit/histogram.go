@@ -57,10 +57,10 @@ func (h *Histogram) add(bounds *[Buckets]float64, v float64) {
 }
 
 func (h *Histogram) merge(o Histogram) {
-	if o == nil {
+	if len(o) == 0 {
 		return
 	}
-	if *h == nil {
+	if len(*h) == 0 {
 		*h = make(Histogram, Buckets)
 	}
 	for i, n := range o {
