@@ -25,7 +25,7 @@ func (r Row) Text(name string) string { s, _ := r[name].(string); return s }
 // Number returns a column of whole numbers, or 0.
 func (r Row) Number(name string) int { x, _ := r[name].(float64); return int(x) }
 
-// Program builds ackscope for a test of another module of this repository.
+// Program builds ackscope for a test of any module of this repository.
 func Program(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ackscope")

@@ -15,8 +15,6 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
-
 // sample is a capture with its labels, and what the command line says of it.
 type sample struct {
 	name                    string
@@ -79,7 +77,7 @@ func label(text string) any {
 // TestStudio: every query of a studio returns what a computation over the command line's rows returns.
 func TestStudio(t *testing.T) {
 	testenv.Grid(t, "npm installs a database")
-	engines, program, folder := Install(t), testenv.Ackscope(t), t.TempDir()
+	engines, program, folder := Install(t), Program(t), t.TempDir()
 	list, manifest := samples(t, program, folder)
 	batch := exec.Command(program, "batch", "-q", "-o", "tables", "--manifest", manifest)
 	batch.Dir = folder

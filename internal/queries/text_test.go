@@ -5,15 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/ackscope/ackscope/internal/testenv"
 )
 
 var update = flag.Bool("update", false, "write the files of the folder queries")
 
 // TestFiles: the folder queries has what the templates make, and nothing else.
 func TestFiles(t *testing.T) {
-	root := testenv.Module(t)
+	root := Root(t)
 	want := map[string]bool{}
 	for _, e := range Engines() {
 		for _, name := range Names("") {
