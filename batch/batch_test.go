@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,22 @@ import (
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/unit"
 )
+
+// TestStates: the schema of a status lists every state that a run gives, and no other.
+func TestStates(t *testing.T) {
+	var want []string
+	for _, s := range append(unit.States(), Unread, Quarantined) {
+		want = append(want, string(s))
+	}
+	for _, s := range export.Objects() {
+		for _, c := range s.Columns {
+			if s.Name == "status" && c.Name == "state" && slices.Equal(c.Words, want) {
+				return
+			}
+		}
+	}
+	t.Errorf("expected that the schema status has the states %q", want)
+}
 
 func TestFolder(t *testing.T) {
 	label := func(name, value string) unit.Label { return unit.Label{Name: name, Value: value} }

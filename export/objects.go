@@ -7,10 +7,11 @@ import (
 )
 
 // Objects returns the schemas of what commands print with --json other than
-// tables. The name of a schema is that of the command.
+// tables. The name of a schema is that of the command; but for status, which
+// package unit has.
 func Objects() []*Schema {
 	return []*Schema{
-		overviewObject(), batchObject(), compareObject(),
+		overviewObject(), batchObject(), statusObject(), compareObject(),
 		stateObject(), autopsyObject(), guessObject(), ledgerObject(), replayObject(),
 		mergeObject(), anonymiseObject(), simulateObject(), captureObject(),
 		interfacesObject(), fieldsObject(), explainObject(), protocolsObject(), thresholdsObject(),

@@ -1,19 +1,48 @@
 package export
 
+// captureStates are the states of captures, as package unit and a run of many give them.
+var captureStates = []struct{ name, doc string }{
+	{"ok", "read to their end."},
+	{"bounded", "of which a bound was reached."},
+	{"cut", "that end inside a record."},
+	{"damaged", "with a record that cannot be read."},
+	{"unreadable", "that are no captures."},
+	{"panic", "on which the analysis panicked."},
+	{"unread", "whose bytes did not come."},
+	{"timeout", "whose analysis took longer than --timeout."},
+	{"quarantined", "that ended the process of their worker three times."},
+}
+
+// statusObject declares the JSON form of the Status of package unit. No command prints it: programs that import the
+// package keep it.
+func statusObject() *Schema {
+	var states []string
+	for _, x := range captureStates {
+		states = append(states, x.name)
+	}
+	return object("status", "What became of one capture of very many. No command prints it: it is the JSON form of "+
+		"unit.Status, for programs that import package unit.",
+		field("capture", Text, "Name of the capture."),
+		field("state", Text, "What became of it, in one word. Runs of many captures have unread, timeout and quarantined too.",
+			words(states...)),
+		field("bound", Text, "The bound that was reached.", optional, words("memory", "packets", "time")),
+		field("error", Text, "What is wrong with the capture.", optional),
+		field("stack", Text, "Where the analysis panicked, without what differs from run to run.", optional),
+		field("files", Uint, "Its files."),
+		field("bytes", Int, "Their stated sizes; -1 if one is not known.", unit("bytes")),
+		field("packets", Uint, "Frames that the rows of flows are made of."),
+		field("studied", Uint, "Frames that the rows of findings and the aggregates are made of."),
+		field("flows", Uint, "Rows of flows."), field("findings", Uint, "Rows of findings."),
+		field("ended_early", Uint, "Flows that the bound of memory ended early; left out for none.", optional),
+		field("rows_left_out", Uint, "Rows that the bound of memory left out; left out for none.", optional),
+		field("first", Time, "Time of the first frame; left out if there is none.", optional),
+		field("last", Time, "The newest time of a frame.", optional))
+}
+
 // batchObject declares what `ackscope batch --json` prints.
 func batchObject() *Schema {
 	states := []Column{}
-	for _, x := range []struct{ name, doc string }{
-		{"ok", "read to their end."},
-		{"bounded", "of which a bound was reached."},
-		{"cut", "that end inside a record."},
-		{"damaged", "with a record that cannot be read."},
-		{"unreadable", "that are no captures."},
-		{"panic", "on which the analysis panicked."},
-		{"unread", "whose bytes did not come."},
-		{"timeout", "whose analysis took longer than --timeout."},
-		{"quarantined", "that ended the process of their worker three times."},
-	} {
+	for _, x := range captureStates {
 		states = append(states, field(x.name, Uint, "Captures "+x.doc, optional))
 	}
 	return several("batch", "What a run over many captures did, and with --baseline a line for all that was compared.",

@@ -183,9 +183,8 @@ func (p *panickingTracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	p.Tracker.Observe(d, out)
 }
 
-// TestPanicsAreAState: a panic of the analysis, also on another goroutine, is a state with a stack
-// that is the same each time.
-func TestPanicsAreAState(t *testing.T) {
+// panics returns protocols whose analysis panics.
+func panics() *dissect.Registry {
 	var list []*dissect.Protocol
 	for _, p := range protocols.Default().Protocols() {
 		x := *p
@@ -193,9 +192,15 @@ func TestPanicsAreAState(t *testing.T) {
 		x.NewTracker = func(c *dissect.Config) machine.Tracker { return &panickingTracker{Tracker: p.NewTracker(c)} }
 		list = append(list, &x)
 	}
+	return dissect.NewRegistry(list...)
+}
+
+// TestPanicsAreAState: a panic of the analysis, also on another goroutine, is a state with a stack
+// that is the same each time.
+func TestPanicsAreAState(t *testing.T) {
 	_, plain := sample(t)
 	for _, threads := range []int{1, 4} {
-		o := Options{Registry: dissect.NewRegistry(list...), Threads: threads}
+		o := Options{Registry: panics(), Threads: threads}
 		got, again := analyzeBytes(t, "x", plain, o), analyzeBytes(t, "x", plain, o)
 		s := got.Status
 		if s.State != Panicked || s.Error != "planted" ||

@@ -38,7 +38,7 @@ func SchemaCommand(a *app.App) *cobra.Command {
 		Short: "JSON Schema of what commands print with --json",
 		Long: `schema prints the JSON Schema (draft 2020-12) of the objects that a command prints with --json
 and that export jsonl writes: of one, or of all, by their names. Every command that takes --json
-has one; docs/tables.md says the same for people.`,
+has one; docs/tables.md says the same for people. The object status is that of package unit.`,
 		Example: `  ackscope schema events
   ackscope schema merge | jq '.oneOf[].title'
   ackscope schema > ackscope.schema.json`,

@@ -38,7 +38,7 @@ func TestTables(t *testing.T) {
 	}
 	page.WriteString("\n# Other objects\n\n" +
 		"Some commands print an object with `--json`, not a table. Each is listed under the name of its\n" +
-		"command.\n\n" +
+		"command; status is an object of package unit.\n\n" +
 		"`ackscope schema COMMAND` prints the JSON Schema of these objects and of the tables. A command\n" +
 		"without a schema takes no `--json`.\n")
 	for _, s := range export.Objects() {
