@@ -90,10 +90,9 @@ func loader(to string) error {
 	return os.WriteFile(to, text, 0o600)
 }
 
-// open serves the page and opens it in a browser.
-func open(t *testing.T, width, height int, dark bool) (*chrome.Browser, *chrome.Page) {
+// serve serves the page, and returns its address.
+func serve(t *testing.T) string {
 	t.Helper()
-	chromium := testenv.Need(t, "chromium")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +101,16 @@ func open(t *testing.T, width, height int, dark bool) (*chrome.Browser, *chrome.
 	s := &http.Server{Handler: serving.Handler(os.DirFS(assets(t)), l.Addr().String())}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
+	return "http://" + l.Addr().String() + "/"
+}
+
+// open serves the page and opens it in a browser.
+func open(t *testing.T, width, height int, dark bool) (*chrome.Browser, *chrome.Page) {
+	t.Helper()
+	chromium := testenv.Need(t, "chromium")
+	url := serve(t)
 	b := chrome.Start(t, chromium)
-	p := b.Open(t, "http://"+l.Addr().String()+"/", width, height, dark)
+	p := b.Open(t, url, width, height, dark)
 	complaints(t, b)
 	p.Eval(t, "window.ackscope.ready()", nil)
 	return b, p
