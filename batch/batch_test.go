@@ -20,7 +20,7 @@ import (
 // TestStates: the schema of a status lists every state that a run gives, and no other.
 func TestStates(t *testing.T) {
 	var want []string
-	for _, s := range append(unit.States(), Unread, Quarantined) {
+	for _, s := range append(unit.States(), Unread, TimedOut, Quarantined) {
 		want = append(want, string(s))
 	}
 	for _, s := range export.Objects() {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,24 +108,37 @@ func bounded(ctx context.Context, most time.Duration) (context.Context, context.
 	return context.WithTimeout(ctx, most)
 }
 
-// openFile opens a file of a capture. It looks first what the file is: opening a pipe would wait for
-// its writer.
-func openFile(f File) (*input, error) {
+// OpenFile opens a file of a capture on this machine, and returns its size. It looks first what the
+// file is: opening a pipe would wait for its writer. An error names the file as its capture does, so
+// it is the same however its path was given.
+func OpenFile(f File) (*os.File, int64, error) {
 	info, err := os.Stat(f.Path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("expected a file that can be read again")
+	}
+	var file *os.File
+	if err == nil {
+		file, err = os.Open(f.Path)
+	}
+	if err == nil {
+		if info, err = file.Stat(); err == nil {
+			return file, info.Size(), nil
+		}
+		err = errors.Join(err, file.Close())
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return nil, 0, fmt.Errorf("opening %s: %w", f.Name, err)
+}
+
+func openFile(f File) (*input, error) {
+	file, size, err := OpenFile(f)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: expected a file that can be read again", f.Path)
-	}
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return nil, err
-	}
-	if info, err = file.Stat(); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return &input{file, file, info.Size()}, nil
+	return &input{file, file, size}, nil
 }
 
 // analyze opens the files of a capture and analyses them. The error says that the bytes did not come.

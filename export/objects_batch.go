@@ -23,8 +23,8 @@ func statusObject() *Schema {
 	return object("status", "What became of one capture of very many. No command prints it: it is the JSON form of "+
 		"unit.Status, for programs that import package unit.",
 		field("capture", Text, "Name of the capture."),
-		field("state", Text, "What became of it, in one word. Runs of many captures have unread, timeout and quarantined too.",
-			words(states...)),
+		field("state", Text, "What became of it, in one word. Runs of many captures have unread, timeout and quarantined "+
+			"too.", words(states...)),
 		field("bound", Text, "The bound that was reached.", optional, words("memory", "packets", "time")),
 		field("error", Text, "What is wrong with the capture.", optional),
 		field("stack", Text, "Where the analysis panicked, without what differs from run to run.", optional),

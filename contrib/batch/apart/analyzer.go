@@ -49,7 +49,7 @@ func (a *Analyzer) Do(ctx context.Context, job *batch.Job) (*batch.Done, error) 
 func (a *Analyzer) analyze(ctx context.Context, job *batch.Job) (*unit.Result, error) {
 	var inputs []unit.Input
 	for _, f := range job.Capture.Files {
-		r, size, err := place.Open(ctx, f.Path)
+		r, size, err := open(ctx, f)
 		if err != nil {
 			return nil, err
 		}
@@ -59,6 +59,14 @@ func (a *Analyzer) analyze(ctx context.Context, job *batch.Job) (*unit.Result, e
 	o := a.options
 	o.Labels, o.Threads = job.Capture.Labels, job.Threads
 	return unit.Analyze(ctx, job.Capture.Name, inputs, o)
+}
+
+// open opens a file of a capture: of this machine as `ackscope batch` does, or of an object store.
+func open(ctx context.Context, f batch.File) (io.ReadCloser, int64, error) {
+	if batch.IsAddress(f.Path) {
+		return place.Open(ctx, f.Path)
+	}
+	return batch.OpenFile(f)
 }
 
 // Close implements batch.Worker.
