@@ -204,8 +204,9 @@ func (m *matcher) gathered() *matcher {
 	}
 	x.store.Unlock()
 	next := &matcher{
-		job: x, near: m.near, decoder: m.decoder, buf: m.buf, reading: m.reading, survey: m.survey,
-		previous: m.reading.Start,
+		job: x, near: m.near, buf: m.buf, reading: m.reading, survey: m.survey, previous: m.reading.Start,
+		// The decoder of the first run knows all frames. It would take each for a copy of itself.
+		decoder: capture.NewDecoder(x.store.options.Decode),
 	}
 	next.reading.Hindsight = m.gather
 	o := x.store.options
