@@ -49,7 +49,7 @@ plain: ## the test command of README.md
 .PHONY: full
 full: ## the tests that need tools, privileges or time, in random order; a skipped test is a failure
 	only=$$(sort -u $(ASKED) 2>/dev/null | paste -sd '|'); rm -f $(ASKED); \
-	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $${only:+-run "^($$only)\$$"} $$(git ls-files '*_test.go' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Grid|Require)|gaffertest\.Seeds|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $${only:+-run "^($$only)\$$"} $$(git ls-files '*_test.go' ':!contrib' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Grid|Require)|gaffertest\.Seeds|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # The race detector runs where it can find something:
 # - The packages below internal/ run the program in other processes, so it would watch only the tests.
