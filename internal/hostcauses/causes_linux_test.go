@@ -201,8 +201,9 @@ const (
 // tally counts what was said of the runs of one cause.
 type tally struct{ right, unknown, wrong int }
 
-// TestPlanted plants each cause, and compares what `ackscope findings` says of the capture. ACKSCOPE_HOSTCAUSES is the
-// number of runs of each; `make host` does 30 and prints the table of docs/host.md.
+// TestPlanted plants each cause, and compares what `ackscope findings` says of the capture. A run of package live on
+// the same interface is held against the same causes. ACKSCOPE_HOSTCAUSES is the number of runs of each; `make host`
+// does 30 and prints the table of docs/host.md.
 func TestPlanted(t *testing.T) {
 	testenv.Root(t)
 	testenv.Grid(t, "each run plays for three seconds")
@@ -211,7 +212,7 @@ func TestPlanted(t *testing.T) {
 	if err != nil {
 		runs = 1
 	}
-	counts := make([]tally, len(causes))
+	counts := make([][2]tally, len(causes))
 	var mu sync.Mutex
 	t.Run("runs", func(t *testing.T) {
 		for run := range runs {
@@ -221,19 +222,23 @@ func TestPlanted(t *testing.T) {
 					said := plantOnce(t, i, run)
 					mu.Lock()
 					defer mu.Unlock()
-					counts[i].add(t, &causes[i], said)
+					for by, words := range said {
+						counts[i][by].add(t, &causes[i], words)
+					}
 				})
 			}
 		}
 	})
 	var table strings.Builder
-	fmt.Fprintf(&table, "%-22s %-12s %5s %7s %5s\n", "planted", "verdict", "right", "unknown", "wrong")
-	for i, c := range counts {
-		expect := causes[i].expect
-		if expect == "" {
-			expect = "-"
+	for by, title := range []string{"planted", "the same, live"} {
+		fmt.Fprintf(&table, "%-22s %-12s %5s %7s %5s\n", title, "verdict", "right", "unknown", "wrong")
+		for i := range counts {
+			c, expect := &counts[i][by], causes[i].expect
+			if expect == "" {
+				expect = "-"
+			}
+			fmt.Fprintf(&table, "%-22s %-12s %5d %7d %5d\n", causes[i].name, expect, c.right, c.unknown, c.wrong)
 		}
-		fmt.Fprintf(&table, "%-22s %-12s %5d %7d %5d\n", causes[i].name, expect, c.right, c.unknown, c.wrong)
 	}
 	t.Logf("\n%s", table.String())
 }
@@ -254,8 +259,8 @@ func (c *tally) add(t *testing.T, x *cause, said []string) {
 	}
 }
 
-// plantOnce does one run in a child, and returns what was said.
-func plantOnce(t *testing.T, number, run int) []string {
+// plantOnce does one run in a child, and returns what the program said, and what package live.
+func plantOnce(t *testing.T, number, run int) (said [2][]string) {
 	t.Helper()
 	var out []byte
 	var err error
@@ -266,21 +271,25 @@ func plantOnce(t *testing.T, number, run int) []string {
 			break // otherwise this machine added a cause of its own
 		}
 	}
-	_, text, ok := strings.Cut(string(out), saidMark)
-	text, _, _ = strings.Cut(text, "\n")
-	if err != nil || !ok {
-		t.Fatalf("%v\n%s", err, out)
+	for by, mark := range []string{saidMark, liveMark} {
+		_, text, ok := strings.Cut(string(out), mark)
+		text, _, _ = strings.Cut(text, "\n")
+		if err != nil || !ok {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		said[by] = strings.Fields(text)
 	}
 	if testing.Verbose() {
 		t.Logf("%s", out)
 	}
-	return strings.Fields(text)
+	return said
 }
 
-// saidMark stands before the verdicts in the output of a child. heldMark stands where this machine was too slow for
-// the run: a frame that is late by mostHeld is a reader that sleeps.
+// saidMark and liveMark stand before the verdicts in the output of a child. heldMark stands where this machine was too
+// slow for the run: a frame that is late by mostHeld is a reader that sleeps.
 const (
 	saidMark = "said: "
+	liveMark = "said live: "
 	heldMark = "held up: "
 	mostHeld = 50 * time.Millisecond
 )
@@ -307,7 +316,9 @@ func TestRun(t *testing.T) {
 	if keep := os.Getenv(keepVariable); keep != "" {
 		path = filepath.Join(keep, strings.NewReplacer(" ", "-", ",", "").Replace(c.name)+".pcapng")
 	}
+	beside := beginLive(t)
 	captureRun(t, path, g)
+	rows := beside()
 	if g.held > mostHeld {
 		t.Logf("%s%v", heldMark, g.held)
 		return
@@ -317,6 +328,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%s%s", saidMark, strings.Join(verdicts(t, lines), " "))
+	t.Logf("%s%s", liveMark, strings.Join(verdicts(t, rows), " "))
 	if testing.Verbose() {
 		text, err := exec.Command(os.Getenv(programVariable), "findings", path).Output()
 		t.Logf("%v\n%s", err, text)
@@ -326,11 +338,11 @@ func TestRun(t *testing.T) {
 // captureRun captures a game on veth0.
 func captureRun(t *testing.T, path string, g *game) {
 	t.Helper()
-	live := exec.Command(os.Getenv(programVariable), "capture", "-i", "veth0", "-f", "udp or icmp", "-w", path,
+	capture := exec.Command(os.Getenv(programVariable), "capture", "-i", "veth0", "-f", "udp or icmp", "-w", path,
 		"--keep-root")
 	var said bytes.Buffer
-	live.Stderr = &said
-	if err := live.Start(); err != nil {
+	capture.Stderr = &said
+	if err := capture.Start(); err != nil {
 		t.Fatal(err)
 	}
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -343,10 +355,10 @@ func captureRun(t *testing.T, path string, g *game) {
 	}
 	g.play()
 	time.Sleep(100 * time.Millisecond) // for the last ICMP errors
-	if err := live.Process.Signal(os.Interrupt); err != nil {
+	if err := capture.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := live.Wait(); err != nil {
+	if err := capture.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, said.Bytes())
 	}
 }
