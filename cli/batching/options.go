@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +59,7 @@ func starter(a *app.App, c *cobra.Command, f *flags, captures int) func() (batch
 
 // fingerprint returns a text that differs for versions and options that may make other rows.
 func fingerprint(a *app.App, c *cobra.Command) (string, error) {
-	version, err := build()
+	version, err := app.BuildIdentity()
 	if err != nil {
 		return "", err
 	}
@@ -77,27 +76,6 @@ func fingerprint(a *app.App, c *cobra.Command) (string, error) {
 		parts = append(parts, sum)
 	}
 	return strings.Join(parts, "\x00"), nil
-}
-
-// build returns the version of the program. It is the hash of the program where it was built from
-// files that no commit has.
-func build() (string, error) {
-	version, _ := app.BuildVersion()
-	info, ok := debug.ReadBuildInfo()
-	modified := !ok || version == "" || version == "(devel)" || strings.Contains(version, "dirty")
-	if ok {
-		for _, s := range info.Settings {
-			modified = modified || s.Key == "vcs.modified" && s.Value == "true"
-		}
-	}
-	if !modified {
-		return version, nil
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	return hashFile(program)
 }
 
 // hashFile returns the hash of a file's bytes.

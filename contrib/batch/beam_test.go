@@ -4,11 +4,8 @@ package batch_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +23,7 @@ import (
 	"github.com/ackscope/ackscope/contrib/batch/apart"
 	"github.com/ackscope/ackscope/contrib/batch/command"
 	"github.com/ackscope/ackscope/contrib/batch/pipeline"
+	"github.com/ackscope/ackscope/internal/folders"
 	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/unit"
 )
@@ -116,64 +114,6 @@ func run(t testing.TB, code int, args ...string) string {
 	return o.String()
 }
 
-// digests returns the hash of each file that a run wrote, but of its work.
-func digests(t testing.TB, folder string) map[string]string {
-	t.Helper()
-	sums := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if err == nil && (d.Name() == ".batch" || d.Name() == ".beam") {
-				return filepath.SkipDir
-			}
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(b)
-		name, err := filepath.Rel(folder, path)
-		sums[filepath.ToSlash(name)] = hex.EncodeToString(sum[:])
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sums
-}
-
-// same checks that two folders have the same files. It returns how many.
-func same(t testing.TB, what, got, want string) int {
-	t.Helper()
-	g, w := digests(t, got), digests(t, want)
-	if len(w) < 3 {
-		t.Fatalf("%s: only %d files to compare with", what, len(w))
-	}
-	for name, sum := range w {
-		if g[name] != sum {
-			t.Errorf("%s: %s differs", what, name)
-		}
-	}
-	for name := range g {
-		if w[name] == "" {
-			t.Errorf("%s: %s is too many", what, name)
-		}
-	}
-	return len(w)
-}
-
-// put writes a file for a test.
-func put(t testing.TB, path string, b []byte) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // simulated writes a simulated capture.
 func simulated(t testing.TB, path string, args ...string) string {
 	t.Helper()
@@ -187,20 +127,7 @@ func simulated(t testing.TB, path string, args ...string) string {
 // broken writes captures that are broken in several ways into a folder.
 func broken(t testing.TB, folder string) {
 	t.Helper()
-	plain := simulated(t, filepath.Join(folder, "whole.pcapng"), "--loss", "5%")
-	b, err := os.ReadFile(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(folder, "cut.pcapng"), b[:len(b)*2/3])
-	put(t, filepath.Join(folder, "head.pcapng"), b[:20])
-	put(t, filepath.Join(folder, "empty.pcap"), nil)
-	put(t, filepath.Join(folder, "words.pcap"), []byte("no capture at all"))
-	damaged := slices.Clone(b)
-	for i := range 64 {
-		damaged[len(damaged)/2+i] ^= 0xff
-	}
-	put(t, filepath.Join(folder, "damaged.pcapng"), damaged)
+	folders.Break(t, simulated(t, filepath.Join(folder, "whole.pcapng"), "--loss", "5%"))
 }
 
 // rotated writes a plain pcap as the files of a rotated row.
@@ -217,7 +144,7 @@ func rotated(t testing.TB, path, folder string) {
 			length := 16 + binary.LittleEndian.Uint32(rest[8:])
 			file, rest = append(file, rest[:length]...), rest[length:]
 		}
-		put(t, filepath.Join(folder, fmt.Sprintf("m_%05d_202611221015%02d.pcap", i+1, i)), file)
+		folders.Put(t, filepath.Join(folder, fmt.Sprintf("m_%05d_202611221015%02d.pcap", i+1, i)), file)
 	}
 }
 
@@ -238,7 +165,7 @@ func set(t testing.TB) string {
 		_ = os.WriteFile(filepath.Join(folder, "bytes", "\xff\xfe.pcap"), b, 0o644)
 		_ = os.WriteFile(filepath.Join(folder, "bytes", "a.pcap"), b, 0o644)
 	}
-	return put(t, filepath.Join(folder, "captures.csv"), []byte("capture,build,region\n"+
+	return folders.Put(t, filepath.Join(folder, "captures.csv"), []byte("capture,build,region\n"+
 		"good/0.pcapng,1.4,eu\ngood/1.pcapng,../../../up,eu\ngood/2.pcapng,..,/etc\n"+
 		"broken,1.4,\nrows/*.pcap,1.5,a=b%\nbytes,1.6,\n"+
 		"\"odd/..%2f<script> '\"\"\n*.pcapng\",1.5,us\n"))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/batch"
+	"github.com/ackscope/ackscope/internal/folders"
 )
 
 // heavy has "1" where the tests that take minutes run (make beam).
@@ -172,7 +173,7 @@ func inputs(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, filepath.Join(more, "truncated", filepath.Base(recorded[i])), b[:len(b)*3/5])
+		folders.Put(t, filepath.Join(more, "truncated", filepath.Base(recorded[i])), b[:len(b)*3/5])
 	}
 	return []string{filepath.Join(data, "pcaps"), filepath.Join(data, "hostile"), more}
 }
@@ -201,7 +202,7 @@ func TestModes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, began := filepath.Join(folder, name), time.Now()
 			finds(t, append(append([]string{"-o", got}, args...), in...)...)
-			files := same(t, name, got, want)
+			files := folders.Same(t, name, got, want)
 			if found := summary(t, got); !t.Failed() {
 				t.Logf("%s: %d rows, 0 differ; %d files, 0 differ; %.1f s", name, found.Flows+found.Findings, files,
 					time.Since(began).Seconds())
@@ -237,7 +238,7 @@ func TestKilledWorker(t *testing.T) {
 		if out := finds(t, args...); !strings.Contains(out, "1 quarantined") {
 			t.Errorf("%s: it said %q", name, out)
 		}
-		if n := same(t, name, got, want); !t.Failed() {
+		if n := folders.Same(t, name, got, want); !t.Failed() {
 			t.Logf("%s: the worker was killed, and the job run again: %d files, 0 differ", name, n)
 		}
 		if err := os.Remove(mark); err != nil {
@@ -279,6 +280,6 @@ func TestSpeed(t *testing.T) {
 			t.Logf("%s: %d captures in %.1f s: %.0f a second", name, most, took, float64(most)/took)
 		}
 		got, want := filepath.Join(folder, fmt.Sprint("run", round)), filepath.Join(folder, fmt.Sprint("batch", round))
-		same(t, "many captures", got, want)
+		folders.Same(t, "many captures", got, want)
 	}
 }

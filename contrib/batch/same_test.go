@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/contrib/batch/place"
+	"github.com/ackscope/ackscope/internal/folders"
 )
 
 // TestSameAsBatch holds a run by Prism in this process against one of `ackscope batch`. The manifest
@@ -20,7 +21,7 @@ func TestSameAsBatch(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	ackscope(t, 2, append([]string{"batch", "-q", "-o", want}, args...)...)
-	if n := same(t, "by Prism in this process", got, want); n < 12 {
+	if n := folders.Same(t, "by Prism in this process", got, want); n < 12 {
 		t.Errorf("only %d files were compared", n)
 	}
 	entries, err := os.ReadDir(out)
@@ -31,7 +32,7 @@ func TestSameAsBatch(t *testing.T) {
 	args = []string{"--manifest", manifest, "--partition", "region"}
 	run(t, 2, append(args, "-o", got)...)
 	ackscope(t, 2, append([]string{"batch", "-q", "-o", want}, args...)...)
-	same(t, "other options", got, want)
+	folders.Same(t, "other options", got, want)
 	if plans, err := filepath.Glob(filepath.Join(got, place.WorkFolder, "*")); err != nil || len(plans) != 1 {
 		t.Errorf("the folder of the run's work has %v, %v", plans, err)
 	}
@@ -56,5 +57,5 @@ func TestQuarantine(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	ackscope(t, 2, "batch", "-q", "-o", want, "--manifest", manifest)
-	same(t, "with a capture that ends its processes", got, want)
+	folders.Same(t, "with a capture that ends its processes", got, want)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+
+	"github.com/ackscope/ackscope/internal/folders"
 )
 
 // storeVariable has the folder that stands for the store "shelf".
@@ -96,18 +98,18 @@ func (s shelf) Remove(_ context.Context, address string) error { return os.Remov
 func TestStore(t *testing.T) {
 	manifest, out := set(t), t.TempDir()
 	t.Setenv(storeVariable, filepath.Dir(manifest))
-	put(t, filepath.Join(filepath.Dir(manifest), "limits.yaml"), []byte("loss: 1%\n"))
+	folders.Put(t, filepath.Join(filepath.Dir(manifest), "limits.yaml"), []byte("loss: 1%\n"))
 	want, got := filepath.Join(out, "want"), filepath.Join(filepath.Dir(manifest), "tables")
 	lists := map[string]string{
 		"each": "capture,build\ngood/0.pcapng,1\ngood/1.pcapng,..\nbroken/cut.pcapng,2\nbroken/damaged.pcapng,\n",
 		"some": "capture,region\ngood/*.pcapng,eu\nbroken/,\n",
 	}
 	for _, name := range []string{"each", "some"} {
-		local := put(t, filepath.Join(filepath.Dir(manifest), name+".csv"), []byte(lists[name]))
+		local := folders.Put(t, filepath.Join(filepath.Dir(manifest), name+".csv"), []byte(lists[name]))
 		run(t, 2, "--manifest", "shelf://"+name+".csv", "-o", "shelf://tables", "--thresholds", "shelf://limits.yaml")
 		ackscope(t, 2, "batch", "-q", "-o", want, "--manifest", local, "--thresholds",
 			filepath.Join(filepath.Dir(manifest), "limits.yaml"))
-		same(t, name+" in a store", got, want)
+		folders.Same(t, name+" in a store", got, want)
 	}
 	if said := run(t, 2, "-o", "shelf://tables", "shelf://good", "shelf://none/"); !strings.Contains(said, "3 ok") ||
 		!strings.Contains(said, "1 argument: no capture") {
@@ -134,9 +136,9 @@ func TestTransport(t *testing.T) {
 		"absent.pcapng": "no such file",
 	} {
 		if name != "absent.pcapng" {
-			put(t, filepath.Join(folder, "in", name), b)
+			folders.Put(t, filepath.Join(folder, "in", name), b)
 		}
-		list := put(t, filepath.Join(folder, "list.csv"), []byte("capture\nin/whole.pcapng\nin/"+name+"\n"))
+		list := folders.Put(t, filepath.Join(folder, "list.csv"), []byte("capture\nin/whole.pcapng\nin/"+name+"\n"))
 		said := run(t, 2, "--manifest", "shelf://"+filepath.Base(list), "-o", "shelf://out")
 		if !strings.Contains(said, want) || !strings.Contains(said, "in/"+name) {
 			t.Errorf("%s: it said %q", name, said)
@@ -154,5 +156,5 @@ func TestTransport(t *testing.T) {
 	}
 	args[1] = filepath.Join(folder, "want")
 	ackscope(t, 2, append([]string{"batch"}, args...)...)
-	same(t, "with a capture that is unread", filepath.Join(folder, "out"), args[1])
+	folders.Same(t, "with a capture that is unread", filepath.Join(folder, "out"), args[1])
 }

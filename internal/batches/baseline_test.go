@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ackscope/ackscope/internal/folders"
 )
 
 // builds simulates captures of two builds, and returns the manifest. The second build loses packets
@@ -26,7 +28,7 @@ func builds(t testing.TB, loss string, each int) string {
 			fmt.Sprint(i+1), "--loss", lose, "--delay", "20ms")
 		manifest += fmt.Sprintf("%s,%s,%s\n", name, build, []string{"eu", "us"}[i%2])
 	}
-	return put(t, filepath.Join(folder, "captures.csv"), []byte(manifest))
+	return folders.Put(t, filepath.Join(folder, "captures.csv"), []byte(manifest))
 }
 
 // TestBaseline: two builds, of which one loses packets, differ; two equal ones do not.
@@ -91,7 +93,7 @@ func TestHostileManifest(t *testing.T) {
 		manifest += fmt.Sprintf("\"%s\",%s\n", strings.ReplaceAll(v, `"`, `""`), name)
 	}
 	out := filepath.Join(folder, "out")
-	run(t, 0, "batch", "-q", "-o", out, "--manifest", put(t, filepath.Join(folder, "m.csv"), []byte(manifest)))
+	run(t, 0, "batch", "-q", "-o", out, "--manifest", folders.Put(t, filepath.Join(folder, "m.csv"), []byte(manifest)))
 	found := map[string]bool{}
 	for _, path := range parts(t, out, "flows") {
 		name, err := filepath.Rel(filepath.Join(out, "flows"), filepath.Dir(path))

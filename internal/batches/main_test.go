@@ -4,9 +4,6 @@ package batches
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,63 +85,6 @@ func run(t testing.TB, code int, args ...string) (out, complaint string) {
 		t.Fatalf("%s: exit %d, expected %d\n%s%s", strings.Join(args, " "), got, code, o.String(), e.String())
 	}
 	return o.String(), e.String()
-}
-
-// digests returns the hash of each file that a run wrote, but of its work.
-func digests(t testing.TB, folder string) map[string]string {
-	t.Helper()
-	sums := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if err == nil && d.Name() == ".batch" {
-				return filepath.SkipDir
-			}
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(b)
-		name, err := filepath.Rel(folder, path)
-		sums[filepath.ToSlash(name)] = hex.EncodeToString(sum[:])
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sums
-}
-
-// same checks that two folders have the same files.
-func same(t testing.TB, what, got, want string) {
-	t.Helper()
-	g, w := digests(t, got), digests(t, want)
-	if len(w) < 3 {
-		t.Fatalf("%s: only %d files to compare with", what, len(w))
-	}
-	for name, sum := range w {
-		if g[name] != sum {
-			t.Errorf("%s: %s differs", what, name)
-		}
-	}
-	for name := range g {
-		if w[name] == "" {
-			t.Errorf("%s: %s is too many", what, name)
-		}
-	}
-}
-
-// put writes a file for a test.
-func put(t testing.TB, path string, b []byte) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // simulated writes a simulated capture.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/ackscope/ackscope/internal/folders"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -78,20 +79,7 @@ func parts(t testing.TB, folder, name string) (paths []string) {
 func broken(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
-	plain := simulated(t, filepath.Join(folder, "whole.pcapng"), "--loss", "5%")
-	b, err := os.ReadFile(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(folder, "cut.pcapng"), b[:len(b)*2/3])
-	put(t, filepath.Join(folder, "head.pcapng"), b[:20])
-	put(t, filepath.Join(folder, "empty.pcap"), nil)
-	put(t, filepath.Join(folder, "words.pcap"), []byte("no capture at all"))
-	damaged := slices.Clone(b)
-	for i := range 64 {
-		damaged[len(damaged)/2+i] ^= 0xff
-	}
-	put(t, filepath.Join(folder, "damaged.pcapng"), damaged)
+	folders.Break(t, simulated(t, filepath.Join(folder, "whole.pcapng"), "--loss", "5%"))
 	return folder
 }
 

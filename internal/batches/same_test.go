@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/folders"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -43,7 +44,7 @@ func TestSameBytes(t *testing.T) {
 		shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
 	})
 	batch("order", append([]string{"--threads", "3"}, shuffled...)...)
-	same(t, "another order and number of workers", at("order"), at("want"))
+	folders.Same(t, "another order and number of workers", at("order"), at("want"))
 
 	for i := range 3 {
 		said := batch("shares", append([]string{"--share", fmt.Sprintf("%d/3", i)}, captures...)...)
@@ -57,14 +58,14 @@ func TestSameBytes(t *testing.T) {
 	if said := batch("shares", append([]string{"--combine"}, captures...)...); !strings.Contains(said, " 0 analysed") {
 		t.Errorf("--combine: %s", said)
 	}
-	same(t, "three shares", at("shares"), at("want"))
+	folders.Same(t, "three shares", at("shares"), at("want"))
 
 	batch("grown", captures[:10]...)
 	want := fmt.Sprintf("%d analysed now, 10 kept", len(captures)-10)
 	if said := batch("grown", captures...); !strings.Contains(said, want) {
 		t.Errorf("it said %q, expected %q", said, want)
 	}
-	same(t, "more captures", at("grown"), at("want"))
+	folders.Same(t, "more captures", at("grown"), at("want"))
 
 	_, complaint := run(t, 2, append([]string{"batch", "--combine", "-o", at("none")}, captures...)...)
 	if !strings.Contains(complaint, fmt.Sprintf("%d of %[1]d captures", len(captures))) {
@@ -108,7 +109,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal("no run was killed")
 	}
 	run(t, 0, args...)
-	same(t, "killed and run again", out, want)
+	folders.Same(t, "killed and run again", out, want)
 	// A power loss can leave a segment torn anywhere.
 	segments, err := filepath.Glob(filepath.Join(out, ".batch", "*.segment"))
 	if err != nil || len(segments) == 0 {
@@ -124,7 +125,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	run(t, 0, args...)
-	same(t, "torn and run again", out, want)
+	folders.Same(t, "torn and run again", out, want)
 }
 
 // TestQuarantine: a capture that ends its worker three times is named, and the others are analysed.
@@ -169,7 +170,7 @@ func TestTimeout(t *testing.T) {
 		batch(0, "shares", "", "--timeout", "1h", "--share", share)
 	}
 	batch(2, "shares", told, "--combine")
-	same(t, "two shares", at("shares"), at("late"))
+	folders.Same(t, "two shares", at("shares"), at("late"))
 	batch(0, "others", "0 analysed now, 8 kept", "--timeout", "1s") // it bounds only what is analysed now
 	rows := table(t, "capture", filepath.Join(at("late"), "captures.parquet"))
 	if text := strings.Join(rows[bad], ""); !strings.Contains(text, "did not end within 1h0m0s") ||
@@ -188,9 +189,9 @@ func TestTimeout(t *testing.T) {
 	t.Setenv(fault, "")
 	batch(2, "shares", told, "--timeout", "1h") // it is not tried again with the same time
 	batch(0, "late", "1 analysed now, 7 kept", "--timeout", "2h")
-	same(t, "a longer time", at("late"), at("whole"))
+	folders.Same(t, "a longer time", at("late"), at("whole"))
 	batch(0, "shares", "1 analysed now, 7 kept")
-	same(t, "no bound", at("shares"), at("whole"))
+	folders.Same(t, "no bound", at("shares"), at("whole"))
 }
 
 // TestHang: a worker that hangs is killed, and its capture set apart like one that ends its worker.
