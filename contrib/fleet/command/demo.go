@@ -60,11 +60,13 @@ have in common. It listens on this machine only, and ends after a minute.`,
 				}
 				defer os.RemoveAll(made)
 				path = made
+			} else if err := os.MkdirAll(path, 0o750); err != nil {
+				return err
 			}
 			return p.runDemo(ctx, path, plain, length)
 		},
 	}
-	c.Flags().StringVar(&path, "dir", "", "new `FOLDER` for all files, which stay (default: a temporary one)")
+	c.Flags().StringVar(&path, "dir", "", "`FOLDER` for all files, which stay; it may be new (default: a temporary one)")
 	c.Flags().BoolVar(&plain, "plain", false, "print lines in place of the screen; at the end, fetch one finding")
 	c.Flags().DurationVar(&length, "for", time.Minute, "`TIME` that it runs")
 	return c
