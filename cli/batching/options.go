@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,6 +45,10 @@ func passedFlags(c *cobra.Command) (args []string) {
 func starter(a *app.App, c *cobra.Command, f *flags, captures int) func() (batch.Worker, error) {
 	args := append([]string{"batch", "--worker", "--output=" + f.out}, passedFlags(c)...)
 	threads := max(1, f.threads/max(1, captures))
+	complaints := a.Err
+	if _, file := complaints.(*os.File); !file { // a process writes to a file itself
+		complaints = &oneByOne{to: complaints}
+	}
 	return func() (batch.Worker, error) {
 		program, err := os.Executable()
 		if err != nil {
@@ -52,9 +58,21 @@ func starter(a *app.App, c *cobra.Command, f *flags, captures int) func() (batch
 		// A worker analyses one capture. More threads of its collector would only take turns with the
 		// other workers.
 		command.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(threads))
-		command.Stderr = a.Err
+		command.Stderr = complaints
 		return batch.StartProcess(command)
 	}
+}
+
+// oneByOne is a writer that several workers share. It passes on one Write at a time.
+type oneByOne struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *oneByOne) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
 }
 
 // fingerprint returns a text that differs for versions and options that may make other rows.
