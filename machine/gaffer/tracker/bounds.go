@@ -54,7 +54,7 @@ func (t *Tracker) lossBounds(x machine.Side) (b machine.LossBounds) {
 		return b // no header of the peer passed the tap
 	}
 	b.Certainty = t.grade(machine.Likely)
-	if !t.facts.Liar[machine.A] && !t.facts.Liar[machine.B] {
+	if !t.lied() {
 		b.Most -= min(b.Most, s.acks.wireCount+s.losses.unseen)
 	}
 	if !t.mayComeUnnamed(s, peer) {

@@ -313,10 +313,17 @@ func (t *Tracker) gradeJump(c machine.Certainty, jumped bool) machine.Certainty 
 // never received: then an ack proves nothing. It also lowers it as restOnBase does.
 func (t *Tracker) grade(c machine.Certainty) machine.Certainty {
 	c = t.restOnBase(c)
-	if t.facts.Liar[machine.A] || t.facts.Liar[machine.B] {
+	if t.lied() {
 		return min(c, machine.Likely)
 	}
 	return c
+}
+
+// lied reports whether an endpoint of the flow is known to ack packets that it never received. In a
+// first run its first such header shows that.
+func (t *Tracker) lied() bool {
+	return t.facts.Liar[machine.A] || t.facts.Liar[machine.B] ||
+		t.Sides != nil && t.Sides[machine.A].headers.lies+t.Sides[machine.B].headers.lies > 0
 }
 
 // weighReadings weighs what a new header shows of the meaning of ack_bits. In a fixed
