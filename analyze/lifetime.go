@@ -186,6 +186,9 @@ func (s *Session) end(f *Flow) {
 	s.settleMove(f)
 	s.out.Reset()
 	s.wantEvents(f)
+	if t, ok := f.tracker.(machine.Ender); ok {
+		t.EndsAt(s.last)
+	}
 	f.tracker.Finish(&s.out)
 	figures := &s.figures
 	for side := range figures.Sides {

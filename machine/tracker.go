@@ -40,6 +40,13 @@ type Deferrer interface {
 	Defers() bool
 }
 
+// Ender is a tracker that concludes something from a silence at the end of its flow.
+type Ender interface {
+	// EndsAt says, before Finish, until when no more datagrams of the flow came. A run that
+	// starts with Facts knows it beforehand: Facts.End.
+	EndsAt(at Instant)
+}
+
 // Packer is a tracker that can be stored in less memory than its clone.
 type Packer interface {
 	// Pack returns a compact copy of the state. It uses scratch as a buffer and

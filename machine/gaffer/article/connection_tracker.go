@@ -315,6 +315,9 @@ func (c *connection) givesUp(s machine.Side) (at machine.Instant, ok bool) {
 	return at, e.sentAt < at.Add(unreadMostly)
 }
 
+// EndsAt implements machine.Ender.
+func (t *ConnectionTracker) EndsAt(at machine.Instant) { t.facts.End = max(t.facts.End, at) }
+
 // Finish reports the ends that are likely. Either the side was told of the end, or it
 // heard nothing until the capture ended.
 func (t *ConnectionTracker) Finish(out *machine.Effects) {

@@ -83,6 +83,20 @@ func (t *Tracker) open(out *machine.Effects) {
 	t.f, t.opening = t.opening.follow(t.opening.placeTap(), out), nil
 }
 
+// EndsAt implements machine.Ender.
+func (t *Tracker) EndsAt(at machine.Instant) {
+	facts := t.facts()
+	facts.End = max(facts.End, at)
+}
+
+// facts returns the facts that the tracker goes by.
+func (t *Tracker) facts() *machine.Facts {
+	if t.opening != nil {
+		return &t.opening.facts
+	}
+	return &t.f.facts
+}
+
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
 	if t.opening != nil {
