@@ -1,7 +1,9 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
@@ -46,7 +48,15 @@ type connection struct {
 	ref machine.Ref
 }
 
-// noteReconnect notes the connection of a flow that ends, and reports it if it is one of a loop.
+// parting is a flow with a connection that a client opened, and that is over.
+type parting struct {
+	flow   *Flow
+	client machine.Side
+	ending machine.Ending
+}
+
+// noteReconnect notes the connection of a flow that ends, and reports it if it is one of a loop. At
+// the end of the capture that waits until all flows have ended: see noteReconnects.
 func (s *Session) noteReconnect(f *Flow) {
 	facts := &f.ended.fresh.Facts
 	client := machine.A
@@ -56,6 +66,27 @@ func (s *Session) noteReconnect(f *Flow) {
 	if f.Transport != capture.UDP || f.pace == nil || !facts.Opened || !facts.Client[client] {
 		return
 	}
+	p := parting{f, client, facts.Ending}
+	if s.finishing {
+		s.partings = append(s.partings, p)
+		return
+	}
+	s.parted(&p)
+}
+
+// noteReconnects notes the connections of the flows that the end of the capture ended, by the flows'
+// numbers. They end in another order where the protocols of some become known only then.
+func (s *Session) noteReconnects() {
+	slices.SortStableFunc(s.partings, func(x, y parting) int { return cmp.Compare(x.flow.ID, y.flow.ID) })
+	for i := range s.partings {
+		s.parted(&s.partings[i])
+	}
+	s.partings = nil
+}
+
+// parted takes a connection into the loop of its client.
+func (s *Session) parted(p *parting) {
+	f, client := p.flow, p.client
 	c := s.callers.of(callerOf(f.endpoint(client), f.endpoint(client.Other())))
 	if c.loop == nil {
 		c.loop = &loop{}
@@ -79,8 +110,8 @@ func (s *Session) noteReconnect(f *Flow) {
 		return
 	}
 	x.newest = connection{f.First, f.FirstRef}
-	if facts.Ending != machine.EndingUnknown {
-		s.endOf(f, client, x, facts.Ending)
+	if p.ending != machine.EndingUnknown {
+		s.endOf(f, client, x, p.ending)
 	}
 }
 

@@ -180,6 +180,9 @@ type Session struct {
 	packing  []byte            // a buffer for them
 	noted    []machine.Anomaly // findings of the session itself about the current frame
 	record   Record
+
+	finishing bool      // the capture has ended
+	partings  []parting // of the flows that end with it
 }
 
 // NewSession returns a session that has read nothing yet.
@@ -339,6 +342,7 @@ func (s *Session) LastFlow() *Flow { return s.lastFlow }
 
 // Finish settles what is open when the capture ends.
 func (s *Session) Finish() {
+	s.finishing = true
 	for _, f := range s.flows {
 		s.finishStream(f)
 	}
@@ -365,6 +369,7 @@ func (s *Session) Finish() {
 			s.end(f)
 		}
 	}
+	s.noteReconnects()
 	s.callers, s.held = callers{}, heldStore{}
 }
 
