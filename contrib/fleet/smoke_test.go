@@ -16,18 +16,26 @@ import (
 // read them as well, and a collector that is killed writes tables of what they tell. The rows must be the same, a row
 // of numbers may be neither missing nor twice, and a query of each kind runs.
 //
-// The captures are such that their analysis does not depend on later packets. A sensor reads packets once, and batch
-// reads a capture twice.
+// The captures are of each protocol, and later packets decide of none of their findings. A sensor reads packets once,
+// and batch reads a capture twice. The package internal/onepass of core compares both ways over all captures.
 func TestSmoke(t *testing.T) {
 	testenv.Grid(t, "npm installs a database")
 	engine, program, folder := queries.Install(t)[0], queries.Program(t), t.TempDir()
 	captures := map[string]string{
 		"eu": "reliable-two-clients.server.pcap.gz", "us": "reliable-loss40.client.pcapng.gz",
-		"asia": "reliable-burst.client.pcap.gz",
+		"asia": "reliable-burst.client.pcap.gz", "riptide": "u210_loss10.client.pcapng.gz",
 	}
-	manifest := "capture,build,region,platform\n"
 	for site, name := range captures {
 		captures[site] = filepath.Join(queries.Root(t), "testdata", "pcaps", name)
+	}
+	captures["srdp"] = filepath.Join(folder, "srdp.pcapng")
+	simulate := exec.Command(program, "simulate", "-q", "--protocol", "srdp", "--clients", "3", "--services", "any",
+		"--loss", "1%", "-w", captures["srdp"])
+	if said, err := simulate.CombinedOutput(); err != nil {
+		t.Fatalf("simulate: %v\n%s", err, said)
+	}
+	manifest := "capture,build,region,platform\n"
+	for site := range captures {
 		build := "1.5"
 		if site == "eu" {
 			build = "1.4"
@@ -43,7 +51,7 @@ func TestSmoke(t *testing.T) {
 		t.Fatalf("batch: %v\n%s", err, said)
 	}
 
-	f := newFleet(t, 1, []string{"asia", "eu", "numbers", "us"})
+	f := newFleet(t, 1, []string{"asia", "eu", "numbers", "riptide", "srdp", "us"})
 	collector := f.collector()
 	const rows = 3840
 	numbers := f.numbers("numbers", "n-1", rows, 1500)

@@ -13,6 +13,10 @@ func TestRefusals(t *testing.T) {
 		{"sensor --site EU --name a", "site: expected"},
 		{"sensor --site eu --name ../x", "sensor: expected"},
 		{"sensor --site eu --name a", "expected -i INTERFACE or -r FILE"},
+		{
+			"sensor --site eu --name a -r ../../../testdata/pcaps/linktype-raw12.pcap.gz --vantage c",
+			"--vantage \"c\": expected a, b",
+		},
 		{"sensor --site eu --name a -r x -i y", "expected -i INTERFACE or -r FILE"},
 		{"sensor --site eu --name a -r x --spool-size 1x", "--spool-size"},
 		{"sensor --site eu --name a -r x --memory 1MiB", "--memory 1MiB: expected 64 MiB at least"},

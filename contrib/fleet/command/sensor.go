@@ -19,6 +19,7 @@ import (
 	"github.com/ackscope/ackscope/contrib/fleet/message"
 	"github.com/ackscope/ackscope/contrib/fleet/sensor"
 	"github.com/ackscope/ackscope/live"
+	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/protocols"
 	"github.com/ackscope/ackscope/ring"
 )
@@ -35,6 +36,7 @@ type sensorFlags struct {
 		profiles     []string
 		keys, schema string
 		decodeAs     []string
+		vantage      string
 	}
 	drain time.Duration
 	stay  bool
@@ -86,6 +88,7 @@ for those of a flow. They leave the host anonymised, unless --allow-plain is giv
 	f.StringVar(&s.user.keys, "keys", "", "`FILE` of the game's keys, as of ackscope")
 	f.StringVar(&s.user.schema, "schema", "", "`FILE` of a schema of messages, as of ackscope")
 	f.StringArrayVarP(&s.user.decodeAs, "decode-as", "d", nil, "the protocol of a port: `udp.port==7777,gaffer`")
+	f.StringVar(&s.user.vantage, "vantage", "", "where the sensor is, a being who sent first: `a|b|both|between|unknown`")
 	return c
 }
 
@@ -228,6 +231,14 @@ func (s *sensorFlags) analysis() error {
 		return err
 	}
 	s.sensor.Analysis = analyze.Options{Registry: set.Registry, DecodeAs: set.DecodeAs}
+	if s.user.vantage == "" {
+		return nil
+	}
+	v, ok := machine.ParseVantage(s.user.vantage)
+	if !ok {
+		return fmt.Errorf("--vantage %q: expected a, b, both, between or unknown", s.user.vantage)
+	}
+	s.sensor.Analysis.Vantage = &v
 	return nil
 }
 
