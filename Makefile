@@ -132,8 +132,10 @@ rebind: ## players whose address changes, in recorded, simulated and live traffi
 	ACKSCOPE_REQUIRE=1 go test -count 1 -timeout 20m -v ./internal/rebinding
 
 .PHONY: contrib
-contrib: ## the modules below contrib/: vet, and their short tests
-	for module in contrib/*/; do (cd $$module && go mod tidy -diff && go vet ./... && go test ./...); done
+contrib: $(TOOLS)/golangci-lint $(TOOLS)/deadcode ## the modules below contrib/: vet, .golangci.yml, dead code, and their short tests
+	for module in contrib/*/; do (cd $$module && go mod tidy -diff && go vet ./... && \
+		$(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./... && \
+		{ $(TOOLS)/deadcode ./... | { ! grep .; }; } && go test ./...); done
 
 .PHONY: smoke
 smoke: ## batch, a fleet whose collector is killed, and queries of both: within two minutes, compiling not counted

@@ -62,8 +62,10 @@ func numbers(ctx context.Context, args []string) error {
 
 	const batch = 64
 	begun := time.Now()
-	made := map[message.Kind][]export.Cell{message.Flows: syntheticRow(message.Flows),
-		message.Findings: syntheticRow(message.Findings)}
+	made := map[message.Kind][]export.Cell{
+		message.Flows:    syntheticRow(message.Flows),
+		message.Findings: syntheticRow(message.Findings),
+	}
 	for n := 0; n < *rows-before.spooled(); n += batch {
 		fmt.Fprintf(journal, "%s told %d\n", spool.Epoch(), n+batch)
 		for i := range batch {

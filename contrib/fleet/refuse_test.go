@@ -182,7 +182,9 @@ func TestHostileRows(t *testing.T) {
 	noise := make([]byte, 2000)
 	_, _ = rand.Read(noise)
 	bodies := [][]byte{
-		nil, {0}, noise, good[:len(good)-1], append(good[:len(good):len(good)], 0), []byte(strings.Repeat("\xff", 60_000)),
+		nil,
+		{0},
+		noise, good[:len(good)-1], append(good[:len(good):len(good)], 0), []byte(strings.Repeat("\xff", 60_000)),
 		message.Append(nil, message.Findings, syntheticRow(message.Findings)),
 		message.Append(nil, message.Flows, message.Schema(message.Flows).Cells()), // nothing is set
 	}

@@ -53,7 +53,7 @@ func (a *Analyzer) analyze(ctx context.Context, job *batch.Job) (*unit.Result, e
 		if err != nil {
 			return nil, err
 		}
-		defer r.Close()
+		defer func() { _ = r.Close() }() // it was read
 		inputs = append(inputs, unit.Input{Name: f.Name, Size: size, Reader: r})
 	}
 	o := a.options

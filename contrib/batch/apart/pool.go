@@ -140,10 +140,12 @@ func (p *Pool) analyze(ctx context.Context, c *batch.Capture) (*Outcome, error) 
 
 // end ends a process that could not go on. After the end of ctx it has ended.
 func (x *process) end(ctx context.Context) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return x.Close()
 	}
-	return x.Close()
 }
 
 // quarantine returns what comes of a capture that ended its processes.

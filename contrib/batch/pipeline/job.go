@@ -66,7 +66,7 @@ func readPlan(ctx context.Context, o place.Output, name string, line func([]byte
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was read
 	packed, err := gzip.NewReader(r)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -87,7 +87,7 @@ func (Stores) Open(address string) (_ *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was read
 	file, err := Temporary()
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func Read(ctx context.Context, address string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was read
 	if size > most {
 		return nil, fmt.Errorf("%s: has %d bytes: expected %d at most", address, size, most)
 	}

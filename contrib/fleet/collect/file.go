@@ -36,7 +36,7 @@ func ReadFile[R any](path string, atOnce int, f func(*R) error) error {
 	}
 	defer file.Close()
 	r := parquet.NewGenericReader[R](opened)
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was read
 	for rows := make([]R, atOnce); ; {
 		clear(rows)
 		n, err := r.Read(rows)

@@ -29,14 +29,11 @@ type partition struct {
 	site   string
 	at     uint64 // number in the stream of the last row that was written
 	newest string // name of the newest file of the tables
-	// pending are unread files that no file of the tables stands beside.
-	pending []string
-	settled bool   // of unread files
-	purged  uint64 // up to there the hub was told to let rows go
-	kept    int64  // bytes that unread rows take on the disk
-	lock    *os.File
-	seen    seen
-	told    map[message.Version]bool
+	purged uint64 // up to there the hub was told to let rows go
+	kept   int64  // bytes that unread rows take on the disk
+	lock   *os.File
+	seen   seen
+	told   map[message.Version]bool
 
 	schema  *export.Schema // of the files
 	decoder *message.Decoder
@@ -187,7 +184,7 @@ func lastNumber(path string) (uint64, error) {
 	groups := file.RowGroups()
 	group := groups[len(groups)-1]
 	pages := group.ColumnChunks()[column.ColumnIndex].Pages()
-	defer pages.Close()
+	defer func() { _ = pages.Close() }() // they were read
 	if err := pages.SeekToRow(group.NumRows() - 1); err != nil {
 		return 0, err
 	}
@@ -236,7 +233,7 @@ func (p *partition) mark(made string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // it has another name, or is of no use
 	if _, err := f.WriteString(made + "\n"); err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -269,12 +266,10 @@ func giveName(path, folder, name string) error {
 	return f.Sync()
 }
 
-// pause waits for a time. It returns false if the context ends before.
-func pause(ctx context.Context, d time.Duration) bool {
+// pause waits for a time, or for the end of the context.
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-		return false
 	case <-time.After(d):
-		return true
 	}
 }

@@ -36,8 +36,8 @@ func (s seen) add(id message.ID) bool {
 	x := s[key]
 	if x == nil {
 		if len(s) >= mostEpochs {
-			for any := range s {
-				delete(s, any)
+			for old := range s { // any of them
+				delete(s, old)
 				break
 			}
 		}

@@ -58,7 +58,7 @@ have in common. It listens on this machine only, and ends after a minute.`,
 				if err != nil {
 					return err
 				}
-				defer os.RemoveAll(made)
+				defer func() { _ = os.RemoveAll(made) }() // the system's own rules remove it too
 				path = made
 			} else if err := os.MkdirAll(path, 0o750); err != nil {
 				return err
@@ -230,6 +230,7 @@ func (d *fleetDemo) sensor(ctx context.Context, site, capture string) error {
 	if err := s.openRing(src, 64<<20); err != nil {
 		return err
 	}
-	defer s.sensor.Ring.Close()
-	return (&program{out: d.out, complaints: d.said}).sense(ctx, s, src)
+	p := &program{out: d.out, complaints: d.said}
+	defer p.closeRing(s.sensor.Ring)
+	return p.sense(ctx, s, src)
 }

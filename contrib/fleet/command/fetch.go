@@ -115,7 +115,8 @@ func (p *program) runFetch(ctx context.Context, x *fetchFlags) error {
 }
 
 func (p *program) fetchOne(ctx context.Context, hub *nats.Conn, f *fetch.Finding, x *fetchFlags) (*fetch.Fetched,
-	error) {
+	error,
+) {
 	got, err := fetch.Fetch(ctx, hub, f, filepath.Join(x.output, fileName(f)), x.fetch)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,7 +187,8 @@ func (p *program) runSensor(ctx context.Context, s *sensorFlags) error {
 		flag, text string
 		to         *int64
 	}{
-		{"--spool-size", s.sizes.spool, &s.spool.Bytes}, {"--ring-size", s.sizes.ring, &ringBytes},
+		{"--spool-size", s.sizes.spool, &s.spool.Bytes},
+		{"--ring-size", s.sizes.ring, &ringBytes},
 		{"--fetch-size", s.sizes.fetch, &s.sensor.Fetch.Bytes},
 	} {
 		n, err := app.ParseSize(x.text)
@@ -209,9 +211,16 @@ func (p *program) runSensor(ctx context.Context, s *sensorFlags) error {
 		return err
 	}
 	if s.sensor.Ring != nil {
-		defer s.sensor.Ring.Close()
+		defer p.closeRing(s.sensor.Ring)
 	}
 	return p.sense(ctx, s, src)
+}
+
+// closeRing ends the newest file of a ring. An error takes its last packets, and nothing else.
+func (p *program) closeRing(r *ring.Ring) {
+	if err := r.Close(); err != nil {
+		p.notice("ring: " + err.Error())
+	}
 }
 
 // analysis reads the user's files.
@@ -269,7 +278,7 @@ func (p *program) sense(ctx context.Context, s *sensorFlags, src *source) error 
 	if s.sensor.Fetch.Work, err = folder(filepath.Join(s.spool.Folder, "cuts")); err != nil {
 		return err
 	}
-	defer os.RemoveAll(s.sensor.Fetch.Work)
+	defer func() { _ = os.RemoveAll(s.sensor.Fetch.Work) }() // the next run writes there too
 	spool, err := sensor.OpenSpool(ctx, s.sensor.At, s.spool)
 	if err != nil {
 		return err
@@ -287,9 +296,14 @@ func (p *program) sense(ctx context.Context, s *sensorFlags, src *source) error 
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- x.Serve(serving) }()
-	defer func() { stop(); <-ended }()
+	var serve sync.WaitGroup
+	serve.Go(func() {
+		if err := x.Serve(serving); err != nil {
+			p.notice(err.Error())
+		}
+	})
+	defer serve.Wait()
+	defer stop()
 	p.notice(fmt.Sprintf("sensor %v: epoch %s", s.sensor.At, spool.Epoch()))
 	err = x.Run(ctx, src.Source, src.dropped)
 	if err == nil && s.stay {

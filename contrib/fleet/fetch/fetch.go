@@ -113,7 +113,7 @@ func load(ctx context.Context, hub *nats.Conn, at message.Place, a *message.Answ
 	if err != nil {
 		return err
 	}
-	defer object.Close()
+	defer func() { _ = object.Close() }() // the digest says whether all of it came
 	var outputs outfile.Outputs
 	file, err := outputs.Whole(path, outfile.Payload)
 	if err != nil {

@@ -139,8 +139,10 @@ func sitePermissions(site string) *server.Permissions {
 // They cannot write a row in the name of a sensor.
 func operatorPermissions() *server.Permissions {
 	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{message.Subjects(message.Fetch, ""), "$JS.API.>", "$JS.ACK.>",
-			"$JS.FC.>"}},
+		Publish: &server.SubjectPermission{Allow: []string{
+			message.Subjects(message.Fetch, ""), "$JS.API.>", "$JS.ACK.>",
+			"$JS.FC.>",
+		}},
 	}
 }
 

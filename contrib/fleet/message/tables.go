@@ -1,7 +1,6 @@
 package message
 
 import (
-	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/export"
 )
 
@@ -43,7 +42,7 @@ func (r *Rows) Flow(uid string, row *export.FlowRow) []export.Cell {
 
 // Finding returns the row of a finding. It is valid until the next call.
 func (r *Rows) Finding(uid string, row *export.FindingRow) []export.Cell {
-	cells, f := r.findings, (*analyze.Flow)(row.Flow)
+	cells, f := r.findings, row.Flow
 	setText(&cells[0], uid)
 	setText(&cells[1], f.A.String())
 	setText(&cells[2], f.B.String())

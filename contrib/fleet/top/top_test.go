@@ -40,8 +40,12 @@ func TestHostile(t *testing.T) {
 			place), "x",
 		"ackscope.v1.health.eu", "ackscope.v1.health.EU.a", "ackscope.v1.health.eu.\x1b[2J",
 	} {
-		for _, body := range [][]byte{nil, {}, noise, []byte("{}"), []byte("[]"), []byte(strings.Repeat("[", 4000)),
-			[]byte(`{"told":{"a":1}}`)} {
+		for _, body := range [][]byte{
+			nil,
+			{},
+			noise, []byte("{}"), []byte("[]"), []byte(strings.Repeat("[", 4000)),
+			[]byte(`{"told":{"a":1}}`),
+		} {
 			f.Take(subject, body, time.Now())
 		}
 	}
@@ -85,8 +89,10 @@ func TestBounds(t *testing.T) {
 // TestScreen draws the screen, chooses a finding, opens it, and ends.
 func TestScreen(t *testing.T) {
 	f := New()
-	report, err := message.Encode(&message.Report{Version: "v1", Epoch: strings.Repeat("a", 32), Packets: 12345,
-		Fetch: true})
+	report, err := message.Encode(&message.Report{
+		Version: "v1", Epoch: strings.Repeat("a", 32), Packets: 12345,
+		Fetch: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
