@@ -42,10 +42,14 @@ func system(address string) (fs filesystem.Interface, err error) {
 			err = fmt.Errorf("%s: %v", address, fault)
 		}
 	}()
-	if fs, err = filesystem.New(context.Background(), address); err == nil {
-		systems.byScheme[scheme] = fs
+	if fs, err = filesystem.New(context.Background(), address); err != nil {
+		return nil, err
 	}
-	return fs, err
+	if urls[scheme] {
+		fs = literal{fs}
+	}
+	systems.byScheme[scheme] = fs
+	return fs, nil
 }
 
 // Open opens a file, and returns its size. A file of this machine is an *os.File.
