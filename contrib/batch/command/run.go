@@ -88,33 +88,70 @@ func (p *program) runJob(ctx context.Context, f *runFlags, args []string) error 
 	if _, err := f.options(); err != nil {
 		return err // it would be the same for each capture
 	}
-	plan, err := p.plan(f, args)
+	job, err := f.job()
 	if err != nil {
 		return err
 	}
-	job, err := f.job(ctx, plan)
+	selection := batch.Selection{
+		Arguments: args, Manifest: f.manifest, Partition: f.partition, Apart: !f.together, Elsewhere: place.Stores{},
+	}
+	if job.Search, err = pipeline.NewSearch(selection); err != nil {
+		return err
+	}
+	var found pipeline.Selected
+	if job.Search == nil {
+		found, err = p.planned(ctx, selection, job)
+	} else {
+		job.Plan, job.Columns = pipeline.NewSelectedName(), job.Search.Columns
+		err = place.Output{Folder: job.Folder}.Check(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	if err := f.engine.execute(ctx, *job); err != nil {
 		return err
 	}
-	return p.tell(ctx, f, plan, place.Output{Folder: job.Folder})
+	if job.Search != nil {
+		if found, err = job.ReadSelected(ctx); err != nil {
+			return err
+		}
+		p.complain(found.Failed)
+	}
+	return p.tell(ctx, f, &found, place.Output{Folder: job.Folder})
+}
+
+// complain tells of arguments that name no capture.
+func (p *program) complain(failed []string) {
+	for _, text := range failed {
+		p.notice("ackscope-beam: " + text)
+	}
+}
+
+// planned finds the captures of a job, and writes them into its output folder.
+func (p *program) planned(ctx context.Context, s batch.Selection, job *pipeline.Job) (pipeline.Selected, error) {
+	var found pipeline.Selected
+	plan, err := p.plan(s)
+	if err != nil {
+		return found, err
+	}
+	o := place.Output{Folder: job.Folder}
+	if err := o.Check(ctx); err != nil {
+		return found, err
+	}
+	job.Columns = plan.Columns
+	job.Plan, err = pipeline.WritePlan(ctx, o, plan.Captures)
+	return pipeline.NewSelected(plan), err
 }
 
 // plan finds the captures. Workers may run in other folders, so their paths are absolute.
-func (p *program) plan(f *runFlags, args []string) (*batch.Plan, error) {
-	plan, err := batch.NewPlan(batch.Selection{
-		Arguments: args, Manifest: f.manifest, Partition: f.partition, Apart: !f.together, Elsewhere: place.Stores{},
-	})
+func (p *program) plan(s batch.Selection) (*batch.Plan, error) {
+	plan, err := batch.NewPlan(s)
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range plan.Failed {
-		p.notice("ackscope-beam: " + err.Error())
-	}
+	p.complain(pipeline.NewSelected(plan).Failed)
 	if len(plan.Captures) == 0 {
-		return nil, errors.New("no capture was found")
+		return nil, pipeline.ErrNone
 	}
 	for i := range plan.Captures {
 		for j := range plan.Captures[i].Files {
@@ -127,9 +164,9 @@ func (p *program) plan(f *runFlags, args []string) (*batch.Plan, error) {
 	return plan, plan.CheckPartitions()
 }
 
-// job prepares the output folder, and writes the plan into it.
-func (f *runFlags) job(ctx context.Context, plan *batch.Plan) (*pipeline.Job, error) {
-	j := &pipeline.Job{Folder: f.out, Columns: plan.Columns, Parts: f.parts, Threads: f.threads, Unread: f.unread}
+// job returns what the pipeline does, without its captures.
+func (f *runFlags) job() (*pipeline.Job, error) {
+	j := &pipeline.Job{Folder: f.out, Parts: f.parts, Threads: f.threads, Unread: f.unread}
 	var err error
 	if j.Folder, err = anywhere(f.out); err != nil {
 		return nil, err
@@ -137,14 +174,7 @@ func (f *runFlags) job(ctx context.Context, plan *batch.Plan) (*pipeline.Job, er
 	if j.Flags, err = f.arguments(); err != nil {
 		return nil, err
 	}
-	if j.Build, err = pipeline.Version(); err != nil {
-		return nil, err
-	}
-	o := place.Output{Folder: j.Folder}
-	if err := o.Check(ctx); err != nil {
-		return nil, err
-	}
-	j.Plan, err = pipeline.WritePlan(ctx, o, plan.Captures)
+	j.Build, err = pipeline.Version()
 	return j, err
 }
 
@@ -153,7 +183,7 @@ func (f *runFlags) job(ctx context.Context, plan *batch.Plan) (*pipeline.Job, er
 const mostSummary = 1 << 30
 
 // tell prints what the run did, and returns what decides the exit code.
-func (p *program) tell(ctx context.Context, f *runFlags, plan *batch.Plan, o place.Output) error {
+func (p *program) tell(ctx context.Context, f *runFlags, found *pipeline.Selected, o place.Output) error {
 	path := o.At("summary.json")
 	b, err := place.Read(ctx, path, mostSummary)
 	if err != nil {
@@ -170,16 +200,16 @@ func (p *program) tell(ctx context.Context, f *runFlags, plan *batch.Plan, o pla
 		}
 	}
 	total := summary.Total(func(*batch.Partition) bool { return true })
-	fmt.Fprintf(p.out, "%s: %s\n%s; %s, %s, %s, %s\n", printable.String(f.out), show.Plural(len(plan.Captures), "capture"),
+	fmt.Fprintf(p.out, "%s: %s\n%s; %s, %s, %s, %s\n", printable.String(f.out), show.Plural(found.Captures, "capture"),
 		strings.Join(parts, ", "), show.Plural(total.Packets, "packet"), show.Plural(total.Flows, "flow"),
 		show.Plural(total.Findings, "finding"), show.Plural(len(summary.Partitions), "partition"))
-	return failed(f, plan, all)
+	return failed(f, found, all)
 }
 
 // failed returns an error for captures that could not be read, or not to their end.
-func failed(f *runFlags, plan *batch.Plan, all map[unit.State]uint64) error {
+func failed(f *runFlags, found *pipeline.Selected, all map[unit.State]uint64) error {
 	var list []error
-	if n := len(plan.Failed); n > 0 {
+	if n := len(found.Failed); n > 0 {
 		list = append(list, fmt.Errorf("%s: no capture", show.Plural(n, "argument")))
 	}
 	count := all[unit.Unreadable] + all[unit.Panicked] + all[unit.Damaged] + all[batch.Unread] + all[batch.Quarantined]
@@ -188,7 +218,7 @@ func failed(f *runFlags, plan *batch.Plan, all map[unit.State]uint64) error {
 	}
 	if count > 0 {
 		list = append(list, fmt.Errorf("%d of %d captures could not be read to their end: captures.parquet names them", count,
-			len(plan.Captures)))
+			found.Captures))
 	}
 	return errors.Join(list...)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/ackscope/ackscope/batch"
 	"github.com/ackscope/ackscope/contrib/batch/place"
@@ -19,7 +22,8 @@ import (
 // Job is what a pipeline does. Its steps carry it to the workers, which may be on other machines.
 type Job struct {
 	Folder  string   // the output
-	Plan    string   // the name of the file with the captures, below the output
+	Plan    string   // the name of the file with the captures, below the output; of a search, with a Selected
+	Search  *Search  // nil if the plan has the captures
 	Columns []string // of the manifest, other than capture
 	Parts   int      // of each table and partition, at most
 	Flags   []string // of the processes that analyse
@@ -43,18 +47,32 @@ func WritePlan(ctx context.Context, o place.Output, captures []batch.Capture) (s
 		sum := sha256.New()
 		packed := gzip.NewWriter(w)
 		to := json.NewEncoder(io.MultiWriter(packed, sum))
-		for from := 0; from < len(captures); from += chunkCaptures {
-			if err := to.Encode(captures[from:min(len(captures), from+chunkCaptures)]); err != nil {
-				return "", err
-			}
+		if err := eachChunk(captures, func(chunk []batch.Capture) error { return to.Encode(chunk) }); err != nil {
+			return "", err
 		}
-		return planName(sum), packed.Close()
+		return planOf(sum), packed.Close()
 	})
 }
 
-func planName(sum hash.Hash) string {
-	return place.WorkFolder + "/plan-" + hex.EncodeToString(sum.Sum(nil)[:16]) + ".json.gz"
+// eachChunk passes captures in chunks.
+func eachChunk(captures []batch.Capture, pass func([]batch.Capture) error) error {
+	for chunk := range slices.Chunk(captures, chunkCaptures) {
+		if err := pass(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// NewSelectedName returns a name for the Selected of a search, which no other run has.
+func NewSelectedName() string { return planName(strings.ToLower(rand.Text()) + ".json") }
+
+// planOf returns the name of a plan by the sum of its content.
+func planOf(sum hash.Hash) string {
+	return planName(hex.EncodeToString(sum.Sum(nil)[:16]) + ".json.gz")
+}
+
+func planName(end string) string { return place.WorkFolder + "/plan-" + end }
 
 // mostChunk bounds a line of the plan.
 // Source: bound, memory; rows of a few thousand rotated files with paths of 4 kB
@@ -78,7 +96,7 @@ func readPlan(ctx context.Context, o place.Output, name string, line func([]byte
 		line(append([]byte(nil), lines.Bytes()...))
 	}
 	err = lines.Err()
-	if err == nil && planName(sum) != name {
+	if err == nil && planOf(sum) != name {
 		err = errors.New("is not the plan of this run")
 	}
 	if err != nil {

@@ -1,10 +1,12 @@
 // Package pipeline analyses captures on Apache Beam. Its output is that of package batch, byte for byte:
 //
-//	plan ─ read ─ reshuffle ─ analyse ┬ rows ──── group by part ─ write ─┐
-//	                                  ├ captures ────────────────────────┼ group ─ finish
-//	                                  └ sums ──── combine ───────────────┘
+//	match ─ plan ─ reshuffle ─ analyse ┬ rows ──── group by part ─ write ─┐
+//	                                   ├ captures ────────────────────────┼ group ─ finish
+//	                                   └ sums ──── combine ───────────────┘
 //
-// The plan is a file that the program has written: the captures that it found. "analyse" has each
+// Workers search stores for what patterns and folders stand for ("match"), and one of them makes the
+// plan of all that was found. A path means something on one machine. So where the selection has one,
+// the program that submits finds the captures, and workers read its plan from a file. "analyse" has each
 // capture analysed in a process of its own (package apart). "write" sorts the rows of a part and
 // names the file by its bytes. "finish" removes what earlier runs left, and writes captures.parquet
 // and summary.json. All files appear whole, so an engine may try each step as often as it likes.
@@ -34,8 +36,7 @@ type Entry struct {
 // Build builds the pipeline of a job.
 func Build(job Job) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
-	chunks := beam.ParDo(s.Scope("read"), &readFn{job}, beam.Impulse(s))
-	chunks = beam.Reshuffle(s, chunks)
+	chunks := beam.Reshuffle(s, chunksOf(s, job))
 	rows, entries, sums := beam.ParDo3(s.Scope("analyse"), &analyzeFn{Job: job}, chunks)
 	write := s.Scope("write")
 	placed := beam.ParDo(write, &writeFn{job}, beam.GroupByKey(write, rows))
@@ -47,9 +48,22 @@ func Build(job Job) *beam.Pipeline {
 	return p
 }
 
+// chunksOf returns chunks of captures: those of the plan, or of a search.
+func chunksOf(s beam.Scope, job Job) beam.PCollection {
+	if job.Search == nil {
+		return beam.ParDo(s.Scope("read"), &readFn{job}, beam.Impulse(s))
+	}
+	match := s.Scope("match")
+	found := beam.ParDo(match, &matchFn{}, beam.Reshuffle(match, beam.ParDo(match, &searchFn{job}, beam.Impulse(s))))
+	return beam.ParDo(s.Scope("plan"), &planFn{job}, beam.GroupByKey(match, beam.AddFixedKey(match, found)))
+}
+
 // Engines find the steps by what is registered here, in each worker.
 func init() {
 	register.DoFn3x1[context.Context, []byte, func([]byte), error](&readFn{})
+	register.DoFn3x1[context.Context, []byte, func([]byte), error](&searchFn{})
+	register.DoFn3x1[context.Context, []byte, func(Match), error](&matchFn{})
+	register.DoFn4x1[context.Context, int, func(*Match) bool, func([]byte), error](&planFn{})
 	register.DoFn5x1[context.Context, []byte, func(string, Block), func(Entry), func([]byte), error](&analyzeFn{})
 	register.DoFn4x1[context.Context, string, func(*Block) bool, func(string), error](&writeFn{})
 	register.DoFn5x1[context.Context, int, func(*string) bool, func(*Entry) bool, func(*[]byte) bool, error](&finishFn{})
@@ -57,9 +71,11 @@ func init() {
 	register.Emitter1[[]byte]()
 	register.Emitter1[string]()
 	register.Emitter1[Entry]()
+	register.Emitter1[Match]()
 	register.Emitter2[string, Block]()
 	register.Iter1[Block]()
 	register.Iter1[Entry]()
+	register.Iter1[Match]()
 	register.Iter1[string]()
 	register.Iter1[[]byte]()
 	beam.RegisterCoder(reflect.TypeFor[tally](), encodeTally, decodeTally)
