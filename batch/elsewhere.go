@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ackscope/ackscope/capture/paths"
 	"github.com/ackscope/ackscope/unit"
@@ -24,10 +25,12 @@ type Elsewhere interface {
 }
 
 // scheme matches the begin of an address.
-var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
+var scheme = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
+})
 
 // IsAddress reports whether a text is an address rather than a path.
-func IsAddress(text string) bool { return scheme.MatchString(text) }
+func IsAddress(text string) bool { return scheme().MatchString(text) }
 
 // remote reports whether a text is an address that the selection can find.
 func (s *Selection) remote(text string) bool { return s.Elsewhere != nil && IsAddress(text) }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/export/parquet"
@@ -30,7 +31,9 @@ const (
 const captureColumn = "capture"
 
 // columnName matches the name of a column: a name in SQL that needs no quotes.
-var columnName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+var columnName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+})
 
 // manifest is the head of a manifest.
 type manifest struct {
@@ -143,13 +146,13 @@ func (m *manifest) begin(names, partition []string) error {
 	for _, name := range names {
 		folded := strings.ToLower(name) // databases read names of columns in either case
 		switch {
-		case !columnName.MatchString(name):
+		case !columnName().MatchString(name):
 			return fmt.Errorf("column %q: expected a name of letters, digits and _", name)
 		case seen[folded]:
 			return fmt.Errorf("column %q is there twice", name)
 		case name == captureColumn:
 			m.order = append(m.order, -1)
-		case reserved[folded]:
+		case reserved()[folded]:
 			return fmt.Errorf("column %q: the tables have a column of this name: expected another one", name)
 		default:
 			m.order = append(m.order, len(m.columns))
@@ -172,7 +175,7 @@ func (m *manifest) begin(names, partition []string) error {
 
 // reserved are the names of columns of the tables that are written, in lower case. A folder's label
 // of the same name would hide them.
-var reserved = func() map[string]bool {
+var reserved = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{captureColumn: true}
 	for _, s := range []*export.Schema{&export.Flows.Schema, &export.Findings.Schema, capturesSchema(nil)} {
 		for i := range s.Columns {
@@ -180,7 +183,7 @@ var reserved = func() map[string]bool {
 		}
 	}
 	return names
-}()
+})
 
 // row checks and passes a row.
 func (m *manifest) row(where string, cells []string, pass rowFunc) error {

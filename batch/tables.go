@@ -57,10 +57,12 @@ func (p *Plan) CheckPartitions() error {
 }
 
 // partName matches the name of a part: the first half of the SHA-256 of its bytes.
-var partName = regexp.MustCompile(`^[0-9a-f]{32}\.parquet$`)
+var partName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{32}\.parquet$`)
+})
 
 // IsPart reports whether a file has the name of a part.
-func IsPart(name string) bool { return partName.MatchString(name) }
+func IsPart(name string) bool { return partName().MatchString(name) }
 
 // PartWriter writes a part of a table. Its bytes depend on the rows alone.
 type PartWriter struct {

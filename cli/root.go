@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -47,6 +48,9 @@ func run(r protocol.Registry, args []string, s app.Streams, more ...func(*app.Ap
 	root := command(r, a)
 	for _, c := range more {
 		root.AddCommand(c(a))
+	}
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks: it reads every flag
+		app.CompleteChoices(root)
 	}
 	root.SetArgs(spelled(r, root, args))
 	defer func() { a.Restore() }()
@@ -165,7 +169,6 @@ itself; --join merges them. Flow numbers begin at 1 in each file: --flow takes F
 			root.AddCommand(command(a))
 		}
 	}
-	app.CompleteChoices(root)
 	return root
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -47,7 +48,7 @@ const mostWord = 31
 // name, or long enough to be a key, Word returns only its length. The file may
 // not be the one that the user meant.
 func Word(word string) string {
-	if len(word) <= mostWord && (Name(word) == nil || expression.MatchString(word)) && !random(word) {
+	if len(word) <= mostWord && (Name(word) == nil || expression().MatchString(word)) && !random(word) {
 		return strconv.Quote(word)
 	}
 	return fmt.Sprintf("a text of %d bytes", len(word))
@@ -70,32 +71,38 @@ func random(word string) bool {
 }
 
 // expression matches conditions, times and lists in settings: short words and
-// operators.
-var expression = regexp.MustCompile(`^[A-Za-z0-9_.,:()<>=!&|+*/ -]{1,15}$`)
+// operators. Most runs quote no word, so none of these is compiled at the start.
+var expression = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_.,:()<>=!&|+*/ -]{1,15}$`)
+})
 
 // secretMarks match texts that occur in files of keys and passwords.
-var secretMarks = regexp.MustCompile(`(?i)-----BEGIN |-----END |PRIVATE KEY|PuTTY-User-Key|ssh-(rsa|dss|ed25519)|ecdsa-sha2|openssh-key|AGE-SECRET-KEY` +
-	// password: x, AWS_SECRET_ACCESS_KEY=x, "private_key": x
-	`|(passw(or)?d|passphrase|secret|token|credential|api_?key|access_?key|private_?key|preshared_?key|psk|auth)[a-z_]*["']?\s*[:=]` +
-	// netrc
-	`|\b(login|password|passwd)\s+\S` +
-	// bytes as a list, as in a C array: 0x60, 0x6a, ... or 96, 106, ...
-	`|((0x[0-9a-f]{1,2}|[0-9]{1,3})[\s,;]+){15}(0x[0-9a-f]{1,2}|[0-9]{1,3})\b` +
-	// bytes as pairs of digits: 60:6a:fa:..., 60 6a fa ..., \x60\x6a\xfa...
-	`|(\b[0-9a-f]{2}[\s:-]){15}[0-9a-f]{2}\b|(\\x[0-9a-f]{2}){8}`)
+var secretMarks = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)-----BEGIN |-----END |PRIVATE KEY|PuTTY-User-Key|ssh-(rsa|dss|ed25519)|ecdsa-sha2|openssh-key|AGE-SECRET-KEY` +
+		// password: x, AWS_SECRET_ACCESS_KEY=x, "private_key": x
+		`|(passw(or)?d|passphrase|secret|token|credential|api_?key|access_?key|private_?key|preshared_?key|psk|auth)[a-z_]*["']?\s*[:=]` +
+		// netrc
+		`|\b(login|password|passwd)\s+\S` +
+		// bytes as a list, as in a C array: 0x60, 0x6a, ... or 96, 106, ...
+		`|((0x[0-9a-f]{1,2}|[0-9]{1,3})[\s,;]+){15}(0x[0-9a-f]{1,2}|[0-9]{1,3})\b` +
+		// bytes as pairs of digits: 60:6a:fa:..., 60 6a fa ..., \x60\x6a\xfa...
+		`|(\b[0-9a-f]{2}[\s:-]){15}[0-9a-f]{2}\b|(\\x[0-9a-f]{2}){8}`)
+})
 
 // longRun matches a key, or a line of one, in hexadecimal or base64.
-var longRun = regexp.MustCompile(`[A-Za-z0-9+/_=-]{32,}`)
+var longRun = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z0-9+/_=-]{32,}`)
+})
 
 // Secret reports whether a text looks like a file of keys or passwords, or is
 // not text at all. Errors must not quote such a file.
 func Secret[T string | []byte](text T) bool {
 	s := string(text)
-	return strings.ContainsRune(s, 0) || !utf8.ValidString(s) || longRun.MatchString(s) || secretMarks.MatchString(s)
+	return strings.ContainsRune(s, 0) || !utf8.ValidString(s) || longRun().MatchString(s) || secretMarks().MatchString(s)
 }
 
 // Redact replaces runs that may be a key in a message with their lengths.
 func Redact(message string) string {
-	return longRun.ReplaceAllStringFunc(message,
+	return longRun().ReplaceAllStringFunc(message,
 		func(run string) string { return fmt.Sprintf("(%d characters)", len(run)) })
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
@@ -169,7 +170,9 @@ func minus(a, b capture.Statistics) capture.Statistics {
 }
 
 // ringName are the names of the ring's files: the number, and a part that Outputs.Row may add.
-var ringName = regexp.MustCompile(`^ring_(\d{5,15})_\d{14}(?:_[0-9a-f]{16})?\.pcapng$`)
+var ringName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ring_(\d{5,15})_\d{14}(?:_[0-9a-f]{16})?\.pcapng$`)
+})
 
 // mostNumber bounds the numbers that are taken over, so that those that follow fit the names.
 // Source: choice, a file every second for three million years
@@ -182,7 +185,7 @@ func (r *Ring) adopt() error {
 		return fmt.Errorf("ring: %w", err)
 	}
 	for _, e := range entries {
-		m := ringName.FindStringSubmatch(e.Name())
+		m := ringName().FindStringSubmatch(e.Name())
 		if m == nil || !e.Type().IsRegular() {
 			if e.Name() != lockName {
 				r.status.Foreign++

@@ -11,16 +11,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ackscope/ackscope/capture"
 )
 
 // captureName matches the names of captures in directories. Digits follow the
 // ending in the rows of tcpdump -C.
-var captureName = regexp.MustCompile(`\.(?:pcap|pcapng|cap|ntar)\d{0,9}(?:\.gz|\.zst)?$`)
+var captureName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\.(?:pcap|pcapng|cap|ntar)\d{0,9}(?:\.gz|\.zst)?$`)
+})
 
 // IsCapture reports whether a file name is that of a capture.
-func IsCapture(name string) bool { return captureName.MatchString(name) }
+func IsCapture(name string) bool { return captureName().MatchString(name) }
 
 // Found is the captures that the arguments of a command name.
 type Found struct {

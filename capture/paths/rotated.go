@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
@@ -24,13 +25,15 @@ import (
 //	match.pcap, match.pcap1, …          tcpdump -C; with -W match.pcap0, match.pcap1, …
 //	match-2026-11-22_10:15:00.pcap      tcpdump -G, by strftime; also %s, the seconds since 1970
 //
-// .gz and .zst may follow, as tcpdump -z appends them.
-var (
-	dumpcapName  = regexp.MustCompile(`^(.*)_(\d{5,9})_(\d{14})(\.[^.]*)?$`)
-	timeFirst    = regexp.MustCompile(`^(.*)_(\d{14})_(\d{5,9})(\.[^.]*)?$`)
-	tcpdumpName  = regexp.MustCompile(`^(.*\.(?:pcap|pcapng|cap|ntar))(\d{0,9})$`)
-	strftimeName = regexp.MustCompile(`^(.*?)((?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d[-_.T ]?\d\d[-_.:h]?\d\d(?:[-_.:m]?\d\d)?|1\d{9})(\D*)$`)
-)
+// .gz and .zst may follow, as tcpdump -z appends them. Most runs look at no such name, so the
+// expressions are compiled when they are first asked.
+var rowNames = sync.OnceValue(func() (n struct{ dumpcap, timeFirst, tcpdump, strftime *regexp.Regexp }) {
+	n.dumpcap = regexp.MustCompile(`^(.*)_(\d{5,9})_(\d{14})(\.[^.]*)?$`)
+	n.timeFirst = regexp.MustCompile(`^(.*)_(\d{14})_(\d{5,9})(\.[^.]*)?$`)
+	n.tcpdump = regexp.MustCompile(`^(.*\.(?:pcap|pcapng|cap|ntar))(\d{0,9})$`)
+	n.strftime = regexp.MustCompile(`^(.*?)((?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d[-_.T ]?\d\d[-_.:h]?\d\d(?:[-_.:m]?\d\d)?|1\d{9})(\D*)$`)
+	return n
+})
 
 // rowSlack is how far two files of a row may overlap in time. When a writer
 // begins the next file, it may not have read all packets of one interface.
@@ -75,13 +78,14 @@ func rotatedName(path string) (f rotatedFile, ok bool) {
 		return n
 	}
 	key := func(parts ...string) string { return folder + "\x00" + strings.Join(parts, "\x00") + "\x00" + packed }
-	if m := dumpcapName.FindStringSubmatch(name); m != nil {
+	names := rowNames()
+	if m := names.dumpcap.FindStringSubmatch(name); m != nil {
 		f.row, f.number, f.style = key("number", m[1], m[4]), number(m[2]), byNumber
-	} else if m := timeFirst.FindStringSubmatch(name); m != nil {
+	} else if m := names.timeFirst.FindStringSubmatch(name); m != nil {
 		f.row, f.number, f.style = key("time", m[1], m[4]), number(m[3]), byNumber
-	} else if m := strftimeName.FindStringSubmatch(name); m != nil {
+	} else if m := names.strftime.FindStringSubmatch(name); m != nil {
 		f.row, f.style = key("strftime", m[1], m[3]), byTime
-	} else if m := tcpdumpName.FindStringSubmatch(name); m != nil {
+	} else if m := names.tcpdump.FindStringSubmatch(name); m != nil {
 		f.row, f.number, f.style = key("tcpdump", m[1]), 0, byRing
 		if m[2] != "" {
 			f.number = number(m[2])

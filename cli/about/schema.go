@@ -42,8 +42,10 @@ has one; docs/tables.md says the same for people. The object status is that of p
 		Example: `  ackscope schema events
   ackscope schema merge | jq '.oneOf[].title'
   ackscope schema > ackscope.schema.json`,
-		Args:              app.Arguments(0, 1, "one COMMAND, or nothing"),
-		ValidArgsFunction: app.CompleteWords(SchemaNames()...),
+		Args: app.Arguments(0, 1, "one COMMAND, or nothing"),
+		ValidArgsFunction: func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			return app.CompleteWords(SchemaNames()...)(c, args, word)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := map[string]any{}
 			for _, s := range export.Schemas() {
