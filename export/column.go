@@ -159,10 +159,12 @@ type column[R any] struct {
 }
 
 func newTable[R any](name, doc string, columns ...column[R]) *Table[R] {
-	t := &Table[R]{Schema: Schema{Name: name, Doc: doc}}
-	for _, c := range columns {
-		t.Columns = append(t.Columns, c.Column)
-		t.get = append(t.get, c.get)
+	t := &Table[R]{
+		Schema: Schema{Name: name, Doc: doc, Columns: make([]Column, len(columns))},
+		get:    make([]func(*R, *Cell), len(columns)),
+	}
+	for i, c := range columns {
+		t.Columns[i], t.get[i] = c.Column, c.get
 	}
 	return t
 }
