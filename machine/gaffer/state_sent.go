@@ -2,6 +2,7 @@ package gaffer
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -123,6 +124,15 @@ func (s *State) EnterAhead(sequence uint32, ahead int) *Sent {
 	}
 	s.SentNext, s.arrived = (sequence+1)&r.Mask(), s.arrived<<uint(ahead)
 	return s.fill(sequence)
+}
+
+// ExpectSent prepares for EnterSent of a sequence. The slot was last used a whole buffer ago, so
+// it has left the processor's caches where there are many flows. Without this call, the writes of
+// the entry wait for it, and all later writes wait behind them.
+func (s *State) ExpectSent(sequence uint32) {
+	if n := len(s.SentBuffer); n > 0 {
+		machine.Prefetch(unsafe.Pointer(&s.SentBuffer[Slot(sequence, n)]))
+	}
 }
 
 // fill resets the entry of a sequence to a live one that is otherwise empty.

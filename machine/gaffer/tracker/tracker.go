@@ -176,6 +176,7 @@ func (t *Tracker) drainAll(out *machine.Effects) {
 //  3. that it is on its way to the peer.
 func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	s, peer := &t.Sides[p.from&1], &t.Sides[p.from&1^1]
+	s.ExpectSent(p.sequence)
 	ahead := 1 // distance to the newest of its side; 1 for the first one
 	if s.Met {
 		ahead = t.rules.Distance(p.sequence, s.sent.top)
@@ -261,8 +262,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 	}
 	s.sent.bytes += uint64(p.length)
 	if e != nil {
-		// Written field by field, and not read. The slot was last touched a whole buffer ago:
-		// waiting for it would cost more than all the rest.
+		// Written field by field, and not read: the slot may not have come yet (ExpectSent).
 		flags := gaffer.SentLive
 		if p.header {
 			flags |= gaffer.SentHeader
