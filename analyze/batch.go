@@ -100,7 +100,7 @@ func (s *Session) step(f *Flow, d *machine.Datagram, p *capture.Packet) (next *F
 			s.noteSize(f, d, 0)
 		}
 		f = s.observe(f, d, p)
-		if p != nil {
+		if p != nil && s.logsSent() {
 			s.stampSent()
 			s.sent.noteSegment(f, d, p, i)
 		}

@@ -53,6 +53,7 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 		return nil
 	}
 	s.quotes.Errors++
+	s.quotedTo = s.n
 	src, dst := keyOf(q.Src), keyOf(q.Dst)
 	f, side := s.table.find(capture.UDP, &src, &dst)
 	if f == nil {
@@ -72,7 +73,7 @@ func (s *Session) quote(p *capture.Packet) *Quoted {
 	switch {
 	case q.Reason == capture.ReasonSize:
 		a.Rule, a.Figures = icmpMTU, [3]float64{float64(q.Size), float64(q.MTU)}
-		f.watchSizes(side, q)
+		s.watchSizes(f, side, q)
 	case q.Reason == capture.ReasonHops, q.Reason == capture.ReasonReassembly:
 		a.Rule, a.Figures = icmpExpired, [3]float64{float64(q.Reason)}
 	case x.Peer:
@@ -193,7 +194,7 @@ type sizes struct {
 type sizeFate struct{ acked, lost uint64 }
 
 // watchSizes begins to count the fates of a side's datagrams by size, or takes a smaller MTU.
-func (f *Flow) watchSizes(side machine.Side, q *capture.Quote) {
+func (s *Session) watchSizes(f *Flow, side machine.Side, q *capture.Quote) {
 	if q.MTU == 0 || q.Length < 0 {
 		return
 	}
@@ -203,6 +204,7 @@ func (f *Flow) watchSizes(side machine.Side, q *capture.Quote) {
 	}
 	switch z := f.has().errors.sizes; {
 	case z == nil:
+		s.sized = true
 		f.has().errors.sizes = &sizes{side: side, limit: limit}
 	case z.side == side && limit < z.limit:
 		*z = sizes{side: side, limit: limit}

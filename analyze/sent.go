@@ -43,6 +43,36 @@ type sentLog struct {
 	n    uint64 // datagrams so far
 }
 
+// unquoted are the frames whose datagrams no ICMP error quotes, as an earlier run over the capture
+// learned. They are those that n frames came before, with from <= n < to. The log leaves them out.
+type unquoted struct {
+	from, to uint64
+	reached  bool
+}
+
+// unquoted returns the frames behind the last ICMP error of the capture. The newest datagrams at its
+// end are not among them: a file can grow between two runs, and errors in the new frames quote those.
+func (v *Survey) unquoted() (u unquoted) {
+	if v != nil && v.quoted+sentRing < v.frames {
+		u.from, u.to = v.quoted, v.frames-sentRing
+	}
+	return u
+}
+
+// logsSent reports whether a datagram of the current frame may be looked for: an ICMP error may quote
+// it, or fates are counted by size.
+func (s *Session) logsSent() bool {
+	u := &s.unquoted
+	if s.n-1 < u.from || s.n-1 >= u.to || s.sized {
+		return true
+	}
+	if !u.reached {
+		u.reached = true
+		s.sent.n += sentRing // what was kept before is out of reach, as if all those frames were in the log
+	}
+	return false
+}
+
 // note adds a datagram of f.
 func (l *sentLog) note(f *Flow, from machine.Side, p *capture.Packet) {
 	at := l.n % sentRing

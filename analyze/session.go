@@ -164,7 +164,10 @@ type Session struct {
 	relays   relays
 	callers  callers
 	sent     sentLog
+	unquoted unquoted
 	quotes   Quotes
+	quotedTo uint64 // how many frames there were at the last ICMP error about UDP; 0 for none
+	sized    bool   // fates were counted by size
 	quoted   Quoted
 	poison   poison
 	hubs     map[endpointKey]*hub // flows that may be continued from another address
@@ -192,7 +195,7 @@ func NewSession(o Options) *Session {
 	}
 	s := &Session{
 		registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{},
-		dropped:        o.Survey.captureDropped(),
+		dropped: o.Survey.captureDropped(), unquoted: o.Survey.unquoted(),
 		unansweredRoom: o.Limits.hold(holdUnanswered, 8), answeredRoom: o.Limits.hold(holdBytes, 4),
 		wholeRoom: o.Limits.hold(holdWhole, 8),
 	}
@@ -308,7 +311,7 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.out.Reset()
 		s.emit(f, d, p)
 	}
-	if p.Transport == capture.UDP && segments == 1 {
+	if p.Transport == capture.UDP && segments == 1 && s.logsSent() {
 		s.stampSent()
 		s.sent.note(f, d.From, p)
 	}

@@ -19,6 +19,8 @@ type Survey struct {
 	streams [2]int  // conversations of UDP, and of other transports
 	byFirst []int32 // places in flows, by first frame and session; nil if flows has that order itself
 	shards  bool    // the flows do not concern each other beyond their host pairs
+	frames  uint64  // of the capture
+	quoted  uint64  // of them, those up to the last ICMP error about UDP
 }
 
 // captureDropped returns how many packets the capture is known to lack.
@@ -46,7 +48,10 @@ type surveyed struct {
 // Survey returns what this run learned. Call it after Finish.
 func (s *Session) Survey() *Survey {
 	flows := s.Flows()
-	v := &Survey{flows: make([]surveyed, len(flows)), dropped: s.dropped, streams: s.streams}
+	v := &Survey{
+		flows: make([]surveyed, len(flows)), dropped: s.dropped, streams: s.streams,
+		frames: s.n, quoted: s.quotedTo,
+	}
 	if len(flows) < s.begun {
 		v.begun = make(map[machine.Ref]int, len(flows))
 	}
