@@ -1,6 +1,9 @@
 package analyze
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -29,6 +32,7 @@ type caller struct {
 // which is forgotten.
 type callers struct {
 	newer, older map[callerKey]*caller
+	kept         bool // every flow is noted when it begins; see Session.known
 }
 
 func callerOf(client, server endpointKey) callerKey { return callerKey{client.hi, client.lo, server} }
@@ -39,6 +43,38 @@ func (c *callers) find(k callerKey) *caller {
 		return x
 	}
 	return c.older[k]
+}
+
+// known returns the pairs. Few captures are asked for one. So they are kept from the first question
+// on, or once a flow is removed. Until then the flows themselves tell which pairs there were.
+func (s *Session) known() *callers {
+	c := &s.callers
+	if c.kept {
+		return c
+	}
+	c.kept = true
+	first := make([]*Flow, 0, len(s.flows)) // the first session of each pair of addresses
+	for _, f := range s.flows {
+		if f.Session <= 1 {
+			first = append(first, f)
+		}
+	}
+	slices.SortStableFunc(first, func(x, y *Flow) int { return cmp.Compare(x.born, y.born) })
+	for _, f := range first {
+		c.begun(f)
+	}
+	return c
+}
+
+// noteCaller notes a new flow, if the pairs are kept.
+func (s *Session) noteCaller(f *Flow) {
+	switch {
+	case s.callers.kept:
+		s.callers.begun(f)
+	case !s.shard.beyond(s.begun, callersMost/2):
+		return // there cannot be more pairs than flows
+	}
+	s.shard.within(len(s.known().newer), callersMost/2)
 }
 
 // begun notes a new flow, whose first packet came from the client.

@@ -41,9 +41,12 @@ type Flow struct {
 	place        place        // place in the lists of flows that limits may remove
 
 	born    uint64 // how many frames there were when it began
+	entered uint64 // how many there were when it came into Session.entrants
 	shard   uint8  // of its host pair, if several goroutines analyse
-	ID      int    // from 1, by first appearance
-	Session int    // nth session on this pair of addresses, from 1
+	// enteredBoth says that it is a candidate of both endpoints: see enterHubs.
+	enteredBoth bool
+	ID          int // from 1, by first appearance
+	Session     int // nth session on this pair of addresses, from 1
 	// nth conversation of its transport, from 0, as Wireshark counts. All sessions
 	// of one connection share it.
 	Stream     int

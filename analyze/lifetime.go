@@ -23,8 +23,7 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	}
 	s.number(f, nil, true)
 	s.table.put(f)
-	s.callers.begun(f)
-	s.shard.within(len(s.callers.newer), callersMost/2)
+	s.noteCaller(f)
 	if p.Transport == capture.TCP && len(s.formats) > 0 {
 		f.conn = stream.New(s.formats, stream.Limits{})
 	}

@@ -257,6 +257,7 @@ func (s *Session) letGo(f *Flow, why Reason) {
 	if f.gone {
 		return
 	}
+	s.known() // the flow would no longer tell
 	f.gone = true
 	if f.pending != nil {
 		f.pending.round = holdRounds
@@ -286,8 +287,12 @@ func (s *Session) letGo(f *Flow, why Reason) {
 
 // compact deletes removed flows from the list of all flows.
 func (s *Session) compact() {
-	s.flows = slices.DeleteFunc(s.flows, func(f *Flow) bool { return f.gone })
+	s.flows, s.entrants = withoutGone(s.flows), withoutGone(s.entrants)
 	s.forgotten = 0
+}
+
+func withoutGone(flows []*Flow) []*Flow {
+	return slices.DeleteFunc(flows, func(f *Flow) bool { return f.gone })
 }
 
 // compactLeast avoids compacting short lists.

@@ -88,9 +88,8 @@ type moving struct {
 
 // hub lists the flows of an endpoint, as candidates.
 type hub struct {
-	flows   []*Flow
-	entered []uint64 // how many frames there were when each of them came
-	gone    int      // of them, those that a limit removed
+	flows []*Flow
+	gone  int // of them, those that a limit removed
 }
 
 // watchMove begins to watch a flow that has a tracker now.
@@ -125,10 +124,7 @@ func (s *Session) follow(f *Flow, d *machine.Datagram) {
 	}
 	own := s.identify(f)
 	if n == rebindLeast {
-		s.enterHub(f, machine.B)
-		if own.Began == [2]bool{} {
-			s.enterHub(f, machine.A) // its first packet may be the server's
-		}
+		s.enterHubs(f, own.Began == [2]bool{}) // its first packet may be the server's
 	}
 	// A capture that begins with many flows shows no beginning of any.
 	early := f.First.Sub(s.first) < rebindSlack
@@ -219,6 +215,35 @@ func (f *Flow) forgetMove() {
 	}
 }
 
+// enterHubs makes a flow a candidate of its endpoint B, or of both. Few captures have a flow that is
+// compared. So the hubs are made when the first one is: see hub.
+func (s *Session) enterHubs(f *Flow, both bool) {
+	f.entered, f.enteredBoth = s.n, both
+	s.entrants = append(s.entrants, f)
+	if s.hubs != nil {
+		s.listInHubs(f)
+	}
+}
+
+func (s *Session) listInHubs(f *Flow) {
+	s.enterHub(f, machine.B)
+	if f.enteredBoth {
+		s.enterHub(f, machine.A)
+	}
+}
+
+// hub returns the candidates of an endpoint, or nil.
+func (s *Session) hub(key endpointKey) *hub {
+	if s.hubs == nil {
+		for _, f := range s.entrants {
+			if !f.gone {
+				s.listInHubs(f)
+			}
+		}
+	}
+	return s.hubs[key]
+}
+
 // enterHub lists a flow as a candidate among those of one of its endpoints.
 func (s *Session) enterHub(f *Flow, side machine.Side) {
 	key := f.endpoint(side)
@@ -231,7 +256,6 @@ func (s *Session) enterHub(f *Flow, side machine.Side) {
 		s.hubs[key] = h
 	}
 	h.flows = append(h.flows, f)
-	h.entered = append(h.entered, s.n)
 }
 
 // leaveHubs removes a flow that a limit removes. It costs little on average: a hub drops such
@@ -246,14 +270,8 @@ func (s *Session) leaveHubs(f *Flow) {
 		if h.gone++; 2*h.gone < len(h.flows) {
 			continue
 		}
-		kept, entered := h.flows[:0], h.entered[:0]
-		for i, x := range h.flows {
-			if !x.gone {
-				kept, entered = append(kept, x), append(entered, h.entered[i])
-			}
-		}
-		clear(h.flows[len(kept):])
-		if h.flows, h.entered, h.gone = kept, entered, 0; len(kept) == 0 {
+		h.flows, h.gone = withoutGone(h.flows), 0
+		if len(h.flows) == 0 {
 			delete(s.hubs, key)
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Session) match(f *Flow, own *machine.Identity) (best Was, ok bool) {
 func (s *Session) matchOf(f *Flow, own *machine.Identity, idle bool) (best Was, ok bool) {
 	least, second, compared, shown := math.Inf(1), math.Inf(1), 0, false
 	for _, shared := range []machine.Side{machine.B, machine.A} {
-		h := s.hubs[f.endpoint(shared)]
+		h := s.hub(f.endpoint(shared))
 		moved := shared.Other()
 		if h == nil || f.pace[moved].packets == 0 || own.ClientKnown && own.Client != moved {
 			continue

@@ -170,7 +170,8 @@ type Session struct {
 	sized    bool   // fates were counted by size
 	quoted   Quoted
 	poison   poison
-	hubs     map[endpointKey]*hub // flows that may be continued from another address
+	entrants []*Flow              // flows that may be continued from another address, as they came
+	hubs     map[endpointKey]*hub // the same by endpoint; nil until a flow is compared
 	compared uint64               // flows of hubs that were looked at
 	late     bool                 // the protocol of a flow was found at the end, when others had ended
 	identity machine.Identity     // of the flow that is compared
@@ -366,7 +367,7 @@ func (s *Session) Finish() {
 	for _, f := range s.flows {
 		s.part(f)
 	}
-	s.hubs = nil // no flow is compared any more
+	s.entrants, s.hubs = nil, nil // no flow is compared any more
 	for _, f := range s.flows {
 		if f.tracker != nil {
 			s.end(f)

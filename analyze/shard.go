@@ -60,9 +60,12 @@ func (x *shard) refuse() {
 	}
 }
 
+// beyond reports whether within refuses the run.
+func (x *shard) beyond(n, most int) bool { return x != nil && x.strict && most > 0 && n > most/x.of }
+
 // within refuses the run if a shard uses more than its part of what all flows have together.
 func (x *shard) within(n, most int) {
-	if x != nil && x.strict && most > 0 && n > most/x.of {
+	if x.beyond(n, most) {
 		x.refused.Store(true)
 	}
 }
@@ -163,13 +166,8 @@ func absorb(o Options, shards []*Session) *Session {
 				s.table.put(p.flow)
 			}
 		}
-		for k, c := range x.callers.older {
-			s.callers.remember(&s.callers.older, k, c)
-		}
-		for k, c := range x.callers.newer {
-			s.callers.remember(&s.callers.newer, k, c)
-		}
 	}
+	s.absorbCallers(shards)
 	s.absorbNumbers(shards)
 	s.absorbWaiting(shards)
 	s.absorbHubs(shards)
@@ -180,6 +178,23 @@ func absorb(o Options, shards []*Session) *Session {
 		}
 	}
 	return s
+}
+
+// absorbCallers merges the pairs that are remembered, if a shard keeps them.
+func (s *Session) absorbCallers(shards []*Session) {
+	if !slices.ContainsFunc(shards, func(x *Session) bool { return x.callers.kept }) {
+		return
+	}
+	for _, x := range shards {
+		c := x.known()
+		for k, y := range c.older {
+			s.callers.remember(&s.callers.older, k, y)
+		}
+		for k, y := range c.newer {
+			s.callers.remember(&s.callers.newer, k, y)
+		}
+	}
+	s.callers.kept = true
 }
 
 // remember puts a pair into one of the halves.
@@ -251,29 +266,9 @@ func (s *Session) absorbWaiting(shards []*Session) {
 // absorbHubs merges the flows that may be continued from another address.
 func (s *Session) absorbHubs(shards []*Session) {
 	for _, x := range shards {
-		for k, h := range x.hubs {
-			if s.hubs == nil {
-				s.hubs = map[endpointKey]*hub{}
-			}
-			if to := s.hubs[k]; to != nil {
-				to.flows, to.entered = append(to.flows, h.flows...), append(to.entered, h.entered...)
-			} else {
-				s.hubs[k] = h
-			}
-		}
+		s.entrants = append(s.entrants, x.entrants...)
 	}
-	for _, h := range s.hubs {
-		order := make([]int, len(h.flows))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(h.entered[i], h.entered[j]) })
-		sorted := hub{gone: h.gone}
-		for _, i := range order {
-			sorted.flows, sorted.entered = append(sorted.flows, h.flows[i]), append(sorted.entered, h.entered[i])
-		}
-		*h = sorted
-	}
+	slices.SortStableFunc(s.entrants, func(x, y *Flow) int { return cmp.Compare(x.entered, y.entered) })
 }
 
 // keptSent is where a shard keeps a datagram for ICMP errors.
