@@ -24,8 +24,14 @@ const assumedPartial = 64
 
 // RulesOf returns the rules that a profile states.
 func RulesOf(p *wire.Profile) *Rules {
+	r := StatedRules(p)
+	return &r
+}
+
+// StatedRules is RulesOf without memory of its own: a capture can have very many flows.
+func StatedRules(p *wire.Profile) Rules {
 	assumed := min(assumedBuffer, 1<<(p.Space()-1))
-	r := &Rules{
+	r := Rules{
 		SequenceBits:      p.Space(),
 		AckBits:           p.AckBitsWidth(),
 		AckBelow:          p.AckBase == wire.AckMinusNMinusOne,

@@ -183,9 +183,11 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.Sides[x]
 	e := &s.estimate
 	if len(e.early) > 0 {
-		var room [transitsKept]float32
 		settled := *e // a copy: open samples stay open
-		settled.transit = room[:0]
+		settled.transit = nil
+		if t.room != nil {
+			settled.transit = t.room.settled[:0]
+		}
 		settled.flush()
 		e = &settled
 	}

@@ -18,6 +18,7 @@ type room struct {
 	trips    [2]machine.Trips
 	transit  [2][transitsKept]float32
 	early    [2][transitsLeast]farSample
+	settled  [transitsKept]float32 // for rtt
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}

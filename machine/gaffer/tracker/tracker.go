@@ -52,12 +52,13 @@ var lastRules atomic.Pointer[gaffer.Rules]
 
 // rulesOf returns gaffer.RulesOf(profile), as one copy for trackers that follow each other.
 func rulesOf(profile *wire.Profile) *gaffer.Rules {
-	r := gaffer.RulesOf(profile)
-	if last := lastRules.Load(); last != nil && *last == *r {
+	r := gaffer.StatedRules(profile)
+	if last := lastRules.Load(); last != nil && *last == r {
 		return last
 	}
-	lastRules.Store(r)
-	return r
+	own := r // a copy, so that r stays off the heap where the rules are shared
+	lastRules.Store(&own)
+	return &own
 }
 
 // noFacts are shared by all trackers that start without facts. They never change.
