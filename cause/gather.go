@@ -26,6 +26,7 @@ type Gathering struct {
 	flows      []*analyze.Flow
 	servers    map[netip.AddrPort]int
 	counted    int // flows whose addresses are counted
+	known      int // of them, those of a known protocol
 	taken      int
 	list       []Flow
 	more       int
@@ -48,6 +49,7 @@ func (g *Gathering) Take(most int) (left bool) {
 		if f := g.flows[g.counted]; f.Protocol != nil {
 			g.servers[f.A]++
 			g.servers[f.B]++
+			g.known++
 		}
 		g.counted++
 	}
@@ -69,6 +71,9 @@ func (g *Gathering) add(f *analyze.Flow) {
 	case len(g.list) == flowsMost:
 		g.more++
 		return
+	}
+	if g.list == nil { // in one piece: there may be very many
+		g.list = make([]Flow, 0, min(g.known, flowsMost))
 	}
 	x := newFlow(f, g.servers)
 	g.interfaces[x.Interface] = true
