@@ -93,12 +93,18 @@ func loader(to string) error {
 // serve serves the page, and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
+	return serveFrom(t, assets(t))
+}
+
+// serveFrom serves the page that is in a folder.
+func serveFrom(t *testing.T, dir string) string {
+	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	//nolint:gosec // the test's own browser is no stranger
-	s := &http.Server{Handler: serving.Handler(os.DirFS(assets(t)), l.Addr().String())}
+	s := &http.Server{Handler: serving.Handler(os.DirFS(dir), l.Addr().String())}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return "http://" + l.Addr().String() + "/"

@@ -3,6 +3,7 @@ package webpage
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -15,6 +16,12 @@ import (
 // those that it made, and window.asked what it asked them for. Before it asks one for verdicts, a
 // script runs as fail(worker, message).
 func watched(t *testing.T, fail string) (*chrome.Browser, *chrome.Page) {
+	t.Helper()
+	return watchedAt(t, serve(t), fail)
+}
+
+// watchedAt does so with a page at an address.
+func watchedAt(t *testing.T, url, fail string) (*chrome.Browser, *chrome.Page) {
 	t.Helper()
 	b := chrome.Start(t, testenv.Need(t, "chromium"))
 	p := b.Open(t, "about:blank", 1280, 900, false)
@@ -29,7 +36,7 @@ func watched(t *testing.T, fail string) (*chrome.Browser, *chrome.Page) {
 				super.postMessage(message, given);
 			}
 		};`}, nil)
-	p.Call(t, "Page.navigate", map[string]string{"url": serve(t)}, nil)
+	p.Call(t, "Page.navigate", map[string]string{"url": url}, nil)
 	p.Until(t, "window.ackscope && document.readyState === 'complete'")
 	p.Eval(t, "window.ackscope.ready()", nil)
 	return b, p
@@ -78,6 +85,41 @@ func TestSecondWorkerFails(t *testing.T) {
 				if n := asked(t, p, "verdicts"); n != 2*(i+1) {
 					t.Errorf("the page asked for verdicts %d times, expected %d", n, 2*(i+1))
 				}
+			}
+			complaints(t, b)
+		})
+	}
+}
+
+// Where the second worker ends without a word, or runs in circles, the first does all of the overview
+// after a while. Another worker takes the place of the second one, and has the packets.
+func TestSecondWorkerSilent(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	for name, does := range map[string]string{"it ends": "close();", "it runs in circles": "for (;;);"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(assets(t))); err != nil {
+				t.Fatal(err)
+			}
+			script := filepath.Join(dir, "worker.js")
+			text, err := os.ReadFile(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = fmt.Appendf(text, "const answers = onmessage;\n"+
+				"onmessage = (e) => { if (e.data.request?.op === 'verdicts') { %s } else answers(e); };\n", does)
+			if err := os.WriteFile(script, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b, p := watchedAt(t, serveFrom(t, dir), "")
+			path := testenv.Capture(t, "u210_timeout_kill.client.pcap.gz")
+			drop(t, p, path)
+			sameOverview(t, p, path)
+			samePackets(t, p, path)
+			var workers int
+			p.Eval(t, "window.workers.length", &workers)
+			if n := asked(t, p, "verdicts"); n != 2 || workers != 2+n {
+				t.Errorf("the page asked for verdicts %d times, and made %d workers, expected 2 and 4", n, workers)
 			}
 			complaints(t, b)
 		})

@@ -21,18 +21,27 @@ function compile(): Promise<WebAssembly.Module> {
 }
 
 interface Waiting {
-  op: Request["op"];
+  request: Request;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
 
 export class Cancelled extends Error {}
 
+// A worker that reads tells of each block of 4 MiB, several times a second. One that says nothing at
+// so many looks, one after another a second apart, has ended without a word or runs in circles.
+const silentLooks = 10;
+const lookEvery = 1000; // ms
+
 export class Client {
   private worker!: Worker;
   private readonly waiting = new Map<number, Waiting>();
   private readonly files = new Map<string, Blob>();
   private last = 0;
+  private holds: Request[] = []; // what made the worker hold what it holds: a capture, and a filter
+  // Looks since the worker said something. None counts until the worker has the analysis: how long its
+  // translation takes is the machine's affair.
+  private silent = -Infinity;
   onProgress: (share: number) => void = () => undefined;
   ready!: Promise<unknown>;
 
@@ -43,6 +52,7 @@ export class Client {
   private begin(): void {
     this.worker = new Worker((policy?.createScriptURL(script) ?? script) as string);
     this.worker.onmessage = ({ data }: MessageEvent<Reply>) => {
+      this.silent = 0;
       if ("progress" in data) {
         this.onProgress(data.total > 0 ? data.progress / data.total : 0);
         return;
@@ -56,29 +66,74 @@ export class Client {
       for (const waiting of this.waiting.values()) waiting.reject(new Error(e.message || "the worker failed"));
       this.waiting.clear();
     };
-    this.ready = compile().then((module) => this.ask({ op: "start", module }));
+    this.silent = -Infinity;
+    this.ready = compile().then((module) => {
+      this.silent = 0;
+      return this.ask({ op: "start", module });
+    });
     this.ready.catch(() => undefined); // who waits for it learns of it
   }
 
   // cancel ends what is running. The worker begins anew; its files are known again.
   cancel(): void {
+    this.holds = [];
+    for (const waiting of this.renew()) waiting.reject(new Cancelled("cancelled"));
+  }
+
+  // renew puts a new worker in the place of this one, and returns what waited for an answer.
+  private renew(): Waiting[] {
     this.worker.terminate();
-    for (const waiting of this.waiting.values()) waiting.reject(new Cancelled("cancelled"));
+    const left = [...this.waiting.values()];
     this.waiting.clear();
     this.begin();
     for (const [name, blob] of this.files) {
       this.ask({ op: "file", name, blob }).catch(() => undefined); // cancelled again: it is told anew
     }
+    return left;
+  }
+
+  // replace renews a worker that does not answer. The new one is to hold the same, and is asked what
+  // waits, but for verdicts: who waits for these finds them itself.
+  private replace(): void {
+    const left = this.renew();
+    for (const held of this.holds) {
+      if (left.every(({ request }) => request !== held)) void this.after(held).catch(() => undefined);
+    }
+    for (const { request, resolve, reject } of left) {
+      if (request.op === "verdicts") reject(new Error("the worker does not answer"));
+      else if (request.op === "start" || request.op === "file") resolve(this.ready);
+      else resolve(this.after(request));
+    }
+  }
+
+  // watch replaces the worker if it falls silent before it answers.
+  private async watch<T>(answer: Promise<T>): Promise<T> {
+    let looks: ReturnType<typeof setInterval> | undefined;
+    this.silent = Math.min(this.silent, 0);
+    // Looks are counted, and not the time: a machine that slept, or a hidden page, looks seldom.
+    const gone = new Promise<never>((_, reject) => {
+      looks = setInterval(() => {
+        if (++this.silent < silentLooks) return;
+        clearInterval(looks);
+        this.replace();
+        reject(new Error("the worker does not answer"));
+      }, lookEvery);
+    });
+    try {
+      return await Promise.race([answer, gone]);
+    } finally {
+      clearInterval(looks);
+    }
   }
 
   // busy says that the worker does something for the person.
   get busy(): boolean {
-    return [...this.waiting.values()].some(({ op }) => op !== "warm");
+    return [...this.waiting.values()].some(({ request }) => request.op !== "warm");
   }
 
   // reading says that the worker reads a capture, or waits its turn to.
   get reading(): boolean {
-    return [...this.waiting.values()].some(({ op }) => !["start", "file", "warm"].includes(op));
+    return [...this.waiting.values()].some(({ request }) => !["start", "file", "warm"].includes(request.op));
   }
 
   // idle waits until nothing runs. It looks every so many milliseconds, and first after as many.
@@ -89,7 +144,7 @@ export class Client {
   private ask(request: Request, given: Transferable[] = []): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const id = ++this.last;
-      this.waiting.set(id, { op: request.op, resolve, reject });
+      this.waiting.set(id, { request, resolve, reject });
       this.worker.postMessage({ id, request } satisfies Envelope, given);
     });
   }
@@ -116,7 +171,9 @@ export class Client {
     void found.catch(() => new Uint8Array(0)).then((verdicts) => port1.postMessage(verdicts));
     return this.after({ op: "overview", args, verdicts: port2 }, [port2]);
   }
-  verdicts(args: string[]): Promise<Uint8Array> { return this.after({ op: "verdicts", args }); }
+  // verdicts asks for what the worker finds for the overview of another one, which waits for it. It
+  // fails where the worker falls silent.
+  verdicts(args: string[]): Promise<Uint8Array> { return this.watch(this.after({ op: "verdicts", args })); }
   warm(capture: Uint8Array<ArrayBuffer>): Promise<Answer> { return this.after({ op: "warm", capture }); }
   table(key: string, args: string[]): Promise<Table> { return this.after({ op: "table", key, args }); }
   lines(key: string, from: number, count: number): Promise<Cells[]> {
@@ -125,8 +182,16 @@ export class Client {
   sort(key: string, column: string, descending: boolean): Promise<void> {
     return this.after({ op: "sort", key, column, descending });
   }
-  open(args: string[]): Promise<number> { return this.after({ op: "open", args }); }
-  filter(text: string, flow: number): Promise<number> { return this.after({ op: "filter", text, flow }); }
+  open(args: string[]): Promise<number> {
+    const open: Request = { op: "open", args };
+    this.holds = [open];
+    return this.after(open);
+  }
+  filter(text: string, flow: number): Promise<number> {
+    const filter: Request = { op: "filter", text, flow };
+    this.holds = [...this.holds.slice(0, 1), filter];
+    return this.after(filter);
+  }
   rows(from: number, count: number): Promise<Cells[]> { return this.after({ op: "rows", from, count }); }
   packet(entry: number): Promise<Cells> { return this.after({ op: "packet", entry }); }
   state(flow: number, entry: number): Promise<Cells[]> { return this.after({ op: "state", flow, entry }); }
