@@ -158,7 +158,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 		}
 		report(srdp.DeliveredAgain, r.side, grade, float64(e.tally.arrived), float64(e.id))
 	}
-	if e.overtaken.at != 0 {
+	if e.rare != nil && e.rare.overtaken.at != 0 {
 		t.overtaken(s, e, out)
 	}
 }
@@ -172,11 +172,12 @@ const missingAfter = time.Second
 // sent. Its sender broke the order, or had given this packet up. The wire does
 // not show when a sender gives up: repeats, timeout and application decide.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
+	over := &e.rare.overtaken
 	report := func(rule *machine.Rule, sure machine.Certainty) {
-		out.At(e.overtaken.at, e.overtaken.ref).Report(rule, s.side, sure, e.frame, float64(e.id),
-			machine.Milliseconds(e.overtaken.at.Sub(e.at)))
+		out.At(over.at, over.ref).Report(rule, s.side, sure, e.frame, float64(e.id),
+			machine.Milliseconds(over.at.Sub(e.at)))
 	}
-	if after := e.lastAt.Sub(e.overtaken.at); after > 0 {
+	if after := e.lastAt.Sub(over.at); after > 0 {
 		// It was sent again behind the later packet. On the way to a distant tap
 		// the network can put a copy there too.
 		usual, _ := s.timing.timeout()
@@ -190,7 +191,7 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 		}
 		return
 	}
-	waited := e.overtaken.at.Sub(e.lastAt)
+	waited := over.at.Sub(e.lastAt)
 	if s.sure && e.tally.attempts() == 1 && waited < shortestTimeout {
 		report(srdp.OrderBroken, machine.Likely) // too soon to have been given up
 		return

@@ -138,7 +138,7 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 	t.times(s, r, e, m)
 	m.Frames[0] = e.frame
 	if e.tally.copies > 1 {
-		copy(m.Frames[1:], e.again[:])
+		copy(m.Frames[1:], e.rare.frames[:])
 		clear(m.Frames[min(int(e.tally.copies), len(m.Frames)):])
 	}
 	if e.tally.acks == 0 && e.tally.arrived > 0 { // on a stream to a client

@@ -149,8 +149,8 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 // flight. The end of the earlier packet shows what that means.
 func (t *Tracker) follows(l *lane, e *life) {
 	if n := l.ordered - 1; n >= l.lives.first && n < e.number {
-		if before := l.lives.at(n); before.tally.acks == 0 && before.overtaken.at == 0 && before.id64 < e.id64 {
-			before.overtaken.at, before.overtaken.ref = e.at, e.frame
+		if before := l.lives.at(n); before.tally.acks == 0 && before.id64 < e.id64 {
+			l.lives.overtake(before, e)
 		}
 	}
 	if l.ordered == 0 || e.id64 > l.orderedID {

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -12,33 +13,41 @@ import (
 // memory is bounded: when too many lives are open, the oldest one ends.
 type lives struct {
 	slots []life // life n is at n mod len
-	// index has, by hash of the id, the number of the newest life plus one. Ids
-	// rise in even steps, which depend on the number of the sender's peers.
-	index []int64
-	first int64 // number of the oldest open life
-	next  int64 // number of the next life
+	// index has, by hash of the id, the newest life. Ids rise in even steps, which depend on the number of the
+	// sender's peers. chain has, at n mod len, the life before life n in the same slot of the index. Both have the
+	// id beside the number: a search for a new id then reads no life. Most lives lie far from the processor.
+	index, chain []link
+	first        int64 // number of the oldest open life
+	next         int64 // number of the next life
 	// forgot is one more than the highest id whose life is no longer in memory.
 	forgot int64
-	spare  []*copyFrames
+	spare  []*rare
 }
+
+// link is a life's number plus one, then the 16 bits of its id; 0 if there is no life.
+type link uint64
+
+const (
+	// linkBits is the size of an id in a link, in bits.
+	// Source: law, ids of 16 bits with their mark
+	linkBits = 16
+)
+
+func linkOf(n int64, id uint16) link { return link(n+1)<<linkBits | link(id) }
+
+// number returns the number of the life, or -1 if there is none.
+func (k link) number() int64 { return int64(k>>linkBits) - 1 }
 
 // life is what is known of one data packet.
 type life struct {
 	number   int64
-	before   int64 // number of the life before it in the same slot of the index, plus one; 0 if there is none
 	id64     int64
 	at       machine.Instant // of its first copy; lastAt is of its newest
 	lastAt   machine.Instant
 	interval time.Duration // between its last two copies; 0 while there is one copy
 	ack      lifeAck
-	// overtaken is when another ordered packet was sent while this one was in
-	// flight. Its at is 0 if that did not happen.
-	overtaken struct {
-		at  machine.Instant
-		ref machine.Ref
-	}
 	frame    machine.Ref // of its first copy
-	again    *copyFrames // of the other copies; entries beyond their number are stale
+	rare     *rare       // what few packets have; nil if this one has none of it
 	sum      uint32
 	size     int32 // bytes of data on the wire
 	tally    tally
@@ -76,8 +85,17 @@ type tally struct {
 	ackLost int32 // copies sent because an acknowledgement did not reach the sender
 }
 
-// copyFrames holds the frames of a packet's copies after the first.
-type copyFrames [machine.MessageFrames - 1]machine.Ref
+// rare is what few packets have. It keeps lives small.
+type rare struct {
+	// frames are those of the copies after the first. Entries beyond their number are stale.
+	frames [machine.MessageFrames - 1]machine.Ref
+	// overtaken is when another ordered packet was sent while this one was in
+	// flight. Its at is 0 if that did not happen.
+	overtaken struct {
+		at  machine.Instant
+		ref machine.Ref
+	}
+}
 
 const (
 	// livesFirst is how many packets a ring of lives has room for when it is first
@@ -105,17 +123,22 @@ func (l *lives) find(id uint16) *life {
 }
 
 // older returns the life before e with the same id.
-func (l *lives) older(e *life) *life { return l.walk(e.before, e.id) }
+func (l *lives) older(e *life) *life { return l.walk(*l.linked(e.number), e.id) }
 
-func (l *lives) walk(n int64, id uint16) *life {
-	for n--; n >= l.kept(); {
-		e := l.at(n)
-		if e.id == id {
-			return e
+// linked returns the place in the chain of life n.
+func (l *lives) linked(n int64) *link { return &l.chain[n&int64(len(l.chain)-1)] }
+
+func (l *lives) walk(k link, id uint16) *life {
+	for kept := l.kept(); ; {
+		n := k.number()
+		switch {
+		case n < kept:
+			return nil
+		case uint16(k) == id:
+			return l.at(n)
 		}
-		n = e.before - 1
+		k = *l.linked(n)
 	}
-	return nil
 }
 
 // firsts grades the claim that the first copy of a life is the packet's first.
@@ -154,41 +177,59 @@ func (l *lives) begin(id uint16, id64 int64) *life {
 	if l.next >= int64(len(l.slots)) && !e.doubtful {
 		l.forgot = max(l.forgot, e.id64+1)
 	}
-	if e.again != nil {
-		l.spare = append(l.spare, e.again)
+	if e.rare != nil {
+		l.spare = append(l.spare, e.rare)
 	}
 	*e = life{number: l.next, id: id, id64: id64}
-	place := &l.index[srdp.Home(id, len(l.index)-1)]
-	e.before, *place = *place, l.next+1
+	l.enlist(e)
 	l.next++
 	return e
 }
 
+// enlist adds a life to the index.
+func (l *lives) enlist(e *life) {
+	newest := &l.index[srdp.Home(e.id, len(l.index)-1)]
+	*l.linked(e.number), *newest = *newest, linkOf(e.number, e.id)
+}
+
 // copied counts another copy of a packet and records its frame.
 func (l *lives) copied(e *life, frame machine.Ref) {
-	if e.again == nil {
-		if n := len(l.spare); n > 0 {
-			e.again, l.spare = l.spare[n-1], l.spare[:n-1]
-		} else {
-			e.again = new(copyFrames)
-		}
-	}
-	if i := int(e.tally.copies) - 1; i < len(e.again) {
-		e.again[i] = frame
+	frames := &l.rare(e).frames
+	if i := int(e.tally.copies) - 1; i < len(frames) {
+		frames[i] = frame
 	}
 	e.tally.copies++
+}
+
+// overtake notes that a later ordered packet was sent while a packet was in flight. Only the first one counts.
+func (l *lives) overtake(e, by *life) {
+	if over := &l.rare(e).overtaken; over.at == 0 {
+		over.at, over.ref = by.at, by.frame
+	}
+}
+
+// rare returns what few packets have, for a packet that now has some of it.
+func (l *lives) rare(e *life) *rare {
+	if e.rare == nil {
+		if n := len(l.spare); n > 0 {
+			e.rare, l.spare = l.spare[n-1], l.spare[:n-1]
+			e.rare.overtaken.at = 0
+		} else {
+			e.rare = new(rare)
+		}
+	}
+	return e.rare
 }
 
 // grow doubles the capacity.
 func (l *lives) grow() {
 	old := *l
 	size := max(livesFirst, 2*len(old.slots))
-	l.slots, l.index = make([]life, size), make([]int64, size)
+	l.slots, l.index, l.chain = make([]life, size), make([]link, size), make([]link, size)
 	for n := old.kept(); n < old.next; n++ {
 		e := l.at(n)
 		*e = *old.at(n)
-		place := &l.index[srdp.Home(e.id, size-1)]
-		e.before, *place = *place, n+1
+		l.enlist(e)
 	}
 }
 
@@ -202,13 +243,13 @@ func (l *lives) oldest() *life {
 
 func (l *lives) clone() lives {
 	c := *l
-	c.slots = append([]life(nil), l.slots...)
-	c.index = append([]int64(nil), l.index...)
+	c.slots = slices.Clone(l.slots)
+	c.index, c.chain = slices.Clone(l.index), slices.Clone(l.chain)
 	c.spare = nil
 	for i := range c.slots {
-		if again := c.slots[i].again; again != nil {
-			f := *again
-			c.slots[i].again = &f
+		if known := c.slots[i].rare; known != nil {
+			r := *known
+			c.slots[i].rare = &r
 		}
 	}
 	return c
@@ -227,5 +268,5 @@ func (e *life) nth(n int32) machine.Ref {
 	if n = min(n, e.tally.copies); n <= 1 {
 		return e.frame
 	}
-	return e.again[min(int(n)-2, len(e.again)-1)]
+	return e.rare.frames[min(int(n)-2, len(e.rare.frames)-1)]
 }

@@ -247,7 +247,7 @@ func (s *party) size() int {
 	}
 	for _, l := range s.lanes.list {
 		n += int(unsafe.Sizeof(*l)) + l.queue.Size() + l.received.Size() + cap(l.lives.slots)*int(unsafe.Sizeof(life{})) +
-			8*cap(l.lives.index)
+			8*(cap(l.lives.index)+cap(l.lives.chain))
 	}
 	return n
 }
