@@ -40,7 +40,8 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 	}
 	l.touched(p.at)
 	sum := srdp.Sum(pk.Flags, payload)
-	if e := t.copyOf(l, pk.ID, sum, p); e != nil {
+	before := l.lives.find(pk.ID)
+	if e := t.copyOf(l, before, sum, p); e != nil {
 		t.copied(s, l, e, p, out)
 		return
 	}
@@ -49,7 +50,6 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 		t.end(s, l, out)
 	}
 	t.goesOn(s, l, id64)
-	before := l.lives.find(pk.ID)
 	if before != nil && !before.doubtful && p.at.Sub(before.lastAt) < copyHorizon {
 		t.reused(s, l, before, id64, p, out)
 	}
@@ -81,10 +81,10 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 
 func (t *Tracker) proxied() bool { return t.config.Profile.Form != 0 }
 
-// copyOf returns the life that a packet is a further copy of. It returns nil
-// when there is none.
-func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
-	for e := l.lives.find(id); e != nil; e = l.lives.older(e) {
+// copyOf returns the life that a packet is a further copy of, of the newest one with its id and those before. It
+// returns nil when there is none.
+func (t *Tracker) copyOf(l *lane, newest *life, sum uint32, p *sighting) *life {
+	for e := newest; e != nil; e = l.lives.older(e) {
 		if e.sum == sum && e.size == int32(t.pk.PayloadLen) && p.at.Sub(e.lastAt) < copyHorizon &&
 			(!p.place.Known || e.id64 == p.place.Number) {
 			return e

@@ -198,7 +198,7 @@ func (s *party) timings() *timing {
 
 // unwrap returns the unwrapped id of a packet. It uses the endpoint's counter
 // when that knows the id, and the lane alone otherwise.
-func (l *lane) unwrap(id uint16, place machine.Place) int64 {
+func (l *lane) unwrap(id uint16, place *machine.Place) int64 {
 	switch {
 	case place.Known:
 		return place.Number

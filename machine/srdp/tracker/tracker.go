@@ -62,7 +62,7 @@ type sighting struct {
 	at     machine.Instant
 	ref    machine.Ref
 	length int
-	place  machine.Place
+	place  *machine.Place // of the datagram; nil for what has no datagram of its own
 }
 
 // New returns the tracker of a flow. facts is what an earlier run over the same
@@ -107,7 +107,7 @@ func (s *party) reads(at machine.Instant) machine.Certainty {
 
 // Observe takes the next datagram of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
-	p := sighting{d.At, d.Ref, max(d.Length, len(d.Bytes)), d.Place}
+	p := sighting{d.At, d.Ref, max(d.Length, len(d.Bytes)), &d.Place}
 	if t.lastRef == 0 {
 		t.began = d.At
 	}
