@@ -13,9 +13,9 @@ import (
 // memory is bounded: when too many lives are open, the oldest one ends.
 type lives struct {
 	slots []life // life n is at n mod len
-	// index has, by hash of the id, the newest life. Ids rise in even steps, which depend on the number of the
-	// sender's peers. chain has, at n mod len, the life before life n in the same slot of the index. Both have the
-	// id beside the number: a search for a new id then reads no life. Most lives lie far from the processor.
+	// The index has, by hash of the id, the newest life. Ids rise in even steps, which depend on the number of the
+	// sender's peers. The chain has, at n mod len, the life before life n in the same slot of the index. Both have
+	// the id beside the number: a search for a new id then reads no life. Most lives lie far from the processor.
 	index, chain []link
 	first        int64 // number of the oldest open life
 	next         int64 // number of the next life

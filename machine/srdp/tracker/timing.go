@@ -11,6 +11,7 @@ import (
 // between copies (timeout), and after how many copies it gives up (repeats).
 type timing struct {
 	recent  [16]uint32 // the newest intervals, in microseconds
+	sorted  [16]uint32 // the same, in order
 	count   uint32
 	least   time.Duration
 	most    time.Duration
@@ -27,9 +28,26 @@ func (t *timing) interval(d time.Duration) {
 		t.least = d
 	}
 	t.most = max(t.most, d)
-	t.recent[t.count%uint32(len(t.recent))] = uint32(min(d/time.Microsecond, 1<<32-1))
-	t.count++
+	t.enter(uint32(min(d/time.Microsecond, 1<<32-1)))
 	t.usual, t.known = t.median()
+}
+
+// enter adds an interval to the newest ones, in place of the oldest one if they are full.
+func (t *timing) enter(x uint32) {
+	oldest := &t.recent[int(t.count)%len(t.recent)]
+	i := int(t.count) // the free place in sorted
+	last := min(i, len(t.sorted)-1)
+	if i > last {
+		i, _ = slices.BinarySearch(t.sorted[:], *oldest)
+	}
+	for ; i > 0 && t.sorted[i-1] > x; i-- {
+		t.sorted[i] = t.sorted[i-1]
+	}
+	for ; i < last && t.sorted[i+1] < x; i++ {
+		t.sorted[i] = t.sorted[i+1]
+	}
+	t.sorted[i], *oldest = x, x
+	t.count++
 }
 
 // waits reports whether a sender still waits for an acknowledgement when since
@@ -59,11 +77,10 @@ func (t *timing) timeout() (usual time.Duration, known machine.Certainty) {
 const timerStray = 34 * time.Millisecond
 
 func (t *timing) median() (usual time.Duration, known machine.Certainty) {
-	n := min(int(t.count), len(t.recent))
-	sorted := t.recent
-	slices.Sort(sorted[:n])
-	usual = time.Duration(sorted[n/2]) * time.Microsecond
-	if spread := time.Duration(sorted[n-1]-sorted[0]) * time.Microsecond; n >= 3 && spread <= max(timerStray, usual/4) {
+	n := min(int(t.count), len(t.sorted))
+	usual = time.Duration(t.sorted[n/2]) * time.Microsecond
+	spread := time.Duration(t.sorted[n-1]-t.sorted[0]) * time.Microsecond
+	if n >= 3 && spread <= max(timerStray, usual/4) {
 		return usual, machine.Likely
 	}
 	return usual, machine.Possible
