@@ -83,24 +83,27 @@ func (o *outbox) dropOldest() uint16 {
 	}
 }
 
-// add appends a packet, whose id no other has.
-func (o *outbox) add(e outgoing) {
+// add appends a packet with an id that no other has. The caller fills it.
+func (o *outbox) add(id uint16) *outgoing {
 	if o.next-o.first == int64(len(o.ring)) {
 		o.makeRoom()
 	}
 	place := o.place(o.next)
-	o.ring[place] = e
-	o.places.Set(e.id, place)
+	o.places.Set(id, place)
 	o.next++
+	e := &o.ring[place]
+	*e = outgoing{id: id}
+	return e
 }
 
-// makeRoom lets the ring grow. At its full size, at least half of its packets are replaced: it leaves these out.
+// makeRoom lets the ring grow. While no packet was dropped, all keep their places. At its full size, at least half
+// of its packets are replaced: it leaves these out.
 func (o *outbox) makeRoom() {
 	old := *o
-	if len(old.ring) < 2*keptMost {
-		o.ring = make([]outgoing, max(firstOutbox, 2*len(old.ring)))
-	} else {
-		o.ring = make([]outgoing, len(old.ring))
+	o.ring = make([]outgoing, min(max(firstOutbox, 2*len(old.ring)), 2*keptMost))
+	if len(o.ring) > len(old.ring) && o.first == 0 {
+		copy(o.ring, old.ring)
+		return
 	}
 	o.first, o.next = 0, 0
 	old.each(func(e *outgoing) {

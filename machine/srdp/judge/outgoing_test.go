@@ -28,7 +28,7 @@ func TestOutbox(t *testing.T) {
 			}
 			list = list[1:]
 		}
-		box.add(e)
+		*box.add(e.id) = e
 		list = append(list, e)
 		if asked := uint16(random.IntN(ids)); n%16 == 0 {
 			at := slices.IndexFunc(list, func(x outgoing) bool { return x.id == asked })

@@ -172,22 +172,21 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	} else if !behind {
 		l.plain, l.top = true, pk.ID
 	}
-	l.keep(outgoing{
-		id: pk.ID, hash: hash, ref: d.Ref, lastRef: d.Ref, at: d.At, lastAt: d.At, copies: 1, ordered: ordered,
-		behind: behind, round: l.round,
-	})
+	e = l.keep(pk.ID)
+	e.hash, e.ref, e.lastRef, e.at, e.lastAt, e.copies = hash, d.Ref, d.Ref, d.At, d.At, 1
+	e.ordered, e.behind, e.round = ordered, behind, l.round
 	return v
 }
 
-// keep records a packet under its id, in place of an older one. It forgets the oldest of many.
-func (l *judgedLane) keep(e outgoing) {
-	l.sent.drop(e.id)
+// keep records a packet under its id, in place of an older one. It forgets the oldest of many. The caller fills it.
+func (l *judgedLane) keep(id uint16) *outgoing {
+	l.sent.drop(id)
 	for l.sent.places.Len() >= keptMost {
 		if oldest := l.sent.dropOldest(); newer(oldest, l.first) {
 			l.first = oldest
 		}
 	}
-	l.sent.add(e)
+	return l.sent.add(id)
 }
 
 // repeats judges another copy of a packet.
