@@ -37,9 +37,11 @@ type Ledger struct {
 
 	flows     []*Flow
 	byFlow    map[*analyze.Flow]*Flow
-	recent    [recentFlows]*Flow // of byFlow, by their numbers
-	other     Side               // frames of no flow
-	gone      Side               // of flows that were forgotten
+	recent    [recentFlows]*Flow    // of byFlow, by their numbers
+	rows      [recentRows]recentRow // of all sides
+	sides     uint32                // how many have rows
+	other     Side                  // frames of no flow
+	gone      Side                  // of flows that were forgotten
 	forgotten int
 	dead      int // of forgotten: those that are still in flows
 	used      int // approximate bytes of rows and keys

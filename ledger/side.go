@@ -44,7 +44,7 @@ type Row struct {
 type Side struct {
 	Frames uint64
 	rows   map[string]*Row
-	recent [recentRows]*Row    // of rows, by the length of their types: a look takes less than one at the map
+	number uint32              // among the sides that have rows
 	seen   map[uint64]struct{} // keys of messages
 	stream uint64              // bits of TCP payload that belong to no message yet
 }
@@ -92,23 +92,38 @@ const (
 	keyCost = 32
 )
 
-// How many rows of a side, and how many flows, the ledger finds without a map. They are powers of
-// two, since a mask finds the place.
+// How many rows, and how many flows, the ledger finds without a map. They are powers of two, since a
+// mask finds the place. Messages with ids have up to some hundred types on each side.
 const (
-	recentRows  = 8
+	recentRows  = 4096
 	recentFlows = 64
 )
 
 // row returns the row of a type, or the row of further types when there is no
 // room.
 func (l *Ledger) row(s *Side, kind string) *Row {
-	recent := &s.recent[len(kind)%recentRows]
-	if *recent != nil && (*recent).Type == kind {
-		return *recent
+	recent := &l.rows[place(s, kind)]
+	if recent.side == s && recent.row.Type == kind {
+		return recent.row
 	}
-	r := l.rowOf(s, kind)
-	*recent = r
-	return r
+	*recent = recentRow{s, l.rowOf(s, kind)}
+	return recent.row
+}
+
+// recentRow is a row that was found by a map, and its side.
+type recentRow struct {
+	side *Side
+	row  *Row
+}
+
+// place returns where the ledger looks for a row before it looks into a map. Types that are names with numbers
+// differ at their ends.
+func place(s *Side, kind string) uint32 {
+	h := s.number<<16 ^ uint32(len(kind))<<8
+	for i := max(0, len(kind)-3); i < len(kind); i++ {
+		h = h*31 + uint32(kind[i])
+	}
+	return h * 2654435769 >> 20 % recentRows
 }
 
 // rowOf is row by the map.
@@ -118,6 +133,8 @@ func (l *Ledger) rowOf(s *Side, kind string) *Row {
 	}
 	if s.rows == nil {
 		s.rows = map[string]*Row{}
+		l.sides++
+		s.number = l.sides
 	}
 	if full := l.Room > 0 && l.used+rowCost > l.Room && len(s.rows) > 0; full || len(s.rows) >= maxTypes {
 		if r, ok := s.rows[Others]; ok {
