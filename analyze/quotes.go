@@ -211,8 +211,11 @@ func (s *Session) watchSizes(f *Flow, side machine.Side, q *capture.Quote) {
 	}
 }
 
-// wantEvents has the next step of f yield its events, if they are read.
-func (s *Session) wantEvents(f *Flow) { s.out.NoEvents = s.noEvents && f.watched() == nil }
+// wantEvents has the next step of f yield its events and messages, if they are read.
+func (s *Session) wantEvents(f *Flow) {
+	s.out.NoEvents = s.noEvents && f.watched() == nil
+	s.out.NoMessages = s.noEvents || s.options.NoMessages
+}
 
 // countSizes counts the fates that the last step of f told, by size.
 func (s *Session) countSizes(f *Flow) {

@@ -64,6 +64,8 @@ type Options struct {
 	Decode   capture.DecodeOptions
 	// NoEvents omits events, for a sink that reads only datagrams.
 	NoEvents bool
+	// NoMessages omits messages that ended, for a sink that reads the other records. NoEvents omits them too.
+	NoMessages bool
 	// Threads is how many goroutines may analyse at a time; 0 and 1 mean the caller's own. The
 	// results are the same for any number. See threads.go.
 	Threads int

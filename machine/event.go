@@ -141,6 +141,9 @@ type Effects struct {
 	Messages  []Message // that have ended, of protocols that carry messages
 	Contents  []Content // of messages that are sent for the first time
 	NoEvents  bool      // set by a caller that does not use Events: trackers may leave them out
+	// NoMessages is set by a caller that does not use Messages. Trackers may leave them out, and need not keep what
+	// only they hold. It stays the same for all steps of a tracker.
+	NoMessages bool
 	// NewSession is set when a datagram opens another connection on the same
 	// pair of addresses. The tracker's state then does not include that
 	// datagram. The analyzer finishes this flow and passes the datagram to a

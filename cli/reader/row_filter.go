@@ -18,6 +18,7 @@ import (
 type RowFilter struct {
 	app    *app.App
 	filter *filter.Filter
+	events bool // the listing is of events: it reads no messages
 	From   *Recording
 	record filter.Record
 	Err    error // the error of reading a frame again
@@ -39,7 +40,7 @@ func NewRowFilter(a *app.App, text, what string, within filter.Scope) (*RowFilte
 	if err := f.Refuse(within, "is not asked about "+what+": see ackscope "+what+" --help"); err != nil {
 		return nil, fmt.Errorf("-Y: %w", err)
 	}
-	return &RowFilter{app: a, filter: f}, nil
+	return &RowFilter{app: a, filter: f, events: within&filter.OfEvent != 0}, nil
 }
 
 // Scopes of the filters of listings. Frames of files can be read again; those
@@ -64,7 +65,7 @@ func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*a
 	fates := k.filter.Needs() & filter.NeedFate
 	if !frames && !hindsight {
 		return StudyLess(k.app, from, sink, func(o *analyze.Options, _ *analyze.Session) {
-			o.Detached = !k.filter.Needs().Live()
+			o.Detached, o.NoMessages = !k.filter.Needs().Live(), k.events
 		})
 	}
 	o, err := k.app.Options()
@@ -131,7 +132,7 @@ func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*a
 
 // Begin forgets the previous recording.
 func (k *RowFilter) Begin(from *Recording) {
-	*k = RowFilter{app: k.app, filter: k.filter, From: from}
+	*k = RowFilter{app: k.app, filter: k.filter, events: k.events, From: from}
 }
 
 // gather records which frames show which findings, and rewinds the source.

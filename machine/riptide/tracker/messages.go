@@ -164,7 +164,7 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 	if c, ok := content(p); ok {
 		p.out.Contents = append(p.out.Contents, c)
 	}
-	if at := m.BodyBit / 8; !p.out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
+	if at := m.BodyBit / 8; !p.out.NoMessages && m.BodyBits > 0 && at < len(p.bytes) {
 		x := t.detailsOf(e)
 		x.body, e.bodyBit = append(x.body, p.bytes[at:]...), uint8(m.BodyBit%8)
 	}
@@ -342,7 +342,7 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 		t.refusedForGood(s, e, out)
 	}
 	t.messageFindings(s, e, out)
-	if !out.NoEvents {
+	if !out.NoMessages {
 		out.Messages = append(out.Messages, e.message(s.side))
 		t.times(s, e, received, &out.Messages[len(out.Messages)-1])
 	}

@@ -120,7 +120,7 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 		r.reach.unmatched++
 	}
 	t.endFindings(s, e, out)
-	if !out.NoEvents {
+	if !out.NoMessages {
 		out.Messages = append(out.Messages, machine.Message{})
 		t.message(s, e, &out.Messages[len(out.Messages)-1])
 	}
