@@ -13,10 +13,7 @@ import (
 	"github.com/ackscope/ackscope/internal/traffic"
 )
 
-const (
-	million    = 1_000_000
-	serverPort = 40000 // of simulate
-)
+const million = 1_000_000
 
 // input is a capture to measure with.
 type input struct {
@@ -44,16 +41,9 @@ func simulated(tb testing.TB, protocol string, clients int, length time.Duration
 	if testing.Short() {
 		length /= 100
 	}
-	one := filepath.Join(tb.TempDir(), "one-host.pcapng")
-	args := []string{
-		"simulate", protocol, "-q", "--loss", "5%", "--jitter", "5ms", "--duration", length.String(), "-w", one,
-	}
-	testenv.Output(tb, testenv.Ackscope(tb), append(args, strings.Fields(flags)...)...)
-	in = input{name: protocol, flows: clients}
-	in.path = file(tb, protocol+".pcapng", func(f *os.File) (err error) {
-		in.packets, err = rehost.Copy(f, one, rehost.Spread(serverPort))
-		return err
-	})
+	in = input{name: protocol, flows: clients, path: filepath.Join(tb.TempDir(), protocol+".pcapng")}
+	args := append([]string{protocol, "--duration", length.String()}, strings.Fields(flags)...)
+	in.packets = rehost.Simulated(tb, in.path, args...)
 	return in
 }
 

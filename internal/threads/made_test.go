@@ -18,9 +18,6 @@ type subject struct {
 	paths []string
 }
 
-// serverPort is that of the server in simulated captures.
-const serverPort = 40000
-
 // simulations are captures whose clients get a host each.
 var simulations = []struct{ name, flags string }{
 	{"srdp-8", "srdp --clients 8 --services any --duration 4s"},
@@ -35,12 +32,11 @@ var simulations = []struct{ name, flags string }{
 // relayed messages, ICMP errors, and a client that moves.
 func made(t *testing.T) (list []subject) {
 	t.Helper()
-	program, dir := testenv.Ackscope(t), t.TempDir()
+	dir := t.TempDir()
 	for _, x := range simulations {
-		path := filepath.Join(dir, x.name+".one-host.pcapng")
-		testenv.Output(t, program, append(append([]string{"simulate"}, strings.Fields(x.flags)...), "-q", "--loss", "5%",
-			"--jitter", "5ms", "-w", path)...)
-		list = append(list, subject{x.name, []string{rehosted(t, path, rehost.Spread(serverPort))}})
+		path := filepath.Join(dir, x.name+".pcapng")
+		rehost.Simulated(t, path, strings.Fields(x.flags)...)
+		list = append(list, subject{x.name, []string{path}})
 	}
 	pcaps := filepath.Join(testenv.Module(t), "testdata", "pcaps")
 	lobby := filepath.Join(pcaps, "u221_lobby.server.pcap.gz")

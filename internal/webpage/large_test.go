@@ -1,10 +1,10 @@
 package webpage
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,31 +40,16 @@ func largeOf(t *testing.T, packets int) large {
 // own. They are those of the benchmarks (internal/bench).
 func millions(t *testing.T) (list []large) {
 	t.Helper()
-	const serverPort = 40000 // of simulate
-	for _, x := range []struct {
-		protocol string
-		duration string
-		flags    []string
-	}{
-		{"riptide", "3950s", []string{"--clients", "4", "--no-limits"}},
-		{"srdp", "250s", []string{"--clients", "16"}},
+	for protocol, flags := range map[string]string{
+		"riptide": "--duration 3950s --clients 4 --no-limits",
+		"srdp":    "--duration 250s --clients 16",
 	} {
-		dir := t.TempDir()
-		one, spread := filepath.Join(dir, "one-host.pcapng"), filepath.Join(dir, x.protocol+".pcapng")
-		args := []string{"simulate", x.protocol, "-q", "--loss", "5%", "--jitter", "5ms", "--duration", x.duration, "-w", one}
-		testenv.Output(t, testenv.Ackscope(t), append(args, x.flags...)...)
-		f, err := os.Create(spread)
-		if err != nil {
-			t.Fatal(err)
-		}
-		packets, err := rehost.Copy(f, one, rehost.Spread(serverPort))
-		if err := errors.Join(err, f.Close(), os.Remove(one)); err != nil {
-			t.Fatal(err)
-		}
+		path := filepath.Join(t.TempDir(), protocol+".pcapng")
+		packets := rehost.Simulated(t, path, append([]string{protocol}, strings.Fields(flags)...)...)
 		if packets < 950_000 || packets > 1_050_000 {
-			t.Fatalf("%s: %d packets, expected a million", x.protocol, packets)
+			t.Fatalf("%s: %d packets, expected a million", protocol, packets)
 		}
-		list = append(list, large{x.protocol, packets, spread})
+		list = append(list, large{protocol, packets, path})
 	}
 	return list
 }
