@@ -78,9 +78,11 @@ var expression = sync.OnceValue(func() *regexp.Regexp {
 
 // secretMarks match texts that occur in files of keys and passwords.
 var secretMarks = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)-----BEGIN |-----END |PRIVATE KEY|PuTTY-User-Key|ssh-(rsa|dss|ed25519)|ecdsa-sha2|openssh-key|AGE-SECRET-KEY` +
+	return regexp.MustCompile(`(?i)-----BEGIN |-----END |PRIVATE KEY|PuTTY-User-Key|ssh-(rsa|dss|ed25519)|ecdsa-sha2` +
+		`|openssh-key|AGE-SECRET-KEY` +
 		// password: x, AWS_SECRET_ACCESS_KEY=x, "private_key": x
-		`|(passw(or)?d|passphrase|secret|token|credential|api_?key|access_?key|private_?key|preshared_?key|psk|auth)[a-z_]*["']?\s*[:=]` +
+		`|(passw(or)?d|passphrase|secret|token|credential|api_?key|access_?key|private_?key|preshared_?key|psk|auth)` +
+		`[a-z_]*["']?\s*[:=]` +
 		// netrc
 		`|\b(login|password|passwd)\s+\S` +
 		// bytes as a list, as in a C array: 0x60, 0x6a, ... or 96, 106, ...

@@ -31,7 +31,8 @@ var rowNames = sync.OnceValue(func() (n struct{ dumpcap, timeFirst, tcpdump, str
 	n.dumpcap = regexp.MustCompile(`^(.*)_(\d{5,9})_(\d{14})(\.[^.]*)?$`)
 	n.timeFirst = regexp.MustCompile(`^(.*)_(\d{14})_(\d{5,9})(\.[^.]*)?$`)
 	n.tcpdump = regexp.MustCompile(`^(.*\.(?:pcap|pcapng|cap|ntar))(\d{0,9})$`)
-	n.strftime = regexp.MustCompile(`^(.*?)((?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d[-_.T ]?\d\d[-_.:h]?\d\d(?:[-_.:m]?\d\d)?|1\d{9})(\D*)$`)
+	n.strftime = regexp.MustCompile(`^(.*?)((?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d[-_.T ]?\d\d[-_.:h]?\d\d(?:[-_.:m]?\d\d)?` +
+		`|1\d{9})(\D*)$`)
 	return n
 })
 
