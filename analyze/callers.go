@@ -32,7 +32,7 @@ type caller struct {
 // which is forgotten.
 type callers struct {
 	newer, older map[callerKey]*caller
-	kept         bool // every flow is noted when it begins; see Session.known
+	kept         bool // every flow is noted when it begins; see Session.knownPairs
 }
 
 func callerOf(client, server endpointKey) callerKey { return callerKey{client.hi, client.lo, server} }
@@ -45,9 +45,9 @@ func (c *callers) find(k callerKey) *caller {
 	return c.older[k]
 }
 
-// known returns the pairs. Few captures are asked for one. So they are kept from the first question
+// knownPairs returns the pairs. Few captures are asked for one. So they are kept from the first question
 // on, or once a flow is removed. Until then the flows themselves tell which pairs there were.
-func (s *Session) known() *callers {
+func (s *Session) knownPairs() *callers {
 	c := &s.callers
 	if c.kept {
 		return c
@@ -74,7 +74,7 @@ func (s *Session) noteCaller(f *Flow) {
 	case !s.shard.beyond(s.begun, callersMost/2):
 		return // there cannot be more pairs than flows
 	}
-	s.shard.within(len(s.known().newer), callersMost/2)
+	s.shard.within(len(s.knownPairs().newer), callersMost/2)
 }
 
 // begun notes a new flow, whose first packet came from the client.

@@ -84,7 +84,7 @@ func (s *Session) noteIdle(f *Flow) {
 		Figures: [3]float64{x.took.Seconds(), float64(x.packets), x.last.Sub(x.at).Seconds()},
 	}
 	silent, sender := f.endpoint(x.from.Other()), f.endpoint(x.from)
-	c := s.known().find(callerOf(silent, sender))
+	c := s.knownPairs().find(callerOf(silent, sender))
 	if c != nil && c.port != silent.port && c.newest > x.at.Add(-x.took) {
 		a.Certainty, a.About = machine.Likely, c.ref
 	}

@@ -257,7 +257,7 @@ func (s *Session) letGo(f *Flow, why Reason) {
 	if f.gone {
 		return
 	}
-	s.known() // the flow would no longer tell
+	s.knownPairs() // the flow would no longer tell
 	f.gone = true
 	if f.pending != nil {
 		f.pending.round = holdRounds

@@ -87,7 +87,7 @@ func (s *Session) noteReconnects() {
 // parted takes a connection into the loop of its client.
 func (s *Session) parted(p *parting) {
 	f, client := p.flow, p.client
-	c := s.known().of(callerOf(f.endpoint(client), f.endpoint(client.Other())))
+	c := s.knownPairs().of(callerOf(f.endpoint(client), f.endpoint(client.Other())))
 	if c.loop == nil {
 		c.loop = &loop{}
 	}

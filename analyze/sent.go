@@ -50,8 +50,9 @@ type unquoted struct {
 	reached  bool
 }
 
-// unquoted returns the frames behind the last ICMP error of the capture. The newest datagrams at its
-// end are not among them: a file can grow between two runs, and errors in the new frames quote those.
+// unquoted returns the frames behind the last ICMP error of the capture. The newest sentRing frames are
+// not among them: a file can grow between two runs, and errors in the new frames quote those. Where some
+// of these frames are TCP, the log then reaches less far back than in a run that logs all.
 func (v *Survey) unquoted() (u unquoted) {
 	if v != nil && v.quoted+sentRing < v.frames {
 		u.from, u.to = v.quoted, v.frames-sentRing

@@ -186,7 +186,7 @@ func (s *Session) absorbCallers(shards []*Session) {
 		return
 	}
 	for _, x := range shards {
-		c := x.known()
+		c := x.knownPairs()
 		for k, y := range c.older {
 			s.callers.remember(&s.callers.older, k, y)
 		}
