@@ -202,9 +202,11 @@ func (b *Browser) Open(t testing.TB, url string, width, height int, dark bool) *
 	}
 	b.Call(t, "", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	p := &Page{b, attached.SessionID}
-	for _, domain := range []string{"Page", "Runtime", "Network", "Log"} {
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		p.Call(t, domain+".enable", nil, nil)
 	}
+	// The browser would keep for us what arrives, and the page's thread would decode it a second time.
+	p.Call(t, "Network.enable", map[string]any{"maxTotalBufferSize": 1, "maxResourceBufferSize": 1}, nil)
 	p.Resize(t, width, height, dark)
 	p.Call(t, "Page.navigate", map[string]any{"url": url}, nil)
 	p.Until(t, "document.readyState === 'complete'")
