@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -312,16 +313,51 @@ func TestSingleOfFlow(t *testing.T) {
 	}
 }
 
-// The page's thread is never busy for long while the page starts. Every view is drawn under the
-// policy of the one file. Without scripts the page says what it needs.
+// unpacking counts what the page's own thread decompresses and compiles, and the characters of base64
+// that it decodes. Workers have other globals.
+const unpacking = `window.unpacked = { streams: 0, programs: 0, characters: 0 };
+	window.DecompressionStream = class extends DecompressionStream { constructor(f) { super(f); unpacked.streams++; } };
+	for (const name of ["compile", "compileStreaming", "instantiate", "instantiateStreaming", "Module"]) {
+		WebAssembly[name] = () => { unpacked.programs++; throw new Error(name); };
+	}
+	const decode = window.atob;
+	window.atob = (text) => { unpacked.characters += text.length; return decode(text); };`
+
+// The page's thread decodes the worker's script and the list of files. Workers do the rest.
+func TestSingleUnpacksAside(t *testing.T) {
+	testenv.Grid(t, "a browser")
+	page := single(t, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
+	p := chrome.Start(t, testenv.Need(t, "chromium")).Open(t, "about:blank", 1280, 900, false)
+	p.Call(t, "Page.addScriptToEvaluateOnNewDocument", map[string]string{"source": unpacking}, nil)
+	p.Call(t, "Page.navigate", map[string]string{"url": "file://" + page}, nil)
+	p.Until(t, "document.querySelector('.verdict')")
+	var did struct{ Streams, Programs, Characters int }
+	p.Eval(t, "window.unpacked", &did)
+	if did.Streams != 0 || did.Programs != 0 || did.Characters == 0 || did.Characters > 100_000 {
+		t.Errorf("the page's thread did %+v, expected a worker's script and a list", did)
+	}
+}
+
+// The page's thread is never busy for long while the page starts: twice, since the machine may be
+// busy with something else. Every view is drawn under the policy of the one file. Without scripts
+// the page says what it needs.
 func TestSingleStarts(t *testing.T) {
 	testenv.Grid(t, "a browser")
 	page := single(t, testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
-	b, p := openFile(t, page, "")
-	var frozen float64
-	p.Eval(t, `new Promise((r) => new PerformanceObserver((l) => r(Math.max(...l.getEntries().map((e) => e.duration))))
-		.observe({ type: "longtask", buffered: true }) || setTimeout(() => r(0), 500))`, &frozen)
-	if t.Logf("busy for %.0f ms at most", frozen); frozen > freeze {
+	var b *chrome.Browser
+	var p *chrome.Page
+	frozen := math.Inf(1)
+	for range 2 {
+		var busy float64
+		b, p = openFile(t, page, "")
+		p.Eval(t, `new Promise((r) => new PerformanceObserver((l) => r(Math.max(...l.getEntries().map((e) => e.duration))))
+			.observe({ type: "longtask", buffered: true }) || setTimeout(() => r(0), 500))`, &busy)
+		t.Logf("busy for %.0f ms at most", busy)
+		if frozen = min(frozen, busy); frozen <= freeze {
+			break
+		}
+	}
+	if frozen > freeze {
 		t.Errorf("the page froze for %.0f ms while it started", frozen)
 	}
 	for _, v := range views {

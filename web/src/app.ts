@@ -5,7 +5,7 @@ import { clear, h } from "./dom";
 import { exported } from "./exported";
 import { expected, Loaded, supportOf } from "./files";
 import { help } from "./help";
-import { inside, single } from "./inside";
+import { single } from "./inside";
 import { findings } from "./views/findings";
 import { flows } from "./views/flows";
 import { graphs } from "./views/graphs";
@@ -18,6 +18,7 @@ import { report } from "./views/report";
 import { state } from "./views/state";
 import { welcome } from "./views/welcome";
 import { nanoseconds, plain } from "./format";
+import { inside } from "./unpack";
 import { warmUp } from "./warm";
 import type { Answer, Cells } from "./wire";
 

@@ -1,22 +1,14 @@
 // The page's side of a worker: each request is a promise.
-import { program, single, worker } from "./inside";
+import { single } from "./inside";
+import { newWorker } from "./script";
+import { program } from "./unpack";
 import type { Answer, Cells, Envelope, Reply, Request, Table, Told } from "./wire";
-
-interface TrustedFactory {
-  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
-}
-
-const script = single ? worker() : "worker.js";
-
-// The CSP lets only this policy name the URL of a script, and it knows one.
-const policy = (globalThis as unknown as { trustedTypes?: TrustedFactory }).trustedTypes?.createPolicy("ackscope", {
-  createScriptURL: () => script,
-});
 
 let compiled: Promise<WebAssembly.Module> | null = null;
 
-function compile(): Promise<WebAssembly.Module> {
-  compiled ??= WebAssembly.compileStreaming(single ? program() : fetch("ackscope.wasm"));
+// compile is asked for by both workers, and compiles once.
+async function compile(): Promise<WebAssembly.Module> {
+  compiled ??= single ? program() : WebAssembly.compileStreaming(fetch("ackscope.wasm"));
   return compiled;
 }
 
@@ -50,7 +42,7 @@ export class Client {
   }
 
   private begin(): void {
-    this.worker = new Worker((policy?.createScriptURL(script) ?? script) as string);
+    this.worker = newWorker();
     this.worker.onmessage = ({ data }: MessageEvent<Reply>) => {
       this.silent = 0;
       if ("progress" in data) {

@@ -1,5 +1,7 @@
 // What the page and its workers say to each other.
 
+import type { Block } from "./base64";
+
 export type Cells = Record<string, unknown>;
 
 export interface Answer {
@@ -22,6 +24,8 @@ export const blocksKept = 48;
 
 export type Request =
   | { op: "start"; module: WebAssembly.Module }
+  | { op: "compile"; block: Block } // of a page that is one file
+  | { op: "unpack"; blocks: Block[] }
   | { op: "file"; name: string; blob: Blob }
   | { op: "run"; args: string[] }
   | { op: "overview"; args: string[]; verdicts: MessagePort } // where the verdicts arrive

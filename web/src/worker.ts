@@ -1,4 +1,5 @@
 // Runs the analysis beside the page, so that the page never waits for it.
+import { stream } from "./base64";
 import { Files } from "./fs";
 import type { Answer, Cells, Envelope, Reply, Request, Table, Told } from "./wire";
 
@@ -128,6 +129,12 @@ async function handle(r: Request): Promise<unknown> {
   switch (r.op) {
     case "start":
       return start(r.module);
+    case "compile":
+      return WebAssembly.compileStreaming(new Response(stream(r.block), {
+        headers: { "Content-Type": "application/wasm" },
+      }));
+    case "unpack":
+      return Promise.all(r.blocks.map((block) => new Response(stream(block)).blob()));
     case "file":
       return files.add(r.name, r.blob);
     case "run":
