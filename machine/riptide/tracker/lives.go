@@ -136,7 +136,8 @@ func (l *lives) enter(e *life) {
 func (l *lives) begin(sequence int64, hash uint64) *life {
 	l.grow()
 	e := l.at(l.next)
-	*e = life{number: l.next, identity: identity{hash: hash, sequence64: sequence, sequence: uint32(uint16(sequence))}}
+	*e = life{} // a literal with fields would be made elsewhere and copied
+	e.number, e.hash, e.sequence64, e.sequence = l.next, hash, sequence, uint32(uint16(sequence))
 	l.enter(e)
 	l.next++
 	return e

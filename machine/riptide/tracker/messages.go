@@ -214,14 +214,14 @@ func (t *follower) messageEvent(p *step, e *life, f fact) {
 	if p.out.NoEvents {
 		return
 	}
-	channel := uint8(0)
+	p.out.Events = append(p.out.Events, machine.Event{}) // it is filled in where it is read: copies take time
+	x := &p.out.Events[len(p.out.Events)-1]
+	x.Kind, x.Side, x.Certainty = f.kind, f.of, max(f.sure, machine.Possible)
+	x.Sequence, x.Sequence64, x.About, x.By = e.sequence, e.sequence64, f.about, f.by
 	if e.mode == machine.ModeNotify { // it has a sequence of its own
-		channel = riptide.ChannelNotify
+		x.Channel = riptide.ChannelNotify
 	}
-	t.emit(p, machine.Event{
-		Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
-		About: f.about, By: f.by, Channel: channel,
-	})
+	x.At, x.Ref, x.RTT = p.at, p.ref, -1
 }
 
 // emit emits an event that p shows.
@@ -229,13 +229,7 @@ func (t *follower) emit(p *step, e machine.Event) {
 	if p.out.NoEvents {
 		return
 	}
-	e.At, e.Ref = p.at, p.ref
-	if e.RTT == 0 {
-		e.RTT = -1
-	}
-	if e.Certainty == machine.Unknown {
-		e.Certainty = machine.Possible
-	}
+	e.At, e.Ref, e.RTT, e.Certainty = p.at, p.ref, -1, max(e.Certainty, machine.Possible)
 	p.out.Events = append(p.out.Events, e)
 }
 
