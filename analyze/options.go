@@ -18,6 +18,8 @@ type Options struct {
 	NoEvents bool
 	// NoMessages omits messages that ended, for a sink that reads the other records. NoEvents omits them too.
 	NoMessages bool
+	// NoRelays omits the findings about messages that an endpoint relays, for a caller that does not read findings.
+	NoRelays bool
 	// Threads is how many goroutines may analyse at a time; 0 and 1 mean the caller's own. The
 	// results are the same for any number. See threads.go.
 	Threads int

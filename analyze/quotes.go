@@ -214,7 +214,7 @@ func (s *Session) watchSizes(f *Flow, side machine.Side, q *capture.Quote) {
 // wantEvents has the next step of f yield its events and messages, if they are read.
 func (s *Session) wantEvents(f *Flow) {
 	s.out.NoEvents = s.noEvents && f.watched() == nil
-	s.out.NoMessages = s.noEvents || s.options.NoMessages
+	s.out.NoMessages, s.out.NoContents = s.noEvents || s.options.NoMessages, s.options.NoRelays
 }
 
 // countSizes counts the fates that the last step of f told, by size.

@@ -118,12 +118,19 @@ func (u *until) Counted() bool {
 // from its first packet on, and every event its final grade. The sink of o
 // receives the second run.
 func RunTwice(src Rewinder, o Options) (*Session, error) {
-	s, err := Learn(src, o)
+	s, err := LearnFlows(src, o)
 	if err != nil {
 		return s, err
 	}
 	o.Survey = s.Survey()
 	return Run(src, o)
+}
+
+// LearnFlows is Learn for a caller that does not read the findings of the first run: it has none about
+// relayed messages.
+func LearnFlows(src Rewinder, o Options) (*Session, error) {
+	o.NoRelays = true
+	return Learn(src, o)
 }
 
 // Learn does the first run of RunTwice, for callers that need the flows before

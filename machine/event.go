@@ -144,6 +144,8 @@ type Effects struct {
 	// NoMessages is set by a caller that does not use Messages. Trackers may leave them out, and need not keep what
 	// only they hold. It stays the same for all steps of a tracker.
 	NoMessages bool
+	// NoContents is set by a caller that does not use Contents. Trackers may leave them out.
+	NoContents bool
 	// NewSession is set when a datagram opens another connection on the same
 	// pair of addresses. The tracker's state then does not include that
 	// datagram. The analyzer finishes this flow and passes the datagram to a

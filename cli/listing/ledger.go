@@ -86,7 +86,7 @@ func ledgerNeeds(o *analyze.Options, first *analyze.Session) {
 	tracked := len(first.Gone()) > 0 || slices.ContainsFunc(first.Flows(), func(f *analyze.Flow) bool {
 		return f.Protocol != nil && f.Protocol.Resends
 	})
-	o.NoEvents, o.NoMessages, o.Untracked, o.Detached = !tracked, true, !tracked, true
+	o.NoEvents, o.NoMessages, o.NoRelays, o.Untracked, o.Detached = !tracked, true, true, !tracked, true
 }
 
 type ledgerPrinter struct {

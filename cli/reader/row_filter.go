@@ -65,7 +65,7 @@ func (k *RowFilter) Study(from *Recording, findings bool, sink analyze.Sink) (*a
 	fates := k.filter.Needs() & filter.NeedFate
 	if !frames && !hindsight {
 		return StudyLess(k.app, from, sink, func(o *analyze.Options, _ *analyze.Session) {
-			o.Detached, o.NoMessages = !k.filter.Needs().Live(), k.events
+			o.Detached, o.NoMessages, o.NoRelays = !k.filter.Needs().Live(), k.events, k.events
 		})
 	}
 	o, err := k.app.Options()

@@ -161,8 +161,10 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 		e.id, e.idBits = m.MessageID, 16
 	}
 	t.valueFaults(p)
-	if c, ok := content(p); ok {
-		p.out.Contents = append(p.out.Contents, c)
+	if !p.out.NoContents {
+		if c, ok := content(p); ok {
+			p.out.Contents = append(p.out.Contents, c)
+		}
 	}
 	if at := m.BodyBit / 8; !p.out.NoMessages && m.BodyBits > 0 && at < len(p.bytes) {
 		x := t.detailsOf(e)
