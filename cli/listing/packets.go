@@ -140,7 +140,8 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing) error {
 		if err != nil {
 			return err
 		}
-		if l.Show, l.Begin, l.Needs = s.show, s.begin, filter.NeedFlow; f.verbose {
+		l.Show, l.Begin, l.Needs = s.show, s.begin, filter.NeedFlow|filter.NeedFindings
+		if f.verbose {
 			l.Needs |= filter.NeedFields | filter.NeedEvents
 		}
 	default:

@@ -144,7 +144,7 @@ func (l *Listing) Read(from *Recording) (err error) {
 	case l.Filter.Needs()&filter.NeedHindsight != 0:
 		err = l.study(o)
 	default:
-		o.Sink, o.NoEvents, o.Detached = l.take, l.noEvents(), l.detached()
+		o.Sink, o.NoEvents, o.Untracked, o.Detached = l.take, l.noEvents(), l.untracked(), l.detached()
 		_, err = l.Reader.Study(o)
 	}
 	return l.finish(err, nil)
@@ -154,6 +154,12 @@ func (l *Listing) Read(from *Recording) (err error) {
 // events are asked for.
 func (l *Listing) noEvents() bool {
 	return !l.Whole && (l.Needs|l.Filter.Needs())&(filter.NeedEvents|filter.NeedMessages) == 0
+}
+
+// untracked reports whether neither the filter nor the output reads anything that trackers tell. Flows and decoded
+// fields come from the first run.
+func (l *Listing) untracked() bool {
+	return !l.Whole && (l.Needs|l.Filter.Needs())&^(filter.NeedFlow|filter.NeedFields) == 0
 }
 
 // detached reports whether packets can be listed some packets behind their analysis.
