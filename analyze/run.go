@@ -118,7 +118,7 @@ func (u *until) Counted() bool {
 // from its first packet on, and every event its final grade. The sink of o
 // receives the second run.
 func RunTwice(src Rewinder, o Options) (*Session, error) {
-	s, err := LearnFlows(src, o)
+	s, err := Learn(src, o)
 	if err != nil {
 		return s, err
 	}
@@ -126,18 +126,18 @@ func RunTwice(src Rewinder, o Options) (*Session, error) {
 	return Run(src, o)
 }
 
-// LearnFlows is Learn for a caller that does not read the findings of the first run: it has none about
-// relayed messages.
-func LearnFlows(src Rewinder, o Options) (*Session, error) {
-	o.NoRelays = true
-	return Learn(src, o)
-}
-
 // Learn does the first run of RunTwice, for callers that need the flows before
 // the second. If that run shows that a flow is read by the wrong profile, Learn
 // reads the source once more. It rewinds the source. It returns no error for a
 // capture that is cut or damaged, because the second run returns the same one.
+// The findings about relayed messages are missing: see LearnFindings.
 func Learn(src Rewinder, o Options) (*Session, error) {
+	o.NoRelays = true
+	return LearnFindings(src, o)
+}
+
+// LearnFindings is Learn for a caller that reads the findings of the first run too.
+func LearnFindings(src Rewinder, o Options) (*Session, error) {
 	o.Sink, o.Split, o.Survey, o.Fed, o.Gone = nil, nil, nil, nil, nil
 	s, err := Run(src, o)
 	var cut *capture.CutError

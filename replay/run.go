@@ -99,7 +99,7 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 	case survey == nil && learned != nil:
 		survey = learned.Survey()
 	case survey == nil:
-		s, err := analyze.LearnFlows(src, o.Analysis)
+		s, err := analyze.Learn(src, o.Analysis)
 		if err != nil {
 			return nil, err
 		}

@@ -153,7 +153,7 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 	f *reportFlags,
 ) (*report.Report, error) {
 	defer src.Done()
-	first, err := analyze.Learn(src, o)
+	first, err := analyze.LearnFindings(src, o)
 	if err != nil {
 		return nil, err
 	}

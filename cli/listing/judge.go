@@ -40,7 +40,7 @@ func JudgeCommand(a *app.App) *cobra.Command {
 					return err
 				}
 				defer src.Close()
-				learned, err := analyze.LearnFlows(src, o)
+				learned, err := analyze.Learn(src, o)
 				if err != nil {
 					return err
 				}

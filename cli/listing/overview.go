@@ -119,7 +119,7 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, other 
 	}
 	defer src.Close()
 	defer src.Done()
-	learned, err := analyze.LearnFlows(src, o)
+	learned, err := analyze.Learn(src, o)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (r *Reader) study(o analyze.Options, less func(*analyze.Options, *analyze.S
 	if less == nil {
 		return analyze.RunTwice(r, o)
 	}
-	first, err := analyze.LearnFlows(r, o)
+	first, err := analyze.Learn(r, o)
 	if err != nil {
 		return first, err
 	}
