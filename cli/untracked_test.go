@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,6 +38,32 @@ func TestColumnsWithoutTrackers(t *testing.T) {
 		}
 	}
 	if told == 0 {
+		t.Error("no packet of any capture has a finding")
+	}
+}
+
+// A line of text names the rules that found something at its packet, so it is listed with trackers.
+func TestTextNamesFindings(t *testing.T) {
+	list, named := allCaptures(t), 0
+	for i := 0; i < len(list); i += 8 {
+		text, _, _ := runText("packets", "-T", "tabs", list[i])
+		rules, _, _ := runText("packets", "-T", "fields", "-e", "finding.rule", list[i])
+		next, stop := iter.Pull(strings.Lines(text))
+		for line := range strings.Lines(rules) {
+			shown, _ := next()
+			told := strings.FieldsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return r == ',' })
+			if strings.Contains(shown, "  [") != (len(told) > 0) {
+				t.Errorf("%s: %q, expected the rules %q", filepath.Base(list[i]), shown, told)
+			}
+			for _, rule := range told {
+				if named++; !strings.Contains(shown, "  ["+rule) {
+					t.Errorf("%s: %q does not name %s", filepath.Base(list[i]), shown, rule)
+				}
+			}
+		}
+		stop()
+	}
+	if named == 0 {
 		t.Error("no packet of any capture has a finding")
 	}
 }
