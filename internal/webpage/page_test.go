@@ -77,6 +77,17 @@ func build(t *testing.T, to string) error {
 	return nil
 }
 
+// The analysis is built anew where an earlier build lies: `make web` can run again.
+func TestBuildsAgain(t *testing.T) {
+	testenv.Grid(t, "a build of the page")
+	to := filepath.Join(t.TempDir(), "ackscope.wasm")
+	for range 2 {
+		if err := build(t, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // loader copies the loader of the Go distribution.
 func loader(to string) error {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
