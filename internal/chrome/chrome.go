@@ -205,7 +205,7 @@ func (b *Browser) Open(t testing.TB, url string, width, height int, dark bool) *
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		p.Call(t, domain+".enable", nil, nil)
 	}
-	// The browser would keep for us what arrives, and the page's thread would decode it a second time.
+	// Otherwise the browser keeps what arrives for the test, and the page's thread decodes it a second time.
 	p.Call(t, "Network.enable", map[string]any{"maxTotalBufferSize": 1, "maxResourceBufferSize": 1}, nil)
 	p.Resize(t, width, height, dark)
 	p.Call(t, "Page.navigate", map[string]any{"url": url}, nil)

@@ -1,5 +1,5 @@
-// Unpacks what the page has inside, beside the page's thread: decompressing and compiling the
-// program would keep that busy for up to half a second, and it answers no key meanwhile.
+// Unpacks what the page has inside, beside the page's thread. To decompress and compile the program
+// kept that busy for a quarter of a second, and it answers no key meanwhile.
 import type { Block } from "./base64";
 import type { Support } from "./files";
 import { listed, take } from "./inside";
@@ -38,7 +38,8 @@ async function block(id: string, packed: boolean): Promise<Block> {
   return { text: take(id), packed };
 }
 
-// aside has a worker of its own do one thing. A worker that the page cancels would not finish it.
+// aside starts a worker for one request, and ends it. The two workers that analyse can be cancelled
+// meanwhile, and would not finish it.
 async function aside(request: Request): Promise<unknown> {
   const worker = newWorker();
   try {
