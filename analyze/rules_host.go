@@ -52,9 +52,16 @@ type attended struct {
 
 // noteHost reports what the samples of the capturing host say against a flow up to the frame ref.
 func (s *Session) noteHost(f *Flow, now machine.Instant, ref machine.Ref) {
-	if f.host == nil || f.Transport != capture.UDP || f.host.source.Host().Empty() {
-		return
+	if f.host != nil && f.Transport == capture.UDP && !f.host.source.Host().Empty() {
+		s.noteSamples(f, now, ref)
 	}
+}
+
+// noteSamples is noteHost for a capture with samples. Few have some, so it stays out of what runs for
+// each packet.
+//
+//go:noinline
+func (s *Session) noteSamples(f *Flow, now machine.Instant, ref machine.Ref) {
 	if f.has().attended == nil {
 		f.gets().attended = &attended{until: [2]machine.Instant{f.First, f.First}}
 	}
