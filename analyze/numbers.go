@@ -132,14 +132,19 @@ func (v *Survey) find(f, before *Flow, guess int) (at int, ok bool) {
 // two hosts. Another run over the capture may then share its flows among goroutines.
 func (s *Session) separable() bool {
 	sampled := s.host != nil && !s.host.source.Host().Empty()
-	if l := &s.options.Limits; s.misread || s.late || sampled || len(s.flows) > separableMost || l.Idle > 0 ||
-		l.Bytes > 0 && len(s.flows) > l.Bytes/separableState || l.Flows > 0 && len(s.flows) > l.Flows/2 {
+	if s.misread || s.late || sampled || !s.options.Limits.separable(len(s.flows)) {
 		return false
 	}
 	return !slices.ContainsFunc(s.flows, func(f *Flow) bool {
 		_, scoped := f.scopeKeys()
 		return f.Was != nil || scoped
 	})
+}
+
+// separable reports whether there is room for so many flows that goroutines share.
+func (l *Limits) separable(flows int) bool {
+	return flows <= separableMost && l.Idle == 0 && (l.Bytes <= 0 || flows <= l.Bytes/separableState) &&
+		(l.Flows <= 0 || flows <= l.Flows/2)
 }
 
 const (

@@ -25,6 +25,7 @@ type shard struct {
 	index, of int
 	session   int             // of the run
 	strict    bool            // a run that may be refused
+	partner   bool            // another process has the other shard
 	refused   *atomic.Bool    // shared by all shards of a run
 	done      []atomic.Uint64 // by shard: it has processed all of its frames before that one
 	extra     *atomic.Int64   // flows that the survey does not know, over all shards

@@ -43,10 +43,30 @@ type surveyed struct {
 	next      int32 // place of that session, from 1; 0 if there is none
 	was       *Was  // the flow that it continues from another address
 	moveKnown bool  // was is decided
+	lacks     int   // findings that the capture lacks a packet of it, for certain
 }
 
 // Survey returns what this run learned. Call it after Finish.
 func (s *Session) Survey() *Survey {
+	v := s.learned()
+	v.complete()
+	v.shards = s.separable()
+	return v
+}
+
+// complete adds what the flows say of each other.
+func (v *Survey) complete() {
+	for i := range v.flows {
+		if v.flows[i].session > 1 {
+			v.continueBefore(i)
+		}
+	}
+	v.shareVantage()
+	v.order()
+}
+
+// learned returns what this run learned of each flow.
+func (s *Session) learned() *Survey {
 	flows := s.Flows()
 	v := &Survey{
 		flows: make([]surveyed, len(flows)), dropped: s.dropped, streams: s.streams,
@@ -76,16 +96,13 @@ func (s *Session) Survey() *Survey {
 			configs = append(configs, *f.Verdict.Config)
 			k.verdict.Config = &configs[len(configs)-1]
 		}
+		for _, x := range f.findings.all() {
+			if x.Rule.CaptureLoss && x.Certainty == machine.Certain {
+				k.lacks += int(x.Count)
+			}
+		}
 		s.learn(f, k)
 	}
-	for i, f := range flows {
-		if f.Session > 1 {
-			v.continueBefore(i)
-		}
-	}
-	v.shareVantage()
-	v.order()
-	v.shards = s.separable()
 	return v
 }
 
@@ -134,6 +151,14 @@ func (v *Survey) continueBefore(i int) {
 func (v *Survey) onlySession(f *Flow) bool {
 	k := v.flow(f)
 	return k != nil && k.session == 1 && !k.continued
+}
+
+// Lacks returns how often the run found that the capture lacks a packet of f, for certain.
+func (v *Survey) Lacks(f *Flow) int {
+	if k := v.flow(f); k != nil && k.first == f.FirstRef {
+		return k.lacks
+	}
+	return 0
 }
 
 // shareVantage copies the vantage of a flow to the other flows of its host whose

@@ -160,6 +160,14 @@ type Config struct {
 	Ports []uint16 // UDP ports whose flows are read so without evidence; a user's profile may name some
 }
 
+// Portable writes what a run learned of a flow for another process of the same build, and reads it.
+// That is Config.Profile and Config.Facts.Settings: only the protocol knows their types. It fails
+// where they hold what the other process cannot have, such as a user's schema.
+type Portable struct {
+	Write func(*Config) ([]byte, error)
+	Read  func(*Config, []byte) error
+}
+
 // Verdict is a classifier's result for a flow.
 type Verdict struct {
 	Config     *Config
@@ -304,6 +312,8 @@ type Protocol struct {
 	// read. It returns "" if it can show some. It may be nil.
 	NoMessages func(c *Config) string
 	NewTracker func(*Config) machine.Tracker // nil when ackscope only dissects the protocol
+	// Portable is nil for a protocol whose flows one process only can learn of.
+	Portable *Portable
 	// NewDeferred is NewTracker for a caller that reads no effects before the end of the flow. Such
 	// a tracker may process the first datagrams later, and take less memory until then. It keeps
 	// the Config, which must not change any more. It may be nil.

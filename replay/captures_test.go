@@ -49,12 +49,14 @@ func TestRunBeside(t *testing.T) {
 		}
 		defer in.Close()
 		o := replay.Options{Matrix: true, Analysis: analyze.Options{Registry: registry()}}
-		if o.Learned, err = analyze.Learn(in, o.Analysis); err != nil {
+		learned, err := analyze.Learn(in, o.Analysis)
+		if err != nil {
 			t.Fatal(err)
 		}
+		o.Survey = learned.Survey()
 		records := 0
 		other := o.Analysis
-		other.Survey, other.Sink = o.Learned.Survey(), func(*analyze.Record) { records++ }
+		other.Survey, other.Sink = o.Survey, func(*analyze.Record) { records++ }
 		session, ended, beside, err := replay.RunBeside(name, in, o, other)
 		if err != nil || ended != nil || records == 0 || session.Packets() != alone.Packets {
 			t.Fatalf("%s: %v, %v, %d records of %d packets", name, err, ended, records, session.Packets())

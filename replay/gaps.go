@@ -28,15 +28,6 @@ const (
 	holeDense = 56   // of the 64 numbers before it, how many must have passed
 )
 
-// found adds the gaps that the first run found: those of the Gaffer family show there.
-func (g *captureGaps) found(f *analyze.Flow) {
-	for _, x := range f.Findings() {
-		if x.Rule.CaptureLoss && x.Certainty == machine.Certain {
-			g.holes += int(min(x.Count, holesProve))
-		}
-	}
-}
-
 func (g *captureGaps) begin(f *analyze.Flow) {
 	if f.Protocol.NewStage == nil {
 		return

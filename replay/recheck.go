@@ -73,11 +73,10 @@ func (x *suspect) why(c *recheck) string {
 	return "the capture began in the middle of the connection"
 }
 
-// newRecheck returns the flows to check again; nil where there are none. The run first made the
-// survey; it is nil where the caller has a survey only.
-func (r *run) newRecheck(first, s *analyze.Session) (*recheck, error) {
+// newRecheck returns the flows to check again; nil where there are none.
+func (r *run) newRecheck(s *analyze.Session) (*recheck, error) {
 	c := &recheck{flows: map[int]*suspect{}, dropped: s.Dropped(), counted: s.Counted()}
-	for id, t := range r.flows {
+	for _, t := range r.flows {
 		x := &suspect{
 			flow: t.flow, comparison: t, lossy: make([]*lossyJudge, len(t.judges)),
 			lateStart: make([]*lossyJudge, len(t.judges)),
@@ -102,11 +101,8 @@ func (r *run) newRecheck(first, s *analyze.Session) (*recheck, error) {
 		if x.until == 0 {
 			continue
 		}
-		if first != nil {
-			if f := first.Flow(id); f != nil && f.FirstRef == t.flow.FirstRef {
-				x.gaps.found(f)
-			}
-		}
+		// Those that the first run found: the gaps of the Gaffer family show there.
+		x.gaps.holes = min(r.analysis.Survey.Lacks(t.flow), holesProve)
 		x.gaps.begin(x.flow)
 		c.flows[x.flow.ID] = x
 	}

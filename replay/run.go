@@ -25,9 +25,6 @@ type Options struct {
 	// Survey is what an earlier run over the same capture learned, of a session with these
 	// Analysis options; nil to have Run make that run.
 	Survey *analyze.Survey
-	// Learned is that run's session, for callers that have it: replay then finds what it would
-	// find if it had made the run itself. Run uses its survey if Survey is nil.
-	Learned *analyze.Session
 }
 
 // Result is what is found of one side of one flow under one behaviour.
@@ -94,44 +91,40 @@ type File struct {
 
 // Run replays one capture. It fails where the file cannot be read, or by a fault of ackscope.
 func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
-	survey, learned := o.Survey, o.Learned
-	switch {
-	case survey == nil && learned != nil:
-		survey = learned.Survey()
-	case survey == nil:
+	if o.Survey == nil {
 		s, err := analyze.Learn(src, o.Analysis)
 		if err != nil {
 			return nil, err
 		}
-		survey, learned = s.Survey(), s
+		o.Survey = s.Survey()
 	}
-	r := begin(name, &o, survey)
+	r := begin(name, &o)
 	s, err := analyze.Run(src, r.analysis)
-	return r.end(src, learned, s, err)
+	return r.end(src, s, err)
 }
 
-// RunBeside replays one capture, of which o.Learned is known, and runs another analysis of it at
+// RunBeside replays one capture, of which o.Survey is known, and runs another analysis of it at
 // the same time. Each frame is read once. The session and ended are what analyze.Run returns for
 // the other analysis. err is that of Run.
 func RunBeside(name string, src analyze.Rewinder, o Options, other analyze.Options,
 ) (session *analyze.Session, ended error, file *File, err error) {
-	r := begin(name, &o, o.Learned.Survey())
+	r := begin(name, &o)
 	both, ended := analyze.RunBeside(src, other, r.analysis)
-	file, err = r.end(src, o.Learned, both[1], ended)
+	file, err = r.end(src, both[1], ended)
 	return both[0], ended, file, err
 }
 
 // begin begins a replay, whose sink the caller feeds.
-func begin(name string, o *Options, survey *analyze.Survey) *run {
+func begin(name string, o *Options) *run {
 	r := &run{options: o, file: &File{Name: name}, analysis: o.Analysis}
 	a := &r.analysis
-	a.Survey, a.NoEvents, a.Untracked = survey, true, true
+	a.Survey, a.NoEvents, a.Untracked = o.Survey, true, true
 	a.Sink, a.Split, a.Gone = nil, r.split, r.gone
 	return r
 }
 
 // end gathers what was found when the session has read the source to err.
-func (r *run) end(src analyze.Rewinder, learned, s *analyze.Session, err error) (*File, error) {
+func (r *run) end(src analyze.Rewinder, s *analyze.Session, err error) (*File, error) {
 	if err != nil && !partial(err) {
 		return nil, err
 	}
@@ -149,7 +142,7 @@ func (r *run) end(src analyze.Rewinder, learned, s *analyze.Session, err error) 
 			t.finish()
 		}
 	}
-	if err := r.recheck(src, r.analysis, learned, s); err != nil {
+	if err := r.recheck(src, r.analysis, s); err != nil {
 		return nil, err
 	}
 	r.collect(s)
@@ -157,8 +150,8 @@ func (r *run) end(src analyze.Rewinder, learned, s *analyze.Session, err error) 
 }
 
 // recheck reads the capture once more where a side diverges.
-func (r *run) recheck(src analyze.Rewinder, o analyze.Options, first, s *analyze.Session) error {
-	c, err := r.newRecheck(first, s)
+func (r *run) recheck(src analyze.Rewinder, o analyze.Options, s *analyze.Session) error {
+	c, err := r.newRecheck(s)
 	if err != nil || c == nil {
 		return err
 	}

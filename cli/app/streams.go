@@ -24,6 +24,10 @@ type Streams struct {
 	// Verdicts has what the command judge prints, in another process that runs beside overview.
 	// It is nil without one, and ends early where that process has failed.
 	Verdicts io.Reader
+	// Trade leads to the other one of these two processes, which share the first run over the first
+	// capture. It gives what this process learned, and returns what the other one did. No bytes are
+	// nothing. It is nil where each makes the whole run.
+	Trade func(own []byte) (other []byte)
 }
 
 // GateError says that a condition such as --fail-on did not hold: exit code 1.

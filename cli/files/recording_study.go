@@ -116,7 +116,7 @@ func (j *recordingJob) try(frames []recorder.Frame, heads int) error {
 	if err := j.source.Rewind(); err != nil {
 		return err
 	}
-	file, err := replay.Run(in.Name, &j.source, replay.Options{Analysis: o, Learned: learned})
+	file, err := replay.Run(in.Name, &j.source, replay.Options{Analysis: o, Survey: o.Survey})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,11 +41,11 @@ func JudgeCommand(a *app.App) *cobra.Command {
 					return err
 				}
 				defer src.Close()
-				learned, err := analyze.Learn(src, o)
+				survey, err := learn(a, r, src, o, shareOfJudge)
 				if err != nil {
 					return err
 				}
-				file, err := replay.Run(recordingName(r), src, judgeOptions(o, learned))
+				file, err := replay.Run(recordingName(r), src, judgeOptions(o, survey))
 				if err != nil {
 					return err
 				}
@@ -64,9 +65,31 @@ func overviewOptions(a *app.App) (analyze.Options, error) {
 
 // judgeOptions are those of a replay with the options of an overview. The run beside it counts the
 // flows that it lets go.
-func judgeOptions(o analyze.Options, learned *analyze.Session) replay.Options {
+func judgeOptions(o analyze.Options, survey *analyze.Survey) replay.Options {
 	o.Gone = nil
-	return replay.Options{Analysis: o, Learned: learned}
+	return replay.Options{Analysis: o, Survey: survey}
+}
+
+// The shares of the first run that overview and judge have.
+const (
+	shareOfOverview = iota
+	shareOfJudge
+)
+
+// learn makes the first run of an overview. Where another process helps, that is so for the first
+// capture.
+func learn(a *app.App, from *reader.Recording, src *reader.Reader, o analyze.Options, share int,
+) (*analyze.Survey, error) {
+	if trade := a.Trade; trade != nil {
+		a.Trade = nil
+		p := &analyze.Partner{Capture: strings.Join(from.Paths, "\n"), Share: share, Trade: trade}
+		return analyze.LearnWith(p, src, o)
+	}
+	learned, err := analyze.Learn(src, o)
+	if err != nil {
+		return nil, err
+	}
+	return learned.Survey(), nil
 }
 
 // elsewhere reads what another process found. It is nil without one.

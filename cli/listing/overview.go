@@ -119,11 +119,11 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, other 
 	}
 	defer src.Close()
 	defer src.Done()
-	learned, err := analyze.Learn(src, o)
+	survey, err := learn(a, from, src, o, shareOfOverview)
 	if err != nil {
 		return nil, err
 	}
-	asked := judgeOptions(o, learned)
+	asked := judgeOptions(o, survey)
 	in := &overview.Input{Name: recordingName(from), Messages: &overview.Messages{}, Ends: map[int]overview.End{}}
 	endings := a.NewEndings()
 	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
@@ -132,7 +132,7 @@ func studyOverview(a *app.App, from *reader.Recording, o analyze.Options, other 
 		gate.Flow(f)
 		logs.Forget(f)
 	}
-	o.Survey = learned.Survey()
+	o.Survey = survey
 	o.Sink = logs.Sink(gate.Sink(from, func(r *analyze.Record) {
 		in.Messages.Take(r)
 		endings.Take(r)

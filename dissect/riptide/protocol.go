@@ -129,6 +129,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 			return whatif.New(trackerConfig(c)), nil
 		},
 
+		Portable: &dissect.Portable{Write: writePortable, Read: readPortable},
 		NewTracker: func(c *dissect.Config) machine.Tracker {
 			t := trackerConfig(c)
 			t.Narrow = newNarrower(&t.Senders)
