@@ -46,10 +46,15 @@ func main() {
 		return e.Run(texts(args[0]), out, complaints)
 	})
 	method("overview", func(args []js.Value, out, complaints *bytes.Buffer) int {
-		return e.RunBeside(newPromised(args[1]), texts(args[0]), out, complaints)
+		x := trade{give: args[2]}
+		defer x.end()
+		other := engine.Beside{Verdicts: newPromised(args[1]), Trade: x.with}
+		return e.Overview(&other, texts(args[0]), out, complaints)
 	})
 	method("verdicts", func(args []js.Value, out, complaints *bytes.Buffer) int {
-		return e.Verdicts(texts(args[0]), out, complaints)
+		x := trade{give: args[1]}
+		defer x.end()
+		return e.Verdicts(&engine.Beside{Trade: x.with}, texts(args[0]), out, complaints)
 	})
 	method("open", func(args []js.Value, out, complaints *bytes.Buffer) int {
 		code := e.Open(texts(args[0]), complaints)
@@ -112,6 +117,33 @@ func texts(list js.Value) []string {
 		out[i] = list.Index(i).String()
 	}
 	return out
+}
+
+// bytesOf returns a copy of bytes for JavaScript.
+func bytesOf(b []byte) js.Value {
+	to := js.Global().Get("Uint8Array").New(len(b))
+	js.CopyBytesToJS(to, b)
+	return to
+}
+
+// trade is the other worker of a first run that two share. The function give of JavaScript takes what
+// this worker learned. It returns a promise of what the other one did.
+type trade struct {
+	give  js.Value
+	given bool
+}
+
+func (t *trade) with(own []byte) []byte {
+	t.given = true
+	other, _ := io.ReadAll(newPromised(t.give.Invoke(bytesOf(own)))) // it returns no error
+	return other
+}
+
+// end tells the other worker that nothing comes, if it may wait.
+func (t *trade) end() {
+	if !t.given {
+		t.give.Invoke(bytesOf(nil))
+	}
 }
 
 // promised reads the bytes that a promise of JavaScript resolves to.

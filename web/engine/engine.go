@@ -41,24 +41,35 @@ type Engine struct {
 // New returns an engine for the protocols of a registry.
 func New(r protocol.Registry) *Engine { return &Engine{registry: r} }
 
-// Run runs a command line, and returns its exit code.
-func (e *Engine) Run(args []string, out, complaints io.Writer) int {
-	return e.RunBeside(nil, args, out, complaints)
+// Beside is another engine that reads the same capture at the same time. Each engine runs in a process
+// of its own.
+type Beside struct {
+	// Verdicts has what Verdicts of the other engine writes. It ends early where that engine has
+	// failed. It is nil for Verdicts itself.
+	Verdicts io.Reader
+	// Trade gives what this engine learned in the first run, and returns what the other one did. No
+	// bytes are nothing. It is nil where each engine makes the whole run.
+	Trade func(own []byte) (other []byte)
 }
 
-// RunBeside runs a command line while another engine replays the same capture. verdicts has what
-// Verdicts of that engine writes. It ends early where that engine has failed, and nil is none. Only
-// the overview reads it.
-func (e *Engine) RunBeside(verdicts io.Reader, args []string, out, complaints io.Writer) int {
+// Run runs a command line, and returns its exit code.
+func (e *Engine) Run(args []string, out, complaints io.Writer) int {
+	return cli.Run(e.registry, args, app.Streams{In: strings.NewReader(""), Out: out, Err: complaints})
+}
+
+// Overview runs a command line of the overview while another engine replays the same capture.
+func (e *Engine) Overview(other *Beside, args []string, out, complaints io.Writer) int {
 	return cli.Run(e.registry, args, app.Streams{
-		In: strings.NewReader(""), Out: out, Err: complaints, Verdicts: verdicts,
+		In: strings.NewReader(""), Out: out, Err: complaints, Verdicts: other.Verdicts, Trade: other.Trade,
 	})
 }
 
 // Verdicts replays a capture for the overview that another engine makes of it. args are flags and
 // the capture. It returns an exit code.
-func (e *Engine) Verdicts(args []string, out, complaints io.Writer) int {
-	return cli.Verdicts(e.registry, args, app.Streams{In: strings.NewReader(""), Out: out, Err: complaints})
+func (e *Engine) Verdicts(other *Beside, args []string, out, complaints io.Writer) int {
+	return cli.Verdicts(e.registry, args, app.Streams{
+		In: strings.NewReader(""), Out: out, Err: complaints, Trade: other.Trade,
+	})
 }
 
 // Open reads a capture, and holds it open in place of the last one. args are flags and the

@@ -246,7 +246,7 @@ export class App {
   overview(...words: string[]): Promise<Answer> {
     const args = this.command(...words);
     if (this.index.reading) return this.commands.run(args);
-    return this.commands.overview(args, this.index.verdicts(this.files.args()));
+    return this.commands.overview(args, this.index, this.files.args());
   }
 
   say(text: string): void {

@@ -20,6 +20,13 @@ interface Waiting {
 
 export class Cancelled extends Error {}
 
+const nothing = (): Uint8Array => new Uint8Array(0);
+
+// pass hands on what a worker says to another one.
+function pass(from: MessagePort, to: MessagePort): void {
+  from.onmessage = ({ data }: MessageEvent<Uint8Array>) => to.postMessage(data);
+}
+
 // A worker that reads tells of each block of 4 MiB, several times a second. One that says nothing at
 // so many looks, one after another a second apart, has ended without a word or runs in circles.
 const silentLooks = 10;
@@ -45,6 +52,7 @@ export class Client {
     this.worker = newWorker();
     this.worker.onmessage = ({ data }: MessageEvent<Reply>) => {
       this.silent = 0;
+      if ("waits" in data) return;
       if ("progress" in data) {
         this.onProgress(data.total > 0 ? data.progress / data.total : 0);
         return;
@@ -156,16 +164,30 @@ export class Client {
   }
 
   run(args: string[]): Promise<Answer> { return this.after({ op: "run", args }); }
-  // overview runs a command line of the overview, for which another client replays the capture. Where
-  // that fails, or is cancelled, this one replays it as well.
-  overview(args: string[], found: Promise<Uint8Array>): Promise<Answer> {
-    const { port1, port2 } = new MessageChannel();
-    void found.catch(() => new Uint8Array(0)).then((verdicts) => port1.postMessage(verdicts));
-    return this.after({ op: "overview", args, verdicts: port2 }, [port2]);
+  // overview runs a command line of the overview, for which another client replays the capture. Both
+  // share the first run. Where the other one fails, or is cancelled, this one does all of it.
+  overview(args: string[], other: Client, about: string[]): Promise<Answer> {
+    const here = new MessageChannel(), there = new MessageChannel(), verdicts = new MessageChannel();
+    pass(here.port1, there.port1);
+    pass(there.port1, here.port1);
+    const found = other.verdicts(about, there.port2);
+    void found.catch(() => nothing()).then((bytes) => {
+      verdicts.port1.postMessage(bytes);
+      here.port1.postMessage(nothing()); // it counts only where the other one has said nothing
+    });
+    const answer = this.after<Answer>({ op: "overview", args, verdicts: verdicts.port2, partner: here.port2 },
+      [verdicts.port2, here.port2]);
+    void answer.catch(() => undefined).then(() => there.port1.postMessage(nothing()));
+    void Promise.allSettled([found, answer]).then(() => {
+      for (const channel of [here, there, verdicts]) channel.port1.close();
+    });
+    return answer;
   }
   // verdicts asks for what the worker finds for the overview of another one, which waits for it. It
   // fails where the worker falls silent.
-  verdicts(args: string[]): Promise<Uint8Array> { return this.watch(this.after({ op: "verdicts", args })); }
+  private verdicts(args: string[], partner: MessagePort): Promise<Uint8Array> {
+    return this.watch(this.after({ op: "verdicts", args, partner }, [partner]));
+  }
   warm(capture: Uint8Array<ArrayBuffer>): Promise<Answer> { return this.after({ op: "warm", capture }); }
   table(key: string, args: string[]): Promise<Table> { return this.after({ op: "table", key, args }); }
   lines(key: string, from: number, count: number): Promise<Cells[]> {

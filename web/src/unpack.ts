@@ -45,7 +45,7 @@ async function aside(request: Request): Promise<unknown> {
   try {
     return await new Promise((resolve, reject) => {
       worker.onmessage = ({ data }: MessageEvent<Reply>) => {
-        if ("progress" in data) return;
+        if ("progress" in data || "waits" in data) return;
         if ("error" in data) reject(new Error(data.error));
         else resolve(data.value);
       };

@@ -28,8 +28,10 @@ export type Request =
   | { op: "unpack"; blocks: Block[] }
   | { op: "file"; name: string; blob: Blob }
   | { op: "run"; args: string[] }
-  | { op: "overview"; args: string[]; verdicts: MessagePort } // where the verdicts arrive
-  | { op: "verdicts"; args: string[] }
+  // verdicts is where the verdicts arrive. partner leads to the worker that shares the first run: each
+  // says once what it learned, or nothing.
+  | { op: "overview"; args: string[]; verdicts: MessagePort; partner: MessagePort }
+  | { op: "verdicts"; args: string[]; partner: MessagePort }
   | { op: "warm"; capture: Uint8Array<ArrayBuffer> }
   | { op: "table"; key: string; args: string[] }
   | { op: "lines"; key: string; from: number; count: number }
@@ -59,4 +61,5 @@ export type Told =
 export type Reply =
   | { id: number; value: unknown }
   | { id: number; error: string }
-  | { progress: number; total: number };
+  | { progress: number; total: number }
+  | { waits: true }; // for another worker

@@ -5,8 +5,8 @@ import type { Answer, Cells, Envelope, Reply, Request, Table, Told } from "./wir
 
 interface Engine {
   run(args: string[], to: Done): void;
-  overview(args: string[], verdicts: Promise<Uint8Array>, to: Done): void;
-  verdicts(args: string[], to: Done): void;
+  overview(args: string[], verdicts: Promise<Uint8Array>, trade: Trade, to: Done): void;
+  verdicts(args: string[], trade: Trade, to: Done): void;
   open(args: string[], to: Done): void;
   filter(text: string, flow: number, to: Done): void;
   rows(from: number, count: number, to: Done): void;
@@ -17,6 +17,9 @@ interface Engine {
   row(frame: number, to: Done): void;
   at(since: number, to: Done): void;
 }
+
+// A trade gives what this worker learned, and has what another one did. No bytes are nothing.
+type Trade = (own: Uint8Array) => Promise<Uint8Array>;
 
 type Done = (code: number, out: Uint8Array, complaints: string) => void;
 
@@ -140,11 +143,14 @@ async function handle(r: Request): Promise<unknown> {
     case "run":
       return call((to) => engine.run(r.args, to));
     case "overview": {
-      const arrived = verdicts(r.verdicts);
-      return call((to) => engine.overview(r.args, arrived, to));
+      const arrived = message(r.verdicts);
+      const partner = trade(r.partner);
+      return call((to) => engine.overview(r.args, arrived, partner, to));
     }
-    case "verdicts":
-      return (await answered((to) => engine.verdicts(r.args, to))).out;
+    case "verdicts": {
+      const partner = trade(r.partner);
+      return (await answered((to) => engine.verdicts(r.args, partner, to))).out;
+    }
     case "warm":
       return files.lend(r.capture, (path) => call((to) => engine.run(["overview", "--json", path], to)));
     case "table": {
@@ -189,15 +195,26 @@ async function handle(r: Request): Promise<unknown> {
   }
 }
 
-// verdicts waits for what another worker finds. Go waits for it as well, and then the worker is
-// free for the message.
-function verdicts(port: MessagePort): Promise<Uint8Array> {
+// message waits for what another worker found. Go waits for it as well, and then the worker is free
+// for the message.
+function message(port: MessagePort): Promise<Uint8Array> {
   return new Promise((resolve) => {
-    port.onmessage = ({ data }: MessageEvent<Uint8Array>) => {
-      port.close();
-      resolve(data);
-    };
+    port.onmessage = ({ data }: MessageEvent<Uint8Array>) => resolve(data);
   });
+}
+
+// The page takes a worker that says nothing for one that has ended. So one that waits says that, so
+// often in milliseconds.
+const waitsEvery = 1000;
+
+// trade is between this worker and another one, by way of the page.
+function trade(port: MessagePort): Trade {
+  const other = message(port);
+  return (own) => {
+    port.postMessage(own);
+    const waits = setInterval(() => scope.postMessage({ waits: true }), waitsEvery);
+    return other.finally(() => clearInterval(waits));
+  };
 }
 
 function answer({ id, request }: Envelope): Promise<void> {
