@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import { copyFileSync, mkdirSync } from "node:fs";
 
 mkdirSync("dist", { recursive: true });
-const common = { bundle: true, minify: true, target: ["es2022"], charset: "utf8", logLevel: "warning" };
+const common = { bundle: true, minify: true, target: ["es2022"], charset: "utf8", logLevel: "warning", loader: { ".gz": "binary" } };
 await build({ ...common, entryPoints: ["src/app.ts"], outfile: "dist/app.js", format: "iife" });
 await build({ ...common, entryPoints: ["src/worker.ts"], outfile: "dist/worker.js", format: "iife" });
 await build({ ...common, entryPoints: ["src/app.css"], outfile: "dist/app.css" });

@@ -79,3 +79,15 @@ func TestBuilt(t *testing.T) {
 		}
 	}
 }
+
+// The capture that the page reads ahead is one of testdata: a real one.
+func TestCaptureOfWarmUp(t *testing.T) {
+	got, err := os.ReadFile(filepath.Join(testenv.Module(t), "web", "src", "riptide.pcap.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(testenv.Capture(t, "u221_loss10.client.pcap.gz"))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("web/src/riptide.pcap.gz is not testdata/pcaps/u221_loss10.client.pcap.gz: %v", err)
+	}
+}

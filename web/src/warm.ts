@@ -1,17 +1,18 @@
 // A browser first runs WebAssembly as it can translate it fastest, and translates anew what runs
-// often. While a person looks for a capture, the page has a worker read a small one again and again.
+// often. While a person looks for a capture, the page has a worker read two small ones again and again.
 // What is translated meanwhile serves both workers: the first capture is read as fast as the second.
 import type { Client } from "./client";
+import riptide from "./riptide.pcap.gz"; // testdata/pcaps/u221_loss10.client.pcap.gz
 
-// The small capture has so many packets and is read so often: 2.4 to 3 s in all. A drop ends that
-// after the round that runs, so it does not wait.
+// The small captures are read so often in turn, and the one that is made here has so many packets: 2 to
+// 3 s in all. A drop ends that after the round that runs, so it does not wait.
 const rounds = 100;
 const packets = 2000;
 
-// warmUp reads the small capture until that is no longer wanted.
+// warmUp reads the small captures until that is no longer wanted.
 export async function warmUp(client: Client, wanted: () => boolean): Promise<void> {
-  const capture = conversation();
-  for (let i = 0; i < rounds && wanted(); i++) await client.warm(capture);
+  const captures = [conversation(), riptide];
+  for (let i = 0; i < rounds && wanted(); i++) await client.warm(captures[i % 2] as Uint8Array<ArrayBuffer>);
 }
 
 // Both endpoints send a packet at each tick, and it takes two. One packet in so many is lost.
