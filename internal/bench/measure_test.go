@@ -21,8 +21,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // usage is the resources that a process used.
 type usage struct {
 	cpu, wall time.Duration // cpu: user and system
-	peak      int64         // resident memory, bytes
-	anonymous int64         // of it, what belongs to no file; only of a process that was watched
+	// Of a process that was watched: the peak of its resident memory in bytes, and of what belongs to no file.
+	peak, anonymous int64
 }
 
 // process is a program that runs.
@@ -30,8 +30,9 @@ type process struct {
 	*exec.Cmd
 	begun     time.Time
 	complaint bytes.Buffer
-	anonymous int64
 	watched   sync.WaitGroup
+	// Peaks, as in usage.
+	peak, anonymous int64
 }
 
 // start begins a program with so many threads, or with one for each core if threads is 0. Its output goes to the null
@@ -60,22 +61,28 @@ func (p *process) end(tb testing.TB) usage {
 	}
 	p.watched.Wait()
 	state := p.ProcessState
-	return usage{state.UserTime() + state.SystemTime(), wall, testenv.Peak(state), p.anonymous}
+	return usage{state.UserTime() + state.SystemTime(), wall, p.peak, p.anonymous}
 }
 
-// watch reads the anonymous memory until the process ends. Linux keeps no peak of it, so it is read all the time.
+// watch reads the memory until the process ends. Linux keeps no peak of what is anonymous, so it is read all the time.
+// What it says of an ended process is no use: a child begins with the peak of its parent, and this one is large.
 func (p *process) watch() *process {
 	path := fmt.Sprintf("/proc/%d/status", p.Process.Pid)
 	p.watched.Go(func() {
 		for {
 			status, err := os.ReadFile(path)
-			_, text, found := strings.Cut(string(status), "RssAnon:")
-			if err != nil || !found { // it has ended
-				return
+			if err != nil {
+				return // it has ended
 			}
-			var kib int64
-			if _, err := fmt.Sscan(text, &kib); err == nil {
-				p.anonymous = max(p.anonymous, kib<<10)
+			for field, peak := range map[string]*int64{"VmHWM:": &p.peak, "RssAnon:": &p.anonymous} {
+				_, text, found := strings.Cut(string(status), field)
+				if !found {
+					return // it has ended
+				}
+				var kib int64
+				if _, err := fmt.Sscan(text, &kib); err == nil {
+					*peak = max(*peak, kib<<10)
+				}
 			}
 			time.Sleep(time.Millisecond)
 		}
