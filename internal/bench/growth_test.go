@@ -68,7 +68,7 @@ func BenchmarkGrowth(b *testing.B) {
 // coresOf measures the wall time of a million packets against that of one thread, and a pure CPU loop beside it.
 func coresOf(b *testing.B, program string) *chart {
 	b.Helper()
-	c := &chart{title: "Cores, a million packets", x: "threads", y: "wall time against one"}
+	c := &chart{title: "Wall time by threads, a million packets", x: "threads", y: "of one thread"}
 	in := synthetic(b, million, 64, 0.05)
 	for n := 1; n <= max(2, min(8, runtime.NumCPU())); n++ {
 		for _, command := range []string{"flows", "findings"} {
