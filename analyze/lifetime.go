@@ -173,7 +173,7 @@ func (s *Session) track(f *Flow) {
 	f.tracker = s.newTracker(f)
 	f.pace = &[2]pace{}
 	s.trackers++
-	s.shard.mustCarry(f)
+	s.shard.requirePortable(f)
 	s.enterScopes(f)
 	s.watchMove(f)
 	if s.options.Limits.any() && !f.gone {

@@ -153,8 +153,8 @@ func (s *Session) driveShare(src capture.Source) error {
 	}
 }
 
-// mustCarry refuses the run if the other process cannot have what is learned of a flow.
-func (x *shard) mustCarry(f *Flow) {
+// requirePortable refuses the run if the other process cannot have what is learned of a flow.
+func (x *shard) requirePortable(f *Flow) {
 	if x == nil || !x.partner {
 		return
 	}
@@ -218,21 +218,21 @@ type portableShare struct {
 
 // portableFlow is surveyed as bytes.
 type portableFlow struct {
-	A, B       netip.AddrPort
-	Transport  capture.Transport
-	Protocol   string // "" where none explains the flow
-	Bits       float64
-	Confidence float64
-	Reason     string
-	Settled    bool
-	First      machine.Ref
-	Born       uint64
-	Stream     int
-	Session    int
-	MoveKnown  bool
-	Lacks      int
-	Config     *dissect.Config // without what only the protocol knows
-	Own        []byte          // that: see dissect.Portable
+	A, B        netip.AddrPort
+	Transport   capture.Transport
+	Protocol    string // "" where none explains the flow
+	Bits        float64
+	Confidence  float64
+	Reason      string
+	Settled     bool
+	First       machine.Ref
+	Born        uint64
+	Stream      int
+	Session     int
+	MoveKnown   bool
+	CaptureLoss int
+	Config      *dissect.Config // without what only the protocol knows
+	Own         []byte          // that: see dissect.Portable
 }
 
 // errNotPortable says that a flow has what another process cannot have.
@@ -249,7 +249,7 @@ func (x *share) write() ([]byte, error) {
 		*to = portableFlow{
 			A: f.a, B: f.b, Transport: f.transport, Bits: f.verdict.Bits, Confidence: f.verdict.Confidence,
 			Reason: f.verdict.Reason, Settled: f.verdict.Settled, First: f.first, Born: x.born[i], Stream: f.stream,
-			Session: f.session, MoveKnown: f.moveKnown, Lacks: f.lacks,
+			Session: f.session, MoveKnown: f.moveKnown, CaptureLoss: f.captureLoss,
 		}
 		if f.was != nil {
 			return nil, errNotPortable
@@ -285,7 +285,7 @@ func readShare(r *dissect.Registry, from []byte) (*share, error) {
 		f := &p.Flows[i]
 		k := surveyed{
 			a: f.A, b: f.B, transport: f.Transport, first: f.First, stream: f.Stream, session: f.Session,
-			moveKnown: f.MoveKnown, lacks: f.Lacks, verdict: dissect.Verdict{
+			moveKnown: f.MoveKnown, captureLoss: f.CaptureLoss, verdict: dissect.Verdict{
 				Config: f.Config, Bits: f.Bits, Confidence: f.Confidence, Reason: f.Reason, Settled: f.Settled,
 			},
 		}

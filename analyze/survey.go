@@ -32,18 +32,18 @@ func (v *Survey) captureDropped() uint64 {
 }
 
 type surveyed struct {
-	a, b      netip.AddrPort
-	transport capture.Transport
-	protocol  *dissect.Protocol
-	verdict   dissect.Verdict // with a configuration of its own that has the facts; it never changes
-	first     machine.Ref     // its first frame
-	stream    int
-	session   int   // nth on its addresses
-	continued bool  // by another session
-	next      int32 // place of that session, from 1; 0 if there is none
-	was       *Was  // the flow that it continues from another address
-	moveKnown bool  // was is decided
-	lacks     int   // findings that the capture lacks a packet of it, for certain
+	a, b        netip.AddrPort
+	transport   capture.Transport
+	protocol    *dissect.Protocol
+	verdict     dissect.Verdict // with a configuration of its own that has the facts; it never changes
+	first       machine.Ref     // its first frame
+	stream      int
+	session     int   // nth on its addresses
+	continued   bool  // by another session
+	next        int32 // place of that session, from 1; 0 if there is none
+	was         *Was  // the flow that it continues from another address
+	moveKnown   bool  // was is decided
+	captureLoss int   // how often a finding says for certain that the capture lacks a packet of it
 }
 
 // Survey returns what this run learned. Call it after Finish.
@@ -98,7 +98,7 @@ func (s *Session) learned() *Survey {
 		}
 		for _, x := range f.findings.all() {
 			if x.Rule.CaptureLoss && x.Certainty == machine.Certain {
-				k.lacks += int(x.Count)
+				k.captureLoss += int(x.Count)
 			}
 		}
 		s.learn(f, k)
@@ -153,10 +153,10 @@ func (v *Survey) onlySession(f *Flow) bool {
 	return k != nil && k.session == 1 && !k.continued
 }
 
-// Lacks returns how often the run found that the capture lacks a packet of f, for certain.
-func (v *Survey) Lacks(f *Flow) int {
+// CaptureLoss returns how often the run found, for certain, that the capture lacks a packet of f.
+func (v *Survey) CaptureLoss(f *Flow) int {
 	if k := v.flow(f); k != nil && k.first == f.FirstRef {
-		return k.lacks
+		return k.captureLoss
 	}
 	return 0
 }

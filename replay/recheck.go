@@ -102,7 +102,7 @@ func (r *run) newRecheck(s *analyze.Session) (*recheck, error) {
 			continue
 		}
 		// Those that the first run found: the gaps of the Gaffer family show there.
-		x.gaps.holes = min(r.analysis.Survey.Lacks(t.flow), holesProve)
+		x.gaps.holes = min(r.analysis.Survey.CaptureLoss(t.flow), holesProve)
 		x.gaps.begin(x.flow)
 		c.flows[x.flow.ID] = x
 	}
