@@ -60,6 +60,30 @@ func (s *Session) conversation(t capture.Transport) int {
 	return *n - 1
 }
 
+// streamNumbers numbers the conversations of several shards by appearance. Each shard has numbered its
+// own.
+type streamNumbers struct {
+	known map[shardStream]int
+	count [2]int // of UDP and of other transports
+}
+
+type shardStream struct{ shard, transport, number int }
+
+// number returns the number of a conversation that a shard numbers otherwise.
+func (c *streamNumbers) number(shard int, t capture.Transport, number int) int {
+	k := shardStream{shard, transportIndex(t), number}
+	n, ok := c.known[k]
+	if !ok {
+		if c.known == nil {
+			c.known = map[shardStream]int{}
+		}
+		n = c.count[k.transport]
+		c.count[k.transport]++
+		c.known[k] = n
+	}
+	return n
+}
+
 // transportIndex tells UDP from other transports.
 func transportIndex(t capture.Transport) int {
 	if t == capture.UDP {

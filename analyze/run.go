@@ -140,10 +140,8 @@ func Learn(src Rewinder, o Options) (*Session, error) {
 func LearnFindings(src Rewinder, o Options) (*Session, error) {
 	o.Sink, o.Split, o.Survey, o.Fed, o.Gone = nil, nil, nil, nil, nil
 	s, err := Run(src, o)
-	var cut *capture.CutError
-	var damaged *capture.DamageError
 	for again := true; ; again = false {
-		if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) {
+		if err != nil && !endsEarly(err) {
 			return s, err
 		}
 		if err := src.Rewind(); err != nil {
@@ -155,4 +153,11 @@ func LearnFindings(src Rewinder, o Options) (*Session, error) {
 		o.Survey, o.Untracked = s.Survey(), false
 		s, err = Run(src, o)
 	}
+}
+
+// endsEarly reports whether a source ended in the middle of a capture, after frames that count.
+func endsEarly(err error) bool {
+	var cut *capture.CutError
+	var damaged *capture.DamageError
+	return errors.As(err, &cut) || errors.As(err, &damaged)
 }

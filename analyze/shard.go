@@ -227,22 +227,12 @@ func (s *Session) absorbNumbers(shards []*Session) {
 	}
 	// The flows of one frame are in one shard, in their order.
 	slices.SortStableFunc(s.flows, func(x, y *Flow) int { return cmp.Compare(x.born, y.born) })
-	type conversation struct {
-		shard     uint8
-		transport int
-		number    int
-	}
-	known := map[conversation]int{}
+	var streams streamNumbers
 	for i, f := range s.flows {
 		f.ID = i + 1
-		k := conversation{f.shard, transportIndex(f.Transport), f.Stream}
-		n, ok := known[k]
-		if !ok {
-			n = s.conversation(f.Transport)
-			known[k] = n
-		}
-		f.Stream = n
+		f.Stream = streams.number(int(f.shard), f.Transport, f.Stream)
 	}
+	s.streams = streams.count
 }
 
 // absorbWaiting merges the lists of flows whose protocol is being determined.

@@ -87,25 +87,23 @@ func learnShare(index int, src Rewinder, o Options) (*share, error) {
 	s := NewSession(o)
 	s.shard = &shard{index: index, of: partners, strict: true, partner: true, refused: &atomic.Bool{}}
 	err := s.driveShare(src)
-	var cut *capture.CutError
-	var damaged *capture.DamageError
-	if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) && !errors.Is(err, errRefused) {
+	refused := errors.Is(err, errRefused)
+	switch {
+	case err == nil || endsEarly(err):
+		finish(src, []*Session{s})
+	case !refused:
 		return nil, err
 	}
-	if again := src.Rewind(); again != nil {
-		return nil, again
+	if err := src.Rewind(); err != nil {
+		return nil, err
 	}
 	if h, ok := src.(Hosted); ok && !h.Host().Empty() {
+		refused = true
 		if x, ok := src.(Sampled); ok {
 			x.ForgetHost()
 		}
-		return nil, errRefused
 	}
-	if errors.Is(err, errRefused) {
-		return nil, err
-	}
-	s.Finish()
-	if s.shard.refused.Load() || s.misread || len(s.flows) < s.begun {
+	if refused || s.shard.refused.Load() || s.misread || len(s.flows) < s.begun {
 		return nil, errRefused
 	}
 	v := s.learned()
@@ -128,10 +126,6 @@ func (s *Session) driveShare(src capture.Source) error {
 		err := src.Next(&f)
 		if err != nil {
 			s.first, s.last, s.at, s.before, s.n = first, latest, before, before, n
-			if x, ok := src.(Dropper); ok {
-				s.CaptureDropped(x.Dropped())
-				s.counted = x.Counted()
-			}
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
 			}
@@ -189,20 +183,12 @@ func (x *share) join(y *share, o *Options) *Survey {
 	}
 	// The flows of one frame are in one share, in their order.
 	slices.SortStableFunc(all, func(a, b flow) int { return cmp.Compare(a.born, b.born) })
-	type conversation struct{ share, transport, number int }
-	known := map[conversation]int{}
+	var streams streamNumbers
 	for _, f := range all {
-		t := transportIndex(f.transport)
-		k := conversation{f.share, t, f.stream}
-		n, ok := known[k]
-		if !ok {
-			n = v.streams[t]
-			v.streams[t]++
-			known[k] = n
-		}
-		f.stream = n
+		f.stream = streams.number(f.share, f.transport, f.stream)
 		v.flows = append(v.flows, f.surveyed)
 	}
+	v.streams = streams.count
 	v.complete()
 	v.shards = !late && o.Limits.separable(len(v.flows))
 	return v
