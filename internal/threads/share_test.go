@@ -3,6 +3,7 @@ package threads
 import (
 	"bytes"
 	"errors"
+	"net/netip"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -71,6 +72,43 @@ func honest(_ int, told []byte) []byte { return told }
 
 func shareOptions() analyze.Options {
 	return analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)}
+}
+
+// crossing makes captures of Riptide, which processes share, whose flows concern each other: a client that
+// moves, with an end of the capture soon after it and long after it, and ICMP errors.
+func crossing(t *testing.T) (list []subject) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "six.pcapng")
+	packets := rehost.Simulated(t, path, "riptide", "--clients", "6", "--no-limits", "--duration", "60s")
+	for name, last := range map[string]int{"moved": packets / 2, "moved-late": packets * 9 / 10} {
+		list = append(list, subject{name, []string{rehosted(t, path, func(n int, end netip.AddrPort) netip.AddrPort {
+			if n < last || end.Addr() != netip.AddrFrom4([4]byte{10, 0, 0, 5}) {
+				return end
+			}
+			return netip.AddrPortFrom(end.Addr(), end.Port()+1)
+		})}})
+	}
+	refused := filepath.Join(testenv.Module(t), "testdata", "kernel", "refused.pcapng.gz")
+	return append(list, subject{"riptide-and-icmp", []string{path, refused}})
+}
+
+// TestLearnWithCrossing: each process makes the whole run where flows of both shares concern each other.
+func TestLearnWithCrossing(t *testing.T) {
+	for _, x := range crossing(t) {
+		want, err := alone(t, x, shareOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		both := together(t, x, shareOptions(), honest)
+		if both[0].gave > 0 && both[1].gave > 0 {
+			t.Errorf("%s: two processes shared the run", x.name)
+		}
+		for share, got := range both {
+			if got.err != nil || !reflect.DeepEqual(got.survey, want) {
+				t.Errorf("%s: process %d learned otherwise than one that is alone: %v", x.name, share, got.err)
+			}
+		}
+	}
 }
 
 // TestLearnWith: two processes that share a first run learn what one learns that makes it alone.
