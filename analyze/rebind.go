@@ -148,7 +148,6 @@ func (s *Session) settleMove(f *Flow) {
 		return
 	}
 	if n := f.pace[0].packets + f.pace[1].packets; !f.moving.told && n >= rebindLeast {
-		s.shard.refuse() // its players may be in other shards
 		if was, ok := s.match(f, s.identify(f)); ok {
 			s.join(f, &was)
 		}
