@@ -74,8 +74,8 @@ func shareOptions() analyze.Options {
 	return analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)}
 }
 
-// crossing makes captures of Riptide, which processes share, whose flows concern each other: a client that
-// moves, with an end of the capture soon after it and long after it, and ICMP errors.
+// crossing makes captures of Riptide whose flows concern each other. A client moves, soon before the end of
+// the capture or long before it. Another capture has ICMP errors.
 func crossing(t *testing.T) (list []subject) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "six.pcapng")

@@ -203,11 +203,11 @@ function message(port: MessagePort): Promise<Uint8Array> {
   });
 }
 
-// The page takes a worker that says nothing for one that has ended. So one that waits says that, so
-// often in milliseconds.
+// The page takes a worker that says nothing for one that has ended. So a worker that waits says so, at
+// this interval in milliseconds.
 const waitsEvery = 1000;
 
-// trade is between this worker and another one, by way of the page.
+// trade connects this worker with another one, by way of the page.
 function trade(port: MessagePort): Trade {
   const other = message(port);
   return (own) => {
