@@ -70,8 +70,8 @@ type keptRecord struct {
 
 func newChunk(shards int) *chunk {
 	return &chunk{
-		frames: make([]capture.Frame, chunkFrames), places: make([]framePlace, 0, chunkFrames),
-		shards: make([]uint8, 0, chunkFrames), bytes: make([]byte, 0, chunkUsual),
+		frames: make([]capture.Frame, chunkFrames), places: make([]framePlace, chunkFrames),
+		shards: make([]uint8, chunkFrames), bytes: make([]byte, 0, chunkUsual),
 		ready: make(chan struct{}, 1), parts: make([]part, shards),
 	}
 }
@@ -96,7 +96,6 @@ func (c *chunk) decodes(keeps bool) {
 // reset empties the chunk, and keeps its memory.
 func (c *chunk) reset(first uint64) {
 	c.first, c.count, c.bytes = first, 0, c.bytes[:0]
-	c.places, c.shards = c.places[:0], c.shards[:0]
 	for i := range c.parts {
 		p := &c.parts[i]
 		clear(p.records)
@@ -159,4 +158,14 @@ func keepAll[T any](to *[]T, from []T) []T {
 	at := len(*to)
 	*to = append(*to, from...)
 	return (*to)[at:len(*to):len(*to)]
+}
+
+// made reports whether shards made records of the chunk, and whether they noted messages in it that
+// may be relayed.
+func (c *chunk) made() (records, relayed bool) {
+	for i := range c.parts {
+		records = records || len(c.parts[i].records) > 0
+		relayed = relayed || len(c.parts[i].relayed) > 0
+	}
+	return records, relayed
 }

@@ -280,7 +280,7 @@ func (t *team) place(c *chunk, f *capture.Frame) (quotes bool) {
 	if c.ahead && shard == decodedAhead {
 		t.decodeTo(c, c.count-1, shard)
 	}
-	c.places, c.shards = append(c.places, framePlace{t.latest, t.before}), append(c.shards, shard)
+	c.places[c.count-1], c.shards[c.count-1] = framePlace{t.latest, t.before}, shard
 	t.latest, t.before = max(t.latest, f.At), f.At
 	return quotes
 }
@@ -340,11 +340,22 @@ func (t *team) step(c *chunk, index int, sessions []*Session) {
 	}
 }
 
-// hand passes the records of a chunk to the sinks, in the order of frames.
+// hand passes the records of a chunk to the sinks, and notes the messages that may be relayed.
 func (t *team) hand(c *chunk) {
 	if t.refused.Load() {
 		return
 	}
+	records, relayed := c.made()
+	if records {
+		t.handRecords(c)
+	}
+	if relayed {
+		t.handRelayed(c)
+	}
+}
+
+// handRecords passes the records of a chunk to the sinks, in the order of frames.
+func (t *team) handRecords(c *chunk) {
 	clear(t.next)
 	for i := range c.whole {
 		records := c.parts[c.shards[i]].records
@@ -358,6 +369,10 @@ func (t *team) hand(c *chunk) {
 			}
 		}
 	}
+}
+
+// handRelayed notes the messages of a chunk that may be relayed, in the order of frames.
+func (t *team) handRelayed(c *chunk) {
 	clear(t.next)
 	for i := range c.whole {
 		relayed := c.parts[c.shards[i]].relayed
