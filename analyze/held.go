@@ -275,12 +275,15 @@ func (s *heldStore) each(h *heldDatagrams, do func(d *machine.Datagram)) {
 }
 
 func heldVarint(from *[]byte) int64 {
-	v, n := binary.Varint(*from)
-	*from = (*from)[n:]
-	return v
+	v := heldUvarint(from)
+	return int64(v>>1) ^ -int64(v&1)
 }
 
 func heldUvarint(from *[]byte) uint64 {
+	if b := *from; b[0] < 0x80 { // as most are
+		*from = b[1:]
+		return uint64(b[0])
+	}
 	v, n := binary.Uvarint(*from)
 	*from = (*from)[n:]
 	return v

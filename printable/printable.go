@@ -73,6 +73,11 @@ func String(text string) string {
 
 // Clean reports whether Append leaves a text unchanged.
 func Clean(text string) bool {
+	ascii := 0
+	for ascii < len(text) && text[ascii] >= ' ' && text[ascii] < 0x7f {
+		ascii++
+	}
+	text = text[ascii:]
 	for i, r := range text {
 		if !Rune(r) || r == utf8.RuneError && !validAt(text, i) {
 			return false
