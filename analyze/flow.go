@@ -158,6 +158,21 @@ func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 	return machine.Summary{}, false
 }
 
+// results returns the summaries of both sides, and where the tap stood. It returns false if no
+// protocol explains the flow. The summaries are for reading: those of a flow that ends are not copied.
+func (f *Flow) results() (sides *[2]machine.Summary, v machine.Vantage, ok bool) {
+	if f.ended != nil && f.ended.fresh != nil {
+		return &f.ended.fresh.Sides, f.ended.fresh.Facts.Vantage, true
+	}
+	sides = new([2]machine.Summary)
+	for s := range sides {
+		if sides[s], ok = f.Summary(machine.Side(s)); !ok {
+			return nil, v, false
+		}
+	}
+	return sides, f.Facts().Vantage, true
+}
+
 // RTT returns Summary(s).RTT. It is negative if it is not known.
 func (f *Flow) RTT(s machine.Side) time.Duration {
 	switch {

@@ -31,25 +31,37 @@ type Network struct {
 // Network returns the figures of the direction that side s sends in. It returns false if no
 // protocol explains the flow.
 func (f *Flow) Network(s machine.Side) (Network, bool) {
-	sum, ok := f.Summary(s)
-	n := Network{Share: -1, RTT: -1, RTT95: -1, Jitter: -1, Stall: -1, Mean: -1, Peak: -1}
+	sides, v, ok := f.results()
 	if !ok {
-		return n, false
+		return Network{Share: -1, RTT: -1, RTT95: -1, Jitter: -1, Stall: -1, Mean: -1, Peak: -1}, false
 	}
-	n.Loss = sum.Bounds
-	trip := f.tripOf(s)
-	n.RTT, n.RTT95, n.Jitter = trip.Mean, trip.P95, trip.Jitter
-	n.estimate(&sum)
-	n.Resends, n.Sent = sum.Repeated, sum.Messages
+	return f.network(sides, v, s), true
+}
+
+// network returns Network, of the summaries of both sides and the place of the tap.
+func (f *Flow) network(sides *[2]machine.Summary, v machine.Vantage, s machine.Side) Network {
+	sum := &sides[s]
+	trip := tripOf(sides, v, s)
+	n := Network{
+		Share: -1, Stall: -1, Mean: f.mean(s), Peak: -1, Loss: sum.Bounds, Resends: sum.Repeated, Sent: sum.Messages,
+		RTT: trip.Mean, RTT95: trip.P95, Jitter: trip.Jitter,
+	}
+	n.estimate(sum)
 	if f.pace != nil {
 		p := &f.pace[s]
 		n.Peak = float64(p.peak)
 		n.Stall, n.StallAt = p.stall()
 	}
-	if span := f.Last.Sub(f.First); span > 0 {
-		n.Mean = float64(f.Bytes[s]) / span.Seconds()
+	return n
+}
+
+// mean returns Network.Mean.
+func (f *Flow) mean(s machine.Side) float64 {
+	span := f.Last.Sub(f.First)
+	if span <= 0 {
+		return -1
 	}
-	return n, true
+	return float64(f.Bytes[s]) / span.Seconds()
 }
 
 // toldWithin is how far apart the bounds of a loss are at most where the tap tells it.

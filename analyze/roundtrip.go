@@ -25,8 +25,16 @@ var unknownTrip = RoundTrip{Mean: -1, Median: -1, P95: -1, Jitter: -1}
 // and back. A tap on the way measures the way to each side and back, and the sum is the
 // round trip.
 func (f *Flow) RoundTrip() RoundTrip {
-	a, b := f.seen(machine.A), f.seen(machine.B)
-	switch v := f.Facts().Vantage; {
+	sides, v, ok := f.results()
+	if !ok {
+		return unknownTrip
+	}
+	return roundTrip(sides, v)
+}
+
+func roundTrip(sides *[2]machine.Summary, v machine.Vantage) RoundTrip {
+	a, b := seenTrip(sides, machine.A), seenTrip(sides, machine.B)
+	switch {
 	case v.Near(machine.A) && (a.Mean >= 0 || !v.Near(machine.B)):
 		a.Certainty = sure(&a, machine.Certain)
 		return a
@@ -49,12 +57,9 @@ func (f *Flow) RoundTrip() RoundTrip {
 	return a
 }
 
-// seen returns the times from the packets of a side to their answers, as both passed the tap.
-func (f *Flow) seen(s machine.Side) RoundTrip {
-	sum, ok := f.Summary(s)
-	if !ok {
-		return unknownTrip
-	}
+// seenTrip returns the times from the packets of a side to their answers, as both passed the tap.
+func seenTrip(sides *[2]machine.Summary, s machine.Side) RoundTrip {
+	sum := &sides[s]
 	t := &sum.Trips
 	if t.Count == 0 {
 		r := unknownTrip
@@ -68,15 +73,14 @@ func (f *Flow) seen(s machine.Side) RoundTrip {
 
 // tripOf returns the round trip of the packets of side s. It is unknown for the side away
 // from a tap at its peer: the peer's answers only show how soon the peer answers.
-func (f *Flow) tripOf(s machine.Side) RoundTrip {
-	v := f.Facts().Vantage
+func tripOf(sides *[2]machine.Summary, v machine.Vantage, s machine.Side) RoundTrip {
 	switch {
 	case v.Near(s):
-		return f.seen(s)
+		return seenTrip(sides, s)
 	case v.Near(s.Other()):
 		return unknownTrip
 	}
-	return f.RoundTrip()
+	return roundTrip(sides, v)
 }
 
 func sure(r *RoundTrip, c machine.Certainty) machine.Certainty {

@@ -72,13 +72,14 @@ The protocol repairs this loss, at the price of latency and copies. Look at the 
 
 // noteLoss reports the steady loss of a flow that ends.
 func (s *Session) noteLoss(f *Flow) {
+	sides, vantage, _ := f.results()
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		sum, _ := f.Summary(side)
+		sum := &sides[side]
 		if sum.PathKnown == machine.Unknown || !steady(&sum.Path, s.thresholds.Loss) {
 			continue
 		}
-		n, _ := f.Network(side)
-		least, most, how := n.lossFigures(f.Facts().Vantage, side)
+		n := f.network(sides, vantage, side)
+		least, most, how := n.lossFigures(vantage, side)
 		s.note(f, &machine.Anomaly{
 			Rule: steadyLoss, Side: side, Certainty: min(sum.PathKnown, n.Certain), At: f.Last, Ref: f.LastRef,
 			Figures: [3]float64{100 * least, 100 * most, float64(how)},

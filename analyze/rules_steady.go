@@ -117,31 +117,36 @@ func (s *Session) noteSteady(f *Flow) {
 	if s.options.Untracked {
 		return
 	}
-	s.noteTrips(f)
+	sides, vantage, _ := f.results()
+	s.noteTrips(f, sides, vantage)
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		n, _ := f.Network(side)
+		sum, peak := &sides[side], float64(f.pace[side].peak)
 		a := machine.Anomaly{Side: side, At: f.Last, Ref: f.LastRef}
-		near := f.Facts().Vantage.Near(side)
+		near := vantage.Near(side)
 		s.noteStall(f, a, near)
-		if reaches(n.Resends, n.Sent, s.thresholds.Resends) {
+		if reaches(sum.Repeated, sum.Messages, s.thresholds.Resends) {
 			a.Rule, a.Certainty = resendShare, machine.Likely
 			if near {
 				a.Certainty = machine.Certain
 			}
-			a.Figures = [3]float64{100 * float64(n.Resends) / float64(n.Sent), float64(n.Resends), float64(n.Sent)}
+			repeated, sent := float64(sum.Repeated), float64(sum.Messages)
+			a.Figures = [3]float64{100 * repeated / sent, repeated, sent}
 			s.note(f, &a)
 		}
-		if n.Peak > 0 && n.Peak >= s.thresholds.Bandwidth {
+		if peak > 0 && peak >= s.thresholds.Bandwidth {
 			a.Rule, a.Certainty, a.Ref = bandwidth, machine.Certain, f.pace[side].peakRef
-			a.Figures = [3]float64{n.Peak, n.Mean, s.thresholds.Bandwidth}
+			a.Figures = [3]float64{peak, f.mean(side), s.thresholds.Bandwidth}
 			s.note(f, &a)
 		}
 	}
 }
 
 // noteTrips reports long and uneven round trips of a flow.
-func (s *Session) noteTrips(f *Flow) {
-	trip := f.RoundTrip()
+func (s *Session) noteTrips(f *Flow, sides *[2]machine.Summary, v machine.Vantage) {
+	if max(sides[machine.A].Trips.Count, sides[machine.B].Trips.Count) < tripsLeast {
+		return // as of very many short flows
+	}
+	trip := roundTrip(sides, v)
 	if trip.Count < tripsLeast {
 		return
 	}
