@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/ackscope/ackscope/dissect"
@@ -305,23 +306,32 @@ func (c *classifier) say(f contender) string {
 	}
 	k := f.c
 	text := c.room.text[:0]
-	add := func(format string, args ...any) {
+	separate := func() {
 		if len(text) > 0 {
 			text = append(text, "; "...)
 		}
+	}
+	add := func(format string, args ...any) {
+		separate()
 		text = fmt.Appendf(text, format, args...)
+	}
+	// of adds "3 of 4" and more, as nearly every flow has. Very many short flows are spared fmt.
+	of := func(before string, n, all uint8, after string, s machine.Side, end string) {
+		separate()
+		text = strconv.AppendUint(append(text, before...), uint64(n), 10)
+		text = strconv.AppendUint(append(text, " of "...), uint64(all), 10)
+		text = append(append(append(text, after...), s.String()...), end...)
 	}
 	if k.profile.HasCRC() && k.matches > 0 {
 		add("the checksums of %d datagrams agree on protocol id %#08x", int(k.matches)+1, k.id)
 	}
 	for side := range k.sides {
-		s := &k.sides[side]
-		who := machine.Side(side).String()
+		s, who := &k.sides[side], machine.Side(side)
 		if s.packets > 1 && k.profile.SequenceBits() != 0 {
-			add("sequence steps by one in %d of %d packets of %s", s.steps, s.packets-1, who)
+			of("sequence steps by one in ", s.steps, s.packets-1, " packets of ", who, "")
 		}
 		if s.acks > 0 && k.sides[side^1].packets > 0 {
-			add("%d of %d acks of %s name a packet that passed", s.named, s.acks, who)
+			of("", s.named, s.acks, " acks of ", who, " name a packet that passed")
 		}
 	}
 	if k.profile.HasAcks() && k.sides[0].packets == 0 != (k.sides[1].packets == 0) {

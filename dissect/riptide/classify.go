@@ -140,6 +140,13 @@ type classifier struct {
 	packets [2]uint32
 	user    *knowledge
 	shared  map[[2]Sender]*dissect.Config // of flows with the same settings, of which there can be very many
+	said    map[unrelatedKey]string       // what was said of flows before
+}
+
+// unrelatedKey is what a reason of classifier.unrelated names.
+type unrelatedKey struct {
+	fits, of uint32
+	dialect  string
 }
 
 // weigher weighs messages. m is the message that is weighed.
@@ -151,6 +158,9 @@ type weigher struct {
 // sharedMost bounds the configurations that flows share.
 const sharedMost = 1 << 10
 
+// saidMost bounds the texts that flows share.
+const saidMost = 1 << 10
+
 func newClassifier(k *knowledge) dissect.Classifier {
 	c := &classifier{user: k, shared: map[[2]Sender]*dissect.Config{}}
 	c.Reset()
@@ -159,7 +169,7 @@ func newClassifier(k *knowledge) dissect.Classifier {
 
 // Reset forgets the flow.
 func (c *classifier) Reset() {
-	*c = classifier{weigher: weigher{seed: hashSeed}, user: c.user, shared: c.shared}
+	*c = classifier{weigher: weigher{seed: hashSeed}, user: c.user, shared: c.shared, said: c.said}
 	for h := range c.sides {
 		for s := range c.sides[h] {
 			c.sides[h][s].builds = allBuilds[h]

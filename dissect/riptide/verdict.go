@@ -143,10 +143,7 @@ func (c *classifier) Verdict() dissect.Verdict {
 	related := a.relations | b.relations
 	mixed := best[machine.A] != best[machine.B]
 	if !mixed && !c.claims(bestBits, related) {
-		return dissect.Verdict{Bits: max(bestBits, 0), Reason: fmt.Sprintf(
-			"not Riptide: %d of %d datagrams read as %s, but they do not relate to each other as its acks, heartbeats and "+
-				"handshakes do",
-			a.fits+b.fits, n, best.dialect(machine.A).Name)}
+		return dissect.Verdict{Bits: max(bestBits, 0), Reason: c.unrelated(a.fits+b.fits, n, best.dialect(machine.A).Name)}
 	}
 	s := c.settings(best)
 	v := dissect.Verdict{Config: c.config(s), Bits: bestBits, Confidence: 1 - math.Exp2(-(bestBits-claimBits+6)/6)}
@@ -159,6 +156,20 @@ func (c *classifier) Verdict() dissect.Verdict {
 	}
 	v.Settled = c.settled(best, bestBits, lead)
 	return v
+}
+
+// unrelated says that packets can be read, and no more. Nearly every flow of another protocol has
+// that verdict, and few show it. So very many short flows share a text.
+func (c *classifier) unrelated(fits, of uint32, dialect string) string {
+	key := unrelatedKey{fits, of, dialect}
+	if c.said == nil || len(c.said) >= saidMost {
+		c.said = map[unrelatedKey]string{}
+	}
+	if _, ok := c.said[key]; !ok {
+		c.said[key] = fmt.Sprintf("not Riptide: %d of %d datagrams read as %s, but they do not relate to each other as "+
+			"its acks, heartbeats and handshakes do", fits, of, dialect)
+	}
+	return c.said[key]
 }
 
 // claims reports whether the evidence is enough for a verdict.
