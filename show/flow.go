@@ -96,7 +96,8 @@ func Percent(v float64) string {
 	if v < 0 {
 		return "–"
 	}
-	return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
+	var room [8]byte
+	return string(append(strconv.AppendFloat(room[:0], 100*v, 'f', 1, 64), '%'))
 }
 
 // Millis formats a duration in milliseconds: "41.3". A negative duration is

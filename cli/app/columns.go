@@ -48,6 +48,11 @@ func (c *Columns) Str(s show.Style, text string) {
 	c.Add(s, func(to []byte) []byte { return append(to, text...) })
 }
 
+// Both appends the next cell of the row: the texts of A and of B.
+func (c *Columns) Both(a, b string) {
+	c.Add("", func(to []byte) []byte { return append(append(append(to, a...), " / "...), b...) })
+}
+
 // Render prints n rows below the headings. row adds the cells of one row.
 // Columns without any text are omitted.
 func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {

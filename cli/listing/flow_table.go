@@ -145,17 +145,16 @@ func flowRow(c *app.Columns, f *analyze.Flow) {
 	}
 	c.Add(show.Cyan, f.A.AppendTo)
 	c.Add(show.Purple, f.B.AppendTo)
-	c.Str("", show.Grouped(f.Packets[0])+" / "+show.Grouped(f.Packets[1]))
-	if _, ok := f.Summary(machine.A); !ok {
+	c.Both(show.Grouped(f.Packets[0]), show.Grouped(f.Packets[1]))
+	if x, ok := f.Summary(machine.A); !ok {
 		for range 5 {
 			c.Str("", "")
 		}
 	} else {
-		x, _ := f.Summary(machine.A)
 		y, _ := f.Summary(machine.B)
-		c.Str("", show.Percent(x.NeverAcked)+" / "+show.Percent(y.NeverAcked))
-		c.Str("", show.Percent(x.Loss)+" / "+show.Percent(y.Loss))
-		c.Str("", show.Millis(x.RTT)+" / "+show.Millis(y.RTT))
+		c.Both(show.Percent(x.NeverAcked), show.Percent(y.NeverAcked))
+		c.Both(show.Percent(x.Loss), show.Percent(y.Loss))
+		c.Both(show.Millis(x.RTT), show.Millis(y.RTT))
 		resends := ""
 		if n := x.Resends + y.Resends; n > 0 {
 			resends = show.Grouped(n)
