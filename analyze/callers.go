@@ -63,18 +63,23 @@ func (s *Session) knownPairs() *callers {
 	for _, f := range first {
 		c.begun(f)
 	}
+	s.shard.within(c.len(), callersMost/2)
 	return c
 }
 
-// noteCaller notes a new flow, if the pairs are kept.
+// len returns how many pairs are remembered. Where both halves have a pair, it counts twice.
+func (c *callers) len() int { return len(c.newer) + len(c.older) }
+
+// noteCaller notes a new flow, if the pairs are kept. A process that shares a run keeps them where they
+// are very many. The other one cannot ask for them at the end, as absorbCallers does.
 func (s *Session) noteCaller(f *Flow) {
 	switch {
 	case s.callers.kept:
 		s.callers.begun(f)
-	case !s.shard.beyond(s.begun, callersMost/2):
+	case s.shard == nil || !s.shard.partner || !s.shard.beyond(s.begun, callersMost/2):
 		return // there cannot be more pairs than flows
 	}
-	s.shard.within(len(s.knownPairs().newer), callersMost/2)
+	s.shard.within(s.knownPairs().len(), callersMost/2)
 }
 
 // begun notes a new flow, whose first packet came from the client.

@@ -27,6 +27,7 @@ const (
 // chunk is a run of consecutive frames with their bytes. One goroutine fills it, those
 // of the shards read it, and the caller's takes the records.
 type chunk struct {
+	number  uint64 // of the run, from 0
 	first   uint64 // position of its first frame in the capture
 	count   int
 	frames  []capture.Frame
@@ -94,8 +95,8 @@ func (c *chunk) decodes(keeps bool) {
 }
 
 // reset empties the chunk, and keeps its memory.
-func (c *chunk) reset(first uint64) {
-	c.first, c.count, c.bytes = first, 0, c.bytes[:0]
+func (c *chunk) reset(number, first uint64) {
+	c.number, c.first, c.count, c.bytes = number, first, 0, c.bytes[:0]
 	for i := range c.parts {
 		p := &c.parts[i]
 		clear(p.records)
@@ -106,7 +107,10 @@ func (c *chunk) reset(first uint64) {
 }
 
 // full reports whether the chunk has no room for a further frame.
-func (c *chunk) full() bool { return c.count == chunkFrames || len(c.bytes) >= chunkBytes }
+func (c *chunk) full() bool {
+	e := extent{c.count, len(c.bytes)}
+	return e.full()
+}
 
 // next reads the next frame of a source to its place, and returns it.
 func (c *chunk) next(src capture.Source) (*capture.Frame, error) {

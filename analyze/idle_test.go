@@ -3,6 +3,7 @@ package analyze
 import (
 	"math"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,5 +191,58 @@ func TestCallersAreBounded(t *testing.T) {
 	}
 	if c.find(callerOf(endpointKey{lo: 5}, endpointKey{lo: 1, port: 9})) != nil {
 		t.Error("an old pair is remembered")
+	}
+}
+
+// TestCallersOfShards checks when a run is refused whose shards know very many pairs. Only a question
+// about a pair makes their number matter. A process cannot count the other's pairs at the end.
+func TestCallersOfShards(t *testing.T) {
+	const half = callersMost / 2
+	sessionOf := func(pairs int, partner bool) *Session {
+		s := &Session{shard: &shard{of: 2, strict: true, partner: partner, refused: &atomic.Bool{}}}
+		for i := range pairs {
+			f := &Flow{Transport: capture.UDP, Session: 1, origin: endpointKey{lo: uint64(i)}, answer: endpointKey{port: 1}}
+			s.flows = append(s.flows, f)
+			s.begun++
+			s.noteCaller(f)
+		}
+		return s
+	}
+	for _, x := range []struct {
+		pairs    [2]int
+		asks     bool
+		partner  bool
+		refuses  bool // a shard by itself
+		together bool // more than half of what one session remembers
+		sure     bool // the run may not be refused: an earlier one told that it need not
+	}{
+		{pairs: [2]int{half/2 + 1, half}},
+		{pairs: [2]int{half/2 + 1, 1}, asks: true, refuses: true, together: false},
+		{pairs: [2]int{half / 2, half / 2}, asks: true},
+		{pairs: [2]int{1, half}, asks: true, together: true},
+		{pairs: [2]int{half / 2, 1}, partner: true},
+		{pairs: [2]int{half/2 + 1, 1}, partner: true, refuses: true},
+		{pairs: [2]int{half/2 + 1, half}, asks: true, refuses: true, sure: true},
+	} {
+		shards := []*Session{sessionOf(x.pairs[0], x.partner), sessionOf(x.pairs[1], x.partner)}
+		if x.asks {
+			shards[0].knownPairs()
+		}
+		if got := shards[0].shard.refused.Load(); got != x.refuses {
+			t.Errorf("%+v: a shard refuses: %v", x, got)
+		}
+		if x.partner {
+			continue
+		}
+		run := &team{
+			options: []Options{{Registry: dissect.NewRegistry()}}, relays: make([]relays, 1),
+			shards: [][]*Session{shards[:1], shards[1:]},
+		}
+		for _, s := range shards {
+			s.shard.refused, s.shard.strict = &run.refused, !x.sure
+		}
+		if run.join(&chunk{}, 0, false); run.refused.Load() != x.together {
+			t.Errorf("%+v: refused at the end: %v", x, !x.together)
+		}
 	}
 }

@@ -162,7 +162,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	}
 	w := s.waitingOf(p)
 	kept := d.Bytes
-	if p.cut || p.answered && w.bytes > s.wholeRoom {
+	if p.cut || p.answered && s.crowded {
 		kept = kept[:min(len(kept), holdHead)]
 	}
 	head := *d
@@ -178,7 +178,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	case holdDatagrams:
 		s.decide(f, true)
 	}
-	s.shard.within(w.bytes, s.wholeRoom)
+	s.shard.withinRooms(s)
 	for unanswered := &s.waiting[0]; unanswered.wholeBytes > s.wholeRoom && unanswered.whole != nil; {
 		unanswered.cutOldest(&s.held)
 	}

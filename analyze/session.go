@@ -95,6 +95,9 @@ type Session struct {
 	texts    map[string]string // reasons that flows share
 
 	n          uint64 // packets fed
+	extent     extent // of the current chunk so far; only in a session with all flows
+	chunk      uint64 // its number
+	crowded    bool   // answered flows held more than wholeRoom some chunks ago: see heldTotals
 	dropped    uint64 // packets that the capture is known to lack
 	counted    bool   // the capture says how many it lacks
 	misread    bool   // a flow was read by the wrong profile
@@ -142,6 +145,9 @@ type Session struct {
 	noted    []machine.Anomaly // findings of the session itself about the current frame
 	record   Record
 
+	heldAfter heldTotals // of this session alone
+	peers     []*Session // the sessions of all shards; itself only in a session with all flows
+
 	finishing bool      // the capture has ended
 	partings  []parting // of the flows that end with it
 }
@@ -160,6 +166,7 @@ func NewSession(o Options) *Session {
 	if s.thresholds = DefaultThresholds(); o.Thresholds != nil {
 		s.thresholds = *o.Thresholds
 	}
+	s.peers = []*Session{s}
 	if o.Split != nil {
 		s.divide([]Sink{o.Split()})
 	}
@@ -208,6 +215,12 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.first, s.at = p.At, p.At
 	}
 	s.before, s.at = s.at, p.At
+	if s.shard == nil {
+		if s.extent.full() {
+			s.nextChunk()
+		}
+		s.extent.add(frame)
+	}
 	s.n++
 	s.last = max(s.last, p.At)
 	if len(s.poison.watches) > 0 && p.At >= s.poison.due {

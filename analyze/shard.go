@@ -17,6 +17,7 @@ import (
 // What crosses shards is kept out of them:
 //   - Numbers of flows: see numbers.go.
 //   - Relayed messages: shards note the messages, and the caller's goroutine looks through them.
+//   - Whether datagrams are held whole while their flow is pending: see heldTotals.
 //   - ICMP errors: from the first one on, one session has all flows.
 //   - Scopes of endpoints, moves from address to address, and bounds over all flows: the run is
 //     refused, and made again by one goroutine. Only runs without a sink can meet them, since a
@@ -68,6 +69,22 @@ func (x *shard) beyond(n, most int) bool { return x != nil && x.strict && most >
 func (x *shard) within(n, most int) {
 	if x.beyond(n, most) {
 		x.refused.Store(true)
+	}
+}
+
+// withinRooms refuses the run if a shard holds more than its part of what all flows may hold. Flows
+// without an answer are cut by age, and those beyond a room decided by age, which crosses shards.
+// Processes that share a run know nothing of each other: there all datagrams must fit whole.
+func (x *shard) withinRooms(s *Session) {
+	if x == nil {
+		return
+	}
+	unanswered, answered := &s.waiting[0], &s.waiting[1]
+	x.within(unanswered.wholeBytes, s.wholeRoom)
+	x.within(unanswered.bytes, s.unansweredRoom)
+	x.within(answered.bytes, s.answeredRoom)
+	if x.partner {
+		x.within(answered.bytes, s.wholeRoom)
 	}
 }
 
@@ -159,6 +176,9 @@ func absorb(o Options, shards []*Session) *Session {
 		s.dissected += x.dissected
 		s.misread, s.late = s.misread || x.misread, s.late || x.late
 		s.forgotten += x.forgotten
+		for i, bytes := range x.heldAfter {
+			s.heldAfter[i] += bytes
+		}
 		for why, n := range x.reasons {
 			s.reasons[why] += n
 		}

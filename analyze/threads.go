@@ -145,7 +145,9 @@ func (t *team) drive(shards int) ([]*Session, error) {
 		return nil, errRefused
 	}
 	if whole == nil {
-		whole = t.join(last, last.count, false)
+		if whole = t.join(last, last.count, false); t.refused.Load() {
+			return nil, errRefused
+		}
 	}
 	return whole, t.err
 }
@@ -203,10 +205,24 @@ func (t *team) begin(shards int) {
 		}
 		t.shards = append(t.shards, list)
 	}
+	for k := range t.options {
+		peers := t.ofSession(k)
+		for _, s := range peers {
+			s.peers = peers
+		}
+	}
+}
+
+// ofSession returns what all shards have of a session.
+func (t *team) ofSession(k int) (parts []*Session) {
+	for _, shard := range t.shards {
+		parts = append(parts, shard[k])
+	}
+	return parts
 }
 
 // take returns a chunk to fill, or nil if the caller has ended.
-func (t *team) take(first uint64) *chunk {
+func (t *team) take(number, first uint64) *chunk {
 	var c *chunk
 	select {
 	case c = <-t.free:
@@ -222,7 +238,7 @@ func (t *team) take(first uint64) *chunk {
 			return nil
 		}
 	}
-	c.reset(first)
+	c.reset(number, first)
 	return c
 }
 
@@ -236,8 +252,9 @@ func (t *team) read() {
 	}()
 	hosted, _ := t.source.(Hosted)
 	whole := false // one session takes all frames from here on
-	for n := uint64(0); t.err == nil && !t.refused.Load(); {
-		c := t.take(n)
+	n := uint64(0) // frames
+	for number := uint64(0); t.err == nil && !t.refused.Load(); number++ {
+		c := t.take(number, n)
 		if c == nil {
 			return
 		}
@@ -321,6 +338,7 @@ func (t *team) step(c *chunk, index int, sessions []*Session) {
 	own := &t.packets[index]
 	for _, s := range sessions {
 		s.shard.part = p
+		s.beginChunk(c.number)
 	}
 	for i := range c.whole {
 		if int(c.shards[i]) != index {
@@ -337,6 +355,7 @@ func (t *team) step(c *chunk, index int, sessions []*Session) {
 	for _, s := range sessions {
 		p.relayed = append(p.relayed, s.shard.relayed...)
 		s.shard.relayed = s.shard.relayed[:0]
+		s.endChunk()
 	}
 }
 
@@ -389,11 +408,12 @@ func (t *team) handRelayed(c *chunk) {
 func (t *team) join(c *chunk, frame int, more bool) []*Session {
 	var list []*Session
 	for k, o := range t.options {
-		var parts []*Session
-		for _, shard := range t.shards {
-			parts = append(parts, shard[k])
-		}
+		parts := t.ofSession(k)
 		s := absorb(o, parts)
+		s.beginChunk(c.number)
+		for i := range frame {
+			s.extent.add(&c.frames[i])
+		}
 		if more { // an ICMP error may quote what was sent
 			s.absorbSent(parts)
 		}

@@ -44,6 +44,7 @@ func made(t *testing.T) (list []subject) {
 
 	some := synthetic(t, traffic.Options{Packets: 10_000, Flows: 24, Loss: 0.05, Seed: 1})
 	many := synthetic(t, traffic.Options{Packets: 12_000, Flows: 1_200, Loss: 0.05, Seed: 2})
+	crowd := synthetic(t, traffic.Options{Packets: 100_000, Flows: 20_000, Loss: 0.05, Seed: 3}) // not all are held whole
 	refused := filepath.Join(testenv.Module(t), "testdata", "kernel", "refused.pcapng.gz")
 	moved := rehosted(t, some, func(packet int, end netip.AddrPort) netip.AddrPort {
 		if packet < 5_000 || end.Addr() != netip.AddrFrom4([4]byte{10, 0, 0, 5}) {
@@ -58,6 +59,7 @@ func made(t *testing.T) (list []subject) {
 		t.Fatal(err)
 	}
 	return append(list, subject{"gaffer-24", []string{some}}, subject{"gaffer-1200", []string{many}},
+		subject{"gaffer-20000", []string{crowd}},
 		subject{"gaffer-and-icmp", []string{some, refused}}, subject{"moved", []string{moved}},
 		subject{"cut", []string{cut}})
 }
