@@ -55,7 +55,8 @@ func BenchmarkTable(b *testing.B) {
 // rowForm is a row of the table on the page.
 const rowForm = "%-18s%8s%8s%8s%10s%10s%10s\n"
 
-// BenchmarkManyFlows compares 1.2 million packets in 100,000 flows, all at once, with as many in 64 flows.
+// BenchmarkManyFlows compares 1.2 million packets in 100,000 flows, all at once, with as many in 64 flows. It also
+// compares two threads with one.
 func BenchmarkManyFlows(b *testing.B) {
 	many, few := synthetic(b, 1_200_000, 100_000, 0.05), synthetic(b, 1_200_000, 64, 0.05)
 	check(b, many)
@@ -64,8 +65,9 @@ func BenchmarkManyFlows(b *testing.B) {
 			list := builds(b)
 			turns(b, func(f figures) {
 				for _, p := range list {
-					u := measure(b, 1, p.path, command, many.path)
-					f.add(p.prefix+"x-64-flows", u.cpu.Seconds()/measure(b, 1, p.path, command, few.path).cpu.Seconds())
+					one, two := measure(b, 1, p.path, command, many.path), measure(b, 2, p.path, command, many.path)
+					f.add(p.prefix+"x-64-flows", one.cpu.Seconds()/measure(b, 1, p.path, command, few.path).cpu.Seconds())
+					f.add(p.prefix+"wall-2/1", two.wall.Seconds()/one.wall.Seconds())
 					f.memory(p.prefix, start(b, 0, nil, p.path, command, many.path).watch().end(b))
 				}
 			})
