@@ -49,6 +49,7 @@ func (s *Session) beginChunk(number uint64) {
 	s.crowded = total > s.wholeRoom
 }
 
+// endChunk notes what the session's answered flows hold now.
 func (s *Session) endChunk() {
 	s.heldAfter[s.chunk%uint64(len(s.heldAfter))] = s.waiting[1].bytes
 }

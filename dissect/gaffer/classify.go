@@ -315,7 +315,8 @@ func (c *classifier) say(f contender) string {
 		separate()
 		text = fmt.Appendf(text, format, args...)
 	}
-	// of adds "3 of 4" and more, as nearly every flow has. Very many short flows are spared fmt.
+	// of adds a part such as "3 of 4 acks of a name a packet that passed". Nearly every flow has such
+	// parts, so fmt would cost much where there are very many flows.
 	of := func(before string, n, all uint8, after string, s machine.Side, end string) {
 		separate()
 		text = strconv.AppendUint(append(text, before...), uint64(n), 10)
