@@ -20,21 +20,21 @@ const (
 
 // decodesAhead reports whether frames of the next chunk are decoded ahead. After the chunk that
 // ends this, the shard decodes its frames itself, with the same decoder.
-func (t *team) decodesAhead() bool {
-	if !t.apart {
-		share, of := t.router.load[decodedAhead], uint64(0)
-		for _, n := range t.router.load {
+func (r *intake) decodesAhead() bool {
+	if !r.apart {
+		share, of := r.router.load[decodedAhead], uint64(0)
+		for _, n := range r.router.load {
 			of += n
 		}
-		t.apart = of >= aheadSample && share*aheadOf < of*aheadShare
+		r.apart = of >= aheadSample && share*aheadOf < of*aheadShare
 	}
-	return !t.apart
+	return !r.apart
 }
 
 // decodeTo decodes a frame of a chunk to its place there.
 func (t *team) decodeTo(c *chunk, frame int, shard uint8) {
 	p := &c.packets[frame]
-	t.decode[shard].Decode(&c.frames[frame], p)
+	t.lanes[shard].decoder.Decode(&c.frames[frame], p)
 	p.Own()
 }
 
@@ -45,7 +45,7 @@ func (t *team) decoded(c *chunk, frame, shard int, own *capture.Packet) *capture
 	case t.copies:
 		t.decodeTo(c, frame, uint8(shard))
 	default:
-		t.decode[shard].Decode(&c.frames[frame], own)
+		t.lanes[shard].decoder.Decode(&c.frames[frame], own)
 		return own
 	}
 	return &c.packets[frame]

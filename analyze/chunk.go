@@ -30,6 +30,7 @@ type chunk struct {
 	number  uint64 // of the run, from 0
 	first   uint64 // position of its first frame in the capture
 	count   int
+	begin   machine.Instant // time of the first frame of the capture
 	frames  []capture.Frame
 	ahead   bool             // the frames of one shard are decoded ahead
 	packets []capture.Packet // of those that are decoded ahead, and of all if records are copied; nil if none
@@ -112,18 +113,13 @@ func (c *chunk) full() bool {
 	return e.full()
 }
 
-// next reads the next frame of a source to its place, and returns it.
-func (c *chunk) next(src capture.Source) (*capture.Frame, error) {
-	f := &c.frames[c.count]
-	if err := src.Next(f); err != nil {
-		return nil, err
-	}
+// take makes the frame that was read to the next place one of the chunk's, with bytes of its own.
+func (c *chunk) take(f *capture.Frame) {
 	c.count++
 	f.Data = c.copy(f.Data)
 	if len(f.Options) > 0 {
 		f.Options = c.copy(f.Options)
 	}
-	return f, nil
 }
 
 // copy keeps bytes. Where the chunk's memory must grow, earlier copies stay in the old one.

@@ -236,7 +236,7 @@ func TestCallersOfShards(t *testing.T) {
 		}
 		run := &team{
 			options: []Options{{Registry: dissect.NewRegistry()}}, relays: make([]relays, 1),
-			shards: [][]*Session{shards[:1], shards[1:]},
+			lanes: []*lane{{sessions: shards[:1]}, {sessions: shards[1:]}}, intake: &intake{},
 		}
 		for _, s := range shards {
 			s.shard.refused, s.shard.strict = &run.refused, !x.sure

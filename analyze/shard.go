@@ -23,6 +23,7 @@ import (
 //     refused, and made again by one goroutine. Only runs without a sink can meet them, since a
 //     second run knows beforehand (Survey.shards).
 type shard struct {
+	_         cacheLines // a shard writes to it for each frame
 	index, of int
 	session   int             // of the run
 	strict    bool            // a run that may be refused
@@ -35,6 +36,7 @@ type shard struct {
 	sentAt    []uint32         // by place in sentLog.ring: how many frames there were
 	part      *part            // of the chunk that it processes
 	frame     int              // within the chunk
+	_         cacheLines
 }
 
 // takeOver keeps records, and what limits remove, for the goroutine that calls the sink.

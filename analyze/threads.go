@@ -3,13 +3,11 @@ package analyze
 import (
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/machine"
 )
 
 // Several goroutines share a run:
@@ -25,33 +23,34 @@ import (
 // errRefused ends a run whose flows concern each other across shards.
 var errRefused = errors.New("the flows of the capture must be analysed together")
 
-// team is a run that several goroutines share.
+// team is a run that several goroutines share. What one of them writes for each frame is apart from
+// what others read, by whole cache lines: see intake and lane.
 type team struct {
 	source  capture.Source
 	options []Options
-	copies  bool // records are handed on
-	router  router
-	decode  []*capture.Decoder // by shard
-	packets []capture.Packet   // by shard
-	packet  capture.Packet     // of the caller's goroutine
-	shards  [][]*Session       // by shard and session
+	copies  bool           // records are handed on
+	packet  capture.Packet // of the caller's goroutine
+	intake  *intake        // what the goroutine that reads knows: for others, when order is closed
+	lanes   []*lane        // by shard
 	free    chan *chunk
 	order   chan *chunk // as they were read
-	in      []chan *chunk
 	quit    chan struct{}
-	made    int
-	apart   bool // no shard's frames are decoded ahead any more
 	refused atomic.Bool
-	sampled bool            // the capture has samples of its host; valid when order is closed
-	first   machine.Instant // time of the first frame; valid in every chunk
-	relays  []relays        // by session
-	next    []int           // by shard: the next record of a chunk
+	relays  []relays // by session
+	next    []int    // by shard: the next record of a chunk
 
 	group  sync.WaitGroup
 	failed atomic.Pointer[failure] // a panic of a goroutine
-	// How the source ended, the newest time, and that of the last frame: valid when order is closed.
-	err            error
-	latest, before machine.Instant
+}
+
+// lane is what the goroutine of a shard works with.
+type lane struct {
+	_        cacheLines
+	in       chan *chunk
+	decoder  *capture.Decoder
+	sessions []*Session     // of the run
+	packet   capture.Packet // of the current frame
+	_        cacheLines
 }
 
 // failure is a panic of a goroutine. The caller's goroutine panics with it.
@@ -75,7 +74,7 @@ func runAll(src capture.Source, options []Options) ([]*Session, error) {
 		if err := src.(Rewinder).Rewind(); err != nil {
 			return newSessions(options), err
 		}
-		if t.sampled {
+		if t.intake.sampled {
 			src.(Sampled).ForgetHost()
 			break
 		}
@@ -111,8 +110,8 @@ func (t *team) drive(shards int) ([]*Session, error) {
 	defer t.group.Wait()
 	defer close(t.quit)
 	t.group.Add(1)
-	go t.guard(t.read)
-	for i := range t.in {
+	go t.guard(t.intake.read)
+	for i := range t.lanes {
 		t.group.Add(1)
 		go t.guard(func() { t.work(i) })
 	}
@@ -149,7 +148,7 @@ func (t *team) drive(shards int) ([]*Session, error) {
 			return nil, errRefused
 		}
 	}
-	return whole, t.err
+	return whole, t.intake.err
 }
 
 // guard runs a goroutine, and keeps its panic.
@@ -169,7 +168,8 @@ func (t *team) keepPanic() {
 
 // begin makes the sessions of the shards.
 func (t *team) begin(shards int) {
-	t.router.begin(t.options[0].Decode, shards)
+	t.intake = &intake{team: t}
+	t.intake.router.begin(t.options[0].Decode, shards)
 	t.free, t.order = make(chan *chunk, chunksAhead), make(chan *chunk, chunksAhead)
 	t.quit = make(chan struct{})
 	streams, extra := make([][2]atomic.Int64, len(t.options)), make([]atomic.Int64, len(t.options))
@@ -178,11 +178,8 @@ func (t *team) begin(shards int) {
 	for i := range t.relays {
 		t.relays[i].apart = map[*Flow]*findingList{}
 	}
-	t.packets = make([]capture.Packet, shards)
 	for i := range shards {
-		t.decode = append(t.decode, capture.NewDecoder(t.options[0].Decode))
-		t.in = append(t.in, make(chan *chunk, chunksAhead))
-		var list []*Session
+		n := &lane{in: make(chan *chunk, chunksAhead), decoder: capture.NewDecoder(t.options[0].Decode)}
 		for k, o := range t.options {
 			strict := shards > 1 && o.Sink == nil && o.Split == nil
 			split := o.Split
@@ -201,9 +198,9 @@ func (t *team) begin(shards int) {
 				s.noEvents = o.NoEvents
 				s.sinks = []Sink{s.sink}
 			}
-			list = append(list, s)
+			n.sessions = append(n.sessions, s)
 		}
-		t.shards = append(t.shards, list)
+		t.lanes = append(t.lanes, n)
 	}
 	for k := range t.options {
 		peers := t.ofSession(k)
@@ -215,113 +212,19 @@ func (t *team) begin(shards int) {
 
 // ofSession returns what all shards have of a session.
 func (t *team) ofSession(k int) (parts []*Session) {
-	for _, shard := range t.shards {
-		parts = append(parts, shard[k])
+	for _, n := range t.lanes {
+		parts = append(parts, n.sessions[k])
 	}
 	return parts
 }
 
-// take returns a chunk to fill, or nil if the caller has ended.
-func (t *team) take(number, first uint64) *chunk {
-	var c *chunk
-	select {
-	case c = <-t.free:
-	default:
-		if t.made < chunksAhead {
-			t.made++
-			c = newChunk(len(t.in))
-			break
-		}
-		select {
-		case c = <-t.free:
-		case <-t.quit:
-			return nil
-		}
-	}
-	c.reset(number, first)
-	return c
-}
-
-// read fills chunks and hands them on.
-func (t *team) read() {
-	defer close(t.order)
-	defer func() {
-		for _, in := range t.in {
-			close(in)
-		}
-	}()
-	hosted, _ := t.source.(Hosted)
-	whole := false // one session takes all frames from here on
-	n := uint64(0) // frames
-	for number := uint64(0); t.err == nil && !t.refused.Load(); number++ {
-		c := t.take(number, n)
-		if c == nil {
-			return
-		}
-		c.whole, c.ahead = -1, t.decodesAhead()
-		c.decodes(c.ahead || t.copies)
-		if whole {
-			c.whole = 0
-		}
-		for !c.full() {
-			var f *capture.Frame
-			if f, t.err = c.next(t.source); t.err != nil {
-				break
-			}
-			if quotes := t.place(c, f); quotes && !whole {
-				whole, c.whole = true, c.count-1
-			}
-			n++
-		}
-		if hosted != nil && !hosted.Host().Empty() {
-			t.sampled = true
-			t.refused.Store(true)
-		}
-		handed := c.whole != 0
-		if c.whole < 0 {
-			c.whole = c.count
-		}
-		t.send(c, handed)
-	}
-	if t.err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
-		t.err = nil
-	}
-}
-
-// place gives the frame that was just read to a shard. It reports whether it is an ICMP error.
-func (t *team) place(c *chunk, f *capture.Frame) (quotes bool) {
-	if c.first == 0 && c.count == 1 {
-		t.first, t.latest, t.before = f.At, f.At, f.At
-	}
-	shard, quotes := t.router.shardOf(f)
-	if c.ahead && shard == decodedAhead {
-		t.decodeTo(c, c.count-1, shard)
-	}
-	c.places[c.count-1], c.shards[c.count-1] = framePlace{t.latest, t.before}, shard
-	t.latest, t.before = max(t.latest, f.At), f.At
-	return quotes
-}
-
-// send hands a chunk on: to the shards, unless one session takes it all.
-func (t *team) send(c *chunk, shards bool) {
-	if shards {
-		c.open.Store(int32(len(t.in)))
-		for _, in := range t.in {
-			in <- c
-		}
-	} else {
-		c.ready <- struct{}{}
-	}
-	t.order <- c
-}
-
 // work is the goroutine of a shard.
 func (t *team) work(index int) {
-	sessions := t.shards[index]
-	x := sessions[0].shard
-	for c := range t.in[index] {
+	n := t.lanes[index]
+	x := n.sessions[0].shard
+	for c := range n.in {
 		if !t.refused.Load() {
-			t.step(c, index, sessions)
+			t.step(c, index, n)
 		}
 		x.done[index].Store(c.first + uint64(c.count))
 		if c.open.Add(-1) == 0 {
@@ -332,11 +235,11 @@ func (t *team) work(index int) {
 
 // step processes the frames of a shard in a chunk. A panic ends the run, but not the goroutine:
 // the caller's waits until every shard has taken the chunk.
-func (t *team) step(c *chunk, index int, sessions []*Session) {
+func (t *team) step(c *chunk, index int, n *lane) {
 	defer t.keepPanic()
 	p := &c.parts[index]
-	own := &t.packets[index]
-	for _, s := range sessions {
+	decodes := !t.copies && !(c.ahead && index == decodedAhead)
+	for _, s := range n.sessions {
 		s.shard.part = p
 		s.beginChunk(c.number)
 	}
@@ -344,15 +247,19 @@ func (t *team) step(c *chunk, index int, sessions []*Session) {
 		if int(c.shards[i]) != index {
 			continue
 		}
-		x := &c.places[i]
-		packet := t.decoded(c, i, index, own)
-		for _, s := range sessions {
-			s.first, s.last, s.at, s.n = t.first, x.latest, x.before, c.first+uint64(i)
+		frame, packet, x := &c.frames[i], &n.packet, &c.places[i]
+		if decodes {
+			n.decoder.Decode(frame, packet)
+		} else {
+			packet = t.decoded(c, i, index, packet)
+		}
+		for _, s := range n.sessions {
+			s.first, s.last, s.at, s.n = c.begin, x.latest, x.before, c.first+uint64(i)
 			s.shard.frame = i
-			s.Feed(&c.frames[i], packet)
+			s.Feed(frame, packet)
 		}
 	}
-	for _, s := range sessions {
+	for _, s := range n.sessions {
 		p.relayed = append(p.relayed, s.shard.relayed...)
 		s.shard.relayed = s.shard.relayed[:0]
 		s.endChunk()
@@ -417,11 +324,11 @@ func (t *team) join(c *chunk, frame int, more bool) []*Session {
 		if more { // an ICMP error may quote what was sent
 			s.absorbSent(parts)
 		}
-		s.first, s.n = t.first, c.first+uint64(frame)
+		s.first, s.n = c.begin, c.first+uint64(frame)
 		if frame < c.count { // the reader may be at work
 			s.last, s.at = c.places[frame].latest, c.places[frame].before
 		} else {
-			s.last, s.at = t.latest, t.before
+			s.last, s.at = t.intake.latest, t.intake.before
 		}
 		s.before = s.at
 		t.relays[k].settle()
