@@ -27,16 +27,17 @@ const (
 // chunk is a run of consecutive frames with their bytes. One goroutine fills it, those
 // of the shards read it, and the caller's takes the records.
 type chunk struct {
-	number  uint64 // of the run, from 0
-	first   uint64 // position of its first frame in the capture
-	count   int
+	number  uint64          // of the run, from 0
+	first   uint64          // position of its first frame in the capture
+	extent                  // its frames so far
 	begin   machine.Instant // time of the first frame of the capture
 	frames  []capture.Frame
 	ahead   bool             // the frames of one shard are decoded ahead
 	packets []capture.Packet // of those that are decoded ahead, and of all if records are copied; nil if none
 	places  []framePlace     // of each frame
 	shards  []uint8          // of each frame
-	bytes   []byte           // of the frames
+	bytes   []byte           // of the frames, if they are copied
+	lent    [][]byte         // buffers of the source that it and later chunks need no more
 	whole   int              // from that frame on one session takes all; count if none does
 	open    atomic.Int32     // shards that have not taken it
 	ready   chan struct{}    // gets a value when all have
@@ -73,8 +74,7 @@ type keptRecord struct {
 func newChunk(shards int) *chunk {
 	return &chunk{
 		frames: make([]capture.Frame, chunkFrames), places: make([]framePlace, chunkFrames),
-		shards: make([]uint8, chunkFrames), bytes: make([]byte, 0, chunkUsual),
-		ready: make(chan struct{}, 1), parts: make([]part, shards),
+		shards: make([]uint8, chunkFrames), ready: make(chan struct{}, 1), parts: make([]part, shards),
 	}
 }
 
@@ -97,7 +97,8 @@ func (c *chunk) decodes(keeps bool) {
 
 // reset empties the chunk, and keeps its memory.
 func (c *chunk) reset(number, first uint64) {
-	c.number, c.first, c.count, c.bytes = number, first, 0, c.bytes[:0]
+	c.number, c.first, c.extent = number, first, extent{}
+	c.bytes, c.lent = c.bytes[:0], c.lent[:0]
 	for i := range c.parts {
 		p := &c.parts[i]
 		clear(p.records)
@@ -107,15 +108,16 @@ func (c *chunk) reset(number, first uint64) {
 	}
 }
 
-// full reports whether the chunk has no room for a further frame.
-func (c *chunk) full() bool {
-	e := extent{c.count, len(c.bytes)}
-	return e.full()
-}
-
-// take makes the frame that was read to the next place one of the chunk's, with bytes of its own.
-func (c *chunk) take(f *capture.Frame) {
-	c.count++
+// take makes the frame that was read to the next place one of the chunk's. Its bytes are copied,
+// unless they stay valid.
+func (c *chunk) take(f *capture.Frame, copies bool) {
+	c.add(f)
+	if !copies {
+		return
+	}
+	if c.bytes == nil {
+		c.bytes = make([]byte, 0, chunkUsual)
+	}
 	f.Data = c.copy(f.Data)
 	if len(f.Options) > 0 {
 		f.Options = c.copy(f.Options)

@@ -17,8 +17,11 @@ type intake struct {
 	_      cacheLines
 	team   *team
 	router router
-	made   int  // chunks
-	apart  bool // no shard's frames are decoded ahead any more
+	made   int      // chunks
+	lent   bool     // frames keep the bytes of the source's buffers
+	spare  [][]byte // of those buffers: what no chunk needs
+	filled *chunk   // the chunk that it fills
+	apart  bool     // no shard's frames are decoded ahead any more
 	// What it knows of the capture. For other goroutines it is valid when team.order is closed.
 	first          machine.Instant // time of the first frame
 	latest, before machine.Instant // the newest time, and that of the last frame
@@ -45,8 +48,24 @@ func (r *intake) take(number, first uint64) *chunk {
 			return nil
 		}
 	}
+	r.spare = append(r.spare, c.lent...)
 	c.reset(number, first)
+	r.filled = c
 	return c
+}
+
+// swap keeps a buffer of the source until the chunk that is being filled has been read, and returns
+// another one. Chunks are read in order: no earlier one needs the buffer then.
+func (r *intake) swap(full []byte) []byte {
+	r.filled.lent = append(r.filled.lent, full)
+	if n := len(r.spare); n > 0 {
+		b := r.spare[n-1]
+		r.spare = r.spare[:n-1]
+		if len(b) >= len(full) {
+			return b
+		}
+	}
+	return make([]byte, len(full))
 }
 
 // read fills chunks and hands them on.
@@ -58,6 +77,10 @@ func (r *intake) read() {
 			close(n.in)
 		}
 	}()
+	if x, ok := t.source.(Lender); ok {
+		r.lent = x.Lend(r.swap)
+		defer x.Lend(nil)
+	}
 	hosted, _ := t.source.(Hosted)
 	whole := false // one session takes all frames from here on
 	n := uint64(0) // frames
@@ -105,7 +128,7 @@ func (r *intake) place(c *chunk, f *capture.Frame) (quotes bool) {
 		r.first, r.latest, r.before = f.At, f.At, f.At
 	}
 	shard, quotes := r.router.shardOf(f) // before the copy: bytes that were just written are slow to read
-	c.take(f)
+	c.take(f, !r.lent)
 	if c.ahead && shard == decodedAhead {
 		r.team.decodeTo(c, n, shard)
 	}

@@ -8,6 +8,12 @@ type ReadAhead interface {
 	MayReadAhead() bool
 }
 
+// Lender is a source whose frames can stay valid until their reader needs them no more. capture.Input
+// is a Lender, and says what Lend does.
+type Lender interface {
+	Lend(swap func(full []byte) []byte) bool
+}
+
 // Sampled is a source that forgets the samples of the capturing host that it has read so far.
 type Sampled interface {
 	ForgetHost()

@@ -19,15 +19,15 @@ import "github.com/ackscope/ackscope/capture"
 type heldTotals [2 * chunksAhead]int
 
 // extent is how much of a chunk has been read.
-type extent struct{ frames, bytes int }
+type extent struct{ count, size int } // frames, and their bytes
 
 // full reports whether there is no room for a further frame.
-func (e *extent) full() bool { return e.frames == chunkFrames || e.bytes >= chunkBytes }
+func (e *extent) full() bool { return e.count == chunkFrames || e.size >= chunkBytes }
 
 func (e *extent) add(f *capture.Frame) {
-	e.frames++
+	e.count++
 	if f != nil {
-		e.bytes += len(f.Data) + len(f.Options)
+		e.size += len(f.Data) + len(f.Options)
 	}
 }
 

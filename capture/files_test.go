@@ -90,9 +90,13 @@ func list(in *Input) (frames []string, end error) {
 		if err := in.Next(&f); err != nil {
 			return frames, err
 		}
-		frames = append(frames, fmt.Sprintf("%d:%d@%d i%d t%d %d %q", f.Ref.File(), f.Ref.Frame(), f.At, f.Interface,
-			f.LinkType, f.Length, f.Data))
+		frames = append(frames, line(&f))
 	}
+}
+
+func line(f *Frame) string {
+	return fmt.Sprintf("%d:%d@%d i%d t%d %d %q", f.Ref.File(), f.Ref.Frame(), f.At, f.Interface, f.LinkType, f.Length,
+		f.Data)
 }
 
 // steps yields a file in n bytes per Read, as pipes do.

@@ -127,12 +127,24 @@ func openFile(source *source, index int, o *Options, size int) (*file, error) {
 }
 
 // Next returns the next frame. Its Data is valid until the following call of
-// Next.
+// Next, or longer: see Lend.
 func (in *Input) Next(f *Frame) error {
 	if in.single != nil {
 		return in.single.next(f)
 	}
 	return in.nextMerged(f)
+}
+
+// Lend makes frames stay valid longer. The input then never overwrites what Next returned. It calls
+// swap with a buffer that is full, and reads on in the one that swap returns. That one is at least as
+// long, and free for that. A nil swap ends this. Lend returns false for several files, whose
+// buffers would take much memory: then nothing changes.
+func (in *Input) Lend(swap func(full []byte) []byte) bool {
+	if in.single == nil {
+		return false
+	}
+	in.single.stream.swap = swap
+	return true
 }
 
 func (in *Input) nextMerged(f *Frame) error {

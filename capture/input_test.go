@@ -95,6 +95,67 @@ func sample() []byte {
 	return b.Bytes()
 }
 
+// TestLend reads a file much longer than the buffer, and keeps all frames. Their bytes stay valid from
+// Lend(swap) to Lend(nil), also where a record is longer than the buffer.
+func TestLend(t *testing.T) {
+	b := little().pcap(magicMicro, 0, 1)
+	for i := range uint32(4000) {
+		b.record(i, 0, strings.Repeat(fmt.Sprint(i), 60))
+		if i == 2000 {
+			b.record(i, 0, strings.Repeat("long", 40<<10))
+		}
+	}
+	in, err := Open([]string{writeFile(t, "x", b.Bytes())}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	want, _ := list(in)
+	in.single.stream.buf = make([]byte, 64<<10)
+	swaps, buffers := 0, map[*byte]bool{}
+	for _, lends := range []bool{true, false} {
+		if err := in.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		swap := func(full []byte) []byte {
+			swaps++
+			buffers[&full[0]] = true
+			return make([]byte, len(full))
+		}
+		if !lends {
+			swap = nil
+		}
+		if !in.Lend(swap) {
+			t.Fatal("a single file does not lend")
+		}
+		var got []string
+		var frames []Frame
+		var f Frame
+		for in.Next(&f) == nil {
+			frames = append(frames, f)
+		}
+		for i := range frames {
+			f := &frames[i]
+			got = append(got, line(f))
+		}
+		if slices.Equal(got, want) != lends {
+			t.Errorf("lends %v: %d frames, equal to the %d read one by one: %v", lends, len(got), len(want), !lends)
+		}
+	}
+	if least := 8; swaps < least || len(buffers) != swaps {
+		t.Errorf("%d swaps of %d buffers, expected as many, and %d at least", swaps, len(buffers), least)
+	}
+	two, err := Open([]string{writeFile(t, "x", sample()), writeFile(t, "y", sample())}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = two.Close() }()
+	if two.Lend(func([]byte) []byte { t.Error("two files lend"); return nil }) {
+		t.Error("two files say that they lend")
+	}
+	_, _ = list(two)
+}
+
 // TestRewind reads half of an input, rewinds, and reads all of it, from every
 // kind of source.
 func TestRewind(t *testing.T) {

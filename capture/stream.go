@@ -10,9 +10,10 @@ import (
 type stream struct {
 	src  io.Reader
 	buf  []byte
-	r, w int   // buf[r:w] is read and not yet consumed
-	base int64 // offset in the file of buf[0]
-	err  error // the error that src ended with; io.EOF at a clean end
+	r, w int                      // buf[r:w] is read and not yet consumed
+	base int64                    // offset in the file of buf[0]
+	err  error                    // the error that src ended with; io.EOF at a clean end
+	swap func(full []byte) []byte // see Input.Lend; nil unless lent parts stay valid
 }
 
 const (
@@ -37,13 +38,17 @@ func (s *stream) offset() int64 { return s.base + int64(s.r) }
 func (s *stream) have() int { return s.w - s.r }
 
 // need reads until buf[r:] holds n bytes. It returns false if the source ends
-// or fails before; err says which. It overwrites what was lent out before.
+// or fails before; err says which. It overwrites what was lent out before, unless swap is set.
 func (s *stream) need(n int) bool {
 	if s.w-s.r >= n {
 		return true
 	}
 	if s.r > 0 {
-		copy(s.buf, s.buf[s.r:s.w])
+		rest := s.buf[s.r:s.w]
+		if s.swap != nil {
+			s.buf = s.swap(s.buf)
+		}
+		copy(s.buf, rest)
 		s.base += int64(s.r)
 		s.w -= s.r
 		s.r = 0

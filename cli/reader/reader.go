@@ -197,6 +197,9 @@ func (r *Reader) Counted() bool {
 // Stop ends the reading before the next frame.
 func (r *Reader) Stop() { r.stopped.Store(true) }
 
+// Lend implements analyze.Lender.
+func (r *Reader) Lend(swap func(full []byte) []byte) bool { return r.In != nil && r.In.Lend(swap) }
+
 // MayReadAhead implements analyze.ReadAhead: files may be read ahead, unless the frames that are
 // read are also written or counted, or the capture grows.
 func (r *Reader) MayReadAhead() bool {
