@@ -152,18 +152,31 @@ func (v *Survey) find(f, before *Flow, guess int) (at int, ok bool) {
 	return 0, false
 }
 
-// separable reports whether the flows of a run concern each other only where they have the same
-// two hosts. Another run over the capture may then share its flows among goroutines.
-func (s *Session) separable() bool {
+// separate finds out whether the flows of a run concern each other only where they have the same two
+// hosts. Another run over the capture may then share its flows among goroutines.
+func (v *Survey) separate(s *Session) {
 	sampled := s.host != nil && !s.host.source.Host().Empty()
-	if s.misread || s.late || sampled || !s.options.Limits.separable(len(s.flows)) {
-		return false
+	if s.misread || s.late || sampled || !v.numbers() || !s.options.Limits.separable(len(s.flows)) {
+		return
 	}
-	return !slices.ContainsFunc(s.flows, func(f *Flow) bool {
-		_, scoped := f.scopeKeys()
-		return f.Was != nil || scoped
-	})
+	shards, scopeless := true, true
+	for _, f := range s.flows {
+		if f.Was != nil {
+			return
+		}
+		if _, scoped := f.scopeKeys(); scoped {
+			shards, scopeless = false, scopeless && v.onlySession(f)
+		}
+	}
+	v.shards, v.scopeless = shards, scopeless
 }
+
+// separable reports whether goroutines may share the flows of a second run.
+func (v *Survey) separable(o *Options) bool { return v.shards || v.withoutScopes(o) }
+
+// withoutScopes reports whether no scope of an endpoint matters, since no flow that has one gets a
+// tracker.
+func (v *Survey) withoutScopes(o *Options) bool { return v != nil && v.scopeless && o.Untracked }
 
 // separable reports whether there is room for so many flows that goroutines share.
 func (l *Limits) separable(flows int) bool {

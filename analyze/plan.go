@@ -39,7 +39,7 @@ func plan(src capture.Source, options []Options) (shards int, copies bool) {
 		switch {
 		case o.Fed != nil, o.Found != nil, o.Limits.Idle > 0, sink && (o.Survey == nil || !o.Detached && o.Split == nil):
 			return 0, false
-		case sink && !o.Survey.shards:
+		case sink && !o.Survey.separable(o):
 			shards = 1
 		}
 		copies = copies || o.Sink != nil && o.Split == nil

@@ -56,7 +56,7 @@ func (f *Flow) endpoint(side machine.Side) endpointKey {
 // now.
 func (s *Session) enterScopes(f *Flow) {
 	keys, ok := f.scopeKeys()
-	if !ok || f.scopes[machine.A] != nil {
+	if !ok || f.scopes[machine.A] != nil || s.options.Survey.withoutScopes(&s.options) {
 		return
 	}
 	s.shard.refuse()

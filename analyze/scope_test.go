@@ -139,3 +139,50 @@ func TestScopeSpansAnEndpointsFlows(t *testing.T) {
 		t.Error("no endpoint had two flows: the test did not try what it is for")
 	}
 }
+
+// TestScopesWithoutTrackers: a run that omits trackers asks no scope, and goroutines may share it. But
+// a flow that is one of several sessions has a tracker, and then scopes see all flows.
+func TestScopesWithoutTrackers(t *testing.T) {
+	for _, sessions := range []bool{false, true} {
+		asked := 0
+		counted := *testProtocol
+		counted.NewScope = func(*dissect.Config) machine.Scope { return askedScope{&asked} }
+		src := &made{frames: 300, fill: func(b []byte, n int) []byte {
+			b = udp(ipv4(b, 17, [4]byte{10, 0, 0, byte(n % 3)}, [4]byte{192, 0, 2, 1}, 8+4), 5000, 40000, 4)
+			if sessions && n == 200 {
+				return append(b, mark('N', n)...)
+			}
+			return append(b, mark('.', n)...)
+		}}
+		o := Options{Registry: dissect.NewRegistry(&counted), Sink: func(*Record) {}}
+		s, err := Learn(src, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Survey = s.Survey()
+		if want := 3; asked == 0 || !sessions && len(s.Flows()) != want {
+			t.Fatalf("sessions %v: %d flows, scopes asked %d times", sessions, len(s.Flows()), asked)
+		}
+		for _, o.Untracked = range []bool{false, true} {
+			asked = 0
+			if _, err := Run(src, o); err != nil {
+				t.Fatal(err)
+			}
+			if apart := o.Untracked && !sessions; asked == 0 != apart || o.Survey.separable(&o) != apart {
+				t.Errorf("sessions %v, untracked %v: scopes asked %d times, separable %v", sessions, o.Untracked, asked,
+					!apart)
+			}
+			if err := src.Rewind(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// askedScope counts how often scopes are asked.
+type askedScope struct{ n *int }
+
+func (x askedScope) Observe(int, *machine.Datagram) machine.Place { *x.n++; return machine.Place{} }
+func (x askedScope) Inspect(*machine.View)                        {}
+func (x askedScope) Clone() machine.Scope                         { return x }
+func (x askedScope) Size() int                                    { return 1 }

@@ -21,7 +21,7 @@ import (
 //   - ICMP errors: from the first one on, one session has all flows.
 //   - Scopes of endpoints, moves from address to address, and bounds over all flows: the run is
 //     refused, and made again by one goroutine. Only runs without a sink can meet them, since a
-//     second run knows beforehand (Survey.shards).
+//     second run knows beforehand (Survey.separable).
 type shard struct {
 	_         cacheLines // a shard writes to it for each frame
 	index, of int

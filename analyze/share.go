@@ -191,6 +191,7 @@ func (x *share) join(y *share, o *Options) *Survey {
 	v.streams = streams.count
 	v.complete()
 	v.shards = !late && o.Limits.separable(len(v.flows))
+	v.scopeless = v.shards // scopes are not portable
 	return v
 }
 

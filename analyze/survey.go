@@ -19,8 +19,11 @@ type Survey struct {
 	streams [2]int  // conversations of UDP, and of other transports
 	byFirst []int32 // places in flows, by first frame and session; nil if flows has that order itself
 	shards  bool    // the flows do not concern each other beyond their host pairs
-	frames  uint64  // of the capture
-	quoted  uint64  // of them, those up to the last ICMP error about UDP
+	// scopeless is shards for a run without trackers: all flows that have scopes are the only session on
+	// their addresses.
+	scopeless bool
+	frames    uint64 // of the capture
+	quoted    uint64 // of them, those up to the last ICMP error about UDP
 }
 
 // captureDropped returns how many packets the capture is known to lack.
@@ -50,7 +53,7 @@ type surveyed struct {
 func (s *Session) Survey() *Survey {
 	v := s.learned()
 	v.complete()
-	v.shards = s.separable()
+	v.separate(s)
 	return v
 }
 
