@@ -42,6 +42,12 @@ func plan(src capture.Source, options []Options) (shards int, copies bool) {
 		case sink && !o.Survey.separable(o):
 			shards = 1
 		}
+	}
+	for i := range options {
+		o := &options[i]
+		if shards == 1 && o.Split != nil && o.Detached { // the caller's goroutine shares the work
+			o.Sink, o.Split = o.Split(), nil
+		}
 		copies = copies || o.Sink != nil && o.Split == nil
 	}
 	return min(shards, maxShards), copies

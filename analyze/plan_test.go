@@ -23,7 +23,8 @@ func TestPlan(t *testing.T) {
 		{"one that may not", Options{Sink: sink, Survey: separable}, 0, false, true},
 		{"flows that concern each other", Options{Sink: sink, Detached: true, Survey: joined}, 1, true, true},
 		{"a sink for each group", Options{Split: split, Detached: true, Survey: separable}, 4, false, false},
-		{"one group", Options{Split: split, Survey: joined}, 1, false, false},
+		{"one group, whose sink may run behind", Options{Split: split, Detached: true, Survey: joined}, 1, true, true},
+		{"one group, whose sink may not", Options{Split: split, Survey: joined}, 1, false, false},
 		{"endpoints with scopes", Options{Split: split, Survey: scoped}, 1, false, false},
 		{"the same without trackers", Options{Split: split, Untracked: true, Survey: scoped}, 4, false, false},
 	} {

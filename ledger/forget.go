@@ -16,11 +16,9 @@ func (l *Ledger) Forget(f *analyze.Flow) {
 	for i := range x.Sides {
 		s := &x.Sides[i]
 		l.gone.Frames += s.Frames
-		l.used -= keyCost*len(s.seen) + rowCost*len(s.rows)
+		l.release(keyCost*len(s.seen) + rowCost*len(s.rows))
 		for _, r := range s.Rows() {
-			sum := l.row(&l.gone, r.Type)
-			sum.Count, sum.Copies = sum.Count+r.Count, sum.Copies+r.Copies
-			sum.Add(&r.Cost)
+			l.row(&l.gone, r.Type).join(r)
 		}
 	}
 	delete(l.byFlow, f)

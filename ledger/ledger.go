@@ -45,9 +45,10 @@ type Ledger struct {
 	forgotten int
 	dead      int // of forgotten: those that are still in flows
 	used      int // approximate bytes of rows and keys
+	most      int // the most that it was before some were released
 	last      machine.Ref
-	joined    uint64               // fragments of the datagram, without the last one
-	fragments map[machine.Ref]Cost // of IP fragments whose datagram is not complete yet
+	joined    uint64  // fragments of the datagram, without the last one
+	pieces    *pieces // nil until there is one
 	fields    dissect.Dissection
 	bill      dissect.Bill
 }
@@ -61,12 +62,14 @@ func (l *Ledger) Flows() []*Flow {
 
 // Other returns the cost of the frames that belong to no flow.
 func (l *Ledger) Other() *Side {
-	for ref, c := range l.fragments {
-		r := l.row(&l.other, "(IP fragments of no whole datagram)")
-		r.Count++
-		r.Add(&c)
-		l.other.Frames++
-		delete(l.fragments, ref)
+	if l.pieces != nil {
+		for _, c := range l.pieces.costs {
+			r := l.row(&l.other, "(IP fragments of no whole datagram)")
+			r.Count++
+			r.Add(&c)
+			l.other.Frames++
+		}
+		clear(l.pieces.costs)
 	}
 	return &l.other
 }
@@ -192,12 +195,13 @@ func (l *Ledger) frame(r *analyze.Record) (c Cost, payload uint64) {
 		}
 		return c, payload
 	}
-	if fragmented(r.Frame, r.Packet) && len(l.fragments) < 1<<16 {
-		if l.fragments == nil {
-			l.fragments = map[machine.Ref]Cost{}
+	if fragmented(r.Frame, r.Packet) {
+		if l.pieces == nil {
+			l.pieces = &pieces{}
 		}
-		l.fragments[r.Frame.Ref] = c
-		return Cost{}, 0
+		if l.pieces.add(r.Frame.Ref, &c) {
+			return Cost{}, 0
+		}
 	}
 	row := l.row(&l.other, "(no UDP or TCP)")
 	if r.Packet.Problem != nil {
@@ -231,13 +235,12 @@ func (l *Ledger) reassembled(r *analyze.Record) (c Cost, payload uint64) {
 	total := uint64(r.Frame.Length) * 8
 	own, _ := below(r.Frame, r.Packet)
 	c.Link, c.IP = own.Link, own.IP
-	for _, span := range r.Packet.Spans {
-		if f, ok := l.fragments[span.Ref]; ok {
+	if l.pieces != nil {
+		l.pieces.take(r.Packet.Spans, func(f *Cost) {
 			total += f.Total()
 			c.IP += f.IP
 			l.joined++
-			delete(l.fragments, span.Ref)
-		}
+		})
 	}
 	transport := uint64(8)
 	if r.Packet.Transport == capture.TCP {

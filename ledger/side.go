@@ -40,6 +40,12 @@ type Row struct {
 	Cost
 }
 
+// join adds what another row of the type counted.
+func (r *Row) join(o *Row) {
+	r.Count, r.Copies = r.Count+o.Count, r.Copies+o.Copies
+	r.Add(&o.Cost)
+}
+
 // Side holds what one side of a flow sent.
 type Side struct {
 	Frames uint64
@@ -148,6 +154,12 @@ func (l *Ledger) rowOf(s *Side, kind string) *Row {
 	return r
 }
 
+// release counts memory that is in use no more.
+func (l *Ledger) release(bytes int) {
+	l.most = max(l.most, l.used)
+	l.used -= bytes
+}
+
 // charged reports whether a message with this key was charged before.
 func (l *Ledger) charged(s *Side, key uint64) bool {
 	if key == 0 {
@@ -157,7 +169,7 @@ func (l *Ledger) charged(s *Side, key uint64) bool {
 		return true
 	}
 	if s.seen == nil || len(s.seen) >= maxKeys {
-		l.used -= keyCost * len(s.seen)
+		l.release(keyCost * len(s.seen))
 		s.seen = map[uint64]struct{}{}
 	}
 	if l.Room > 0 && l.used+keyCost > l.Room {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/ledger"
@@ -55,13 +56,8 @@ func tellLedger(a *app.App, args []string) error {
 // recording prints the ledger of a recording.
 func (p *ledgerPrinter) recording(r *reader.Recording) error {
 	a := p.app
-	l := ledger.Ledger{Room: a.Share(8)}
-	a.Memory.Gone = func(f *analyze.Flow, _ analyze.Reason) { l.Forget(f) }
-	s, in, err := reader.StudyLess(a, r, l.Take, ledgerNeeds)
-	if in != nil {
-		defer in.Close()
-	}
-	if s == nil {
+	l, err := tally(a, r)
+	if l == nil {
 		return err
 	}
 	p.from = r
@@ -70,14 +66,35 @@ func (p *ledgerPrinter) recording(r *reader.Recording) error {
 	p.total.Add(&cost)
 	var err2 error
 	if a.Flags.JSON {
-		err2 = p.json(&l)
+		err2 = p.json(l)
 	} else {
-		err2 = p.tables(&l)
+		err2 = p.tables(l)
 	}
 	if err2 != nil {
 		return err2
 	}
 	return a.Ended(err)
+}
+
+// tally returns the ledger of a recording, or nil if it could not be opened. The error is a failure, or
+// how the capture ended.
+func tally(a *app.App, r *reader.Recording) (*ledger.Ledger, error) {
+	o, err := a.Options()
+	if err != nil {
+		return nil, err
+	}
+	in, err := reader.Open(a, r, reader.Options{Keep: capture.KeepPipes, Passes: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	first, err := analyze.Learn(in, o)
+	if err != nil {
+		return &ledger.Ledger{}, err
+	}
+	o.Survey = first.Survey()
+	ledgerNeeds(&o, first)
+	return ledger.Run(in, o, a.Share(8))
 }
 
 // ledgerNeeds omits trackers where no flow has one that reports what is sent again: the ledger
