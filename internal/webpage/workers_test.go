@@ -52,6 +52,13 @@ func asked(t *testing.T, p *chrome.Page, op string) (n int) {
 // sameOverview compares the overview that stands in the page, and one more, with the command line.
 func sameOverview(t *testing.T, p *chrome.Page, path string) {
 	t.Helper()
+	settled(t, p)
+	var open bool
+	p.Eval(t, `Promise.race([window.ackscope.count().then(() => true),
+		new Promise((to) => setTimeout(to, 0, false))])`, &open)
+	if !open {
+		t.Error("the page has settled before it opened the packets")
+	}
 	want := cli(t, path, "overview", "--json")
 	var o struct{ Sentence string }
 	if err := json.Unmarshal([]byte(want), &o); err != nil || o.Sentence == "" {
@@ -60,7 +67,6 @@ func sameOverview(t *testing.T, p *chrome.Page, path string) {
 	if got := textOf(t, p, ".verdict"); got != o.Sentence {
 		t.Errorf("the page says %q, expected %q", got, o.Sentence)
 	}
-	settled(t, p)
 	var got string
 	if p.Eval(t, `window.ackscope.export("overview", "--json")`, &got); got != want {
 		t.Errorf("page: %.600s\ncli:  %.600s", got, want)

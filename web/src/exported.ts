@@ -35,8 +35,10 @@ export function exported(app: App): Exported {
     count: () => app.frames,
     memory: () => Promise.all([app.commands.memory(), app.index.memory()]),
     settled: async () => {
-      // What is asked leads to further requests: it is settled when none was made for two frames.
+      // What is asked leads to further requests: it is settled when none was made for two frames. The
+      // packets are asked for when the overview has stood for a while: nothing is busy meanwhile.
       for (let idle = 0; idle < 2;) {
+        await app.frames.catch(() => undefined);
         await new Promise((resolve) => requestAnimationFrame(resolve));
         idle = app.commands.busy || app.index.busy ? 0 : idle + 1;
       }
