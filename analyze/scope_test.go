@@ -186,3 +186,37 @@ func (x askedScope) Observe(int, *machine.Datagram) machine.Place { *x.n++; retu
 func (x askedScope) Inspect(*machine.View)                        {}
 func (x askedScope) Clone() machine.Scope                         { return x }
 func (x askedScope) Size() int                                    { return 1 }
+
+// TestScopesAtEnd: the protocol of a flow is found at the end of the capture. The scope of its server
+// knows the server's other flow, also where goroutines shared the run.
+func TestScopesAtEnd(t *testing.T) {
+	for _, threads := range []int{1, 2, 3} {
+		var places []int64
+		counted := *testProtocol
+		counted.NewScope = func(*dissect.Config) machine.Scope { return &countScope{flows: map[int]bool{}} }
+		counted.NewTracker = func(c *dissect.Config) machine.Tracker {
+			return &notedPlaces{testProtocol.NewTracker(c), &places}
+		}
+		src := &made{frames: 104, fill: func(b []byte, n int) []byte {
+			client := [4]byte{10, 0, 0, byte(n / 100)}
+			return append(udp(ipv4(b, 17, [4]byte{192, 0, 2, 1}, client, 8+4), 40000, 5000, 4), mark('.', n)...)
+		}}
+		if _, err := Run(src, Options{Registry: dissect.NewRegistry(&counted), Threads: threads}); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(places); n < 104 || !slices.Equal(places[n-4:], []int64{101, 102, 103, 104}) {
+			t.Errorf("%d threads: the places of the last datagrams are %v, expected 101 to 104", threads, places[max(0, n-5):])
+		}
+	}
+}
+
+// notedPlaces notes the places of datagrams.
+type notedPlaces struct {
+	machine.Tracker
+	places *[]int64
+}
+
+func (x *notedPlaces) Observe(d *machine.Datagram, out *machine.Effects) {
+	*x.places = append(*x.places, d.Place.Number)
+	x.Tracker.Observe(d, out)
+}

@@ -161,6 +161,7 @@ func absorb(o Options, shards []*Session) *Session {
 	split := o.Split
 	o.Split = nil
 	s := NewSession(o)
+	s.scopes = shards[0].scopes // where there are several shards, no flow has one
 	if split != nil {
 		var sinks []Sink
 		for _, x := range shards {
