@@ -2,8 +2,8 @@ package analyze
 
 import "github.com/ackscope/ackscope/capture"
 
-// decodedAhead is the shard whose frames are decoded by the goroutine that reads. So two
-// goroutines share the work on a capture of one pair of hosts.
+// decodedAhead is the shard whose frames are decoded when they are read. So two goroutines share
+// the work on a capture of one pair of hosts.
 const decodedAhead = 0
 
 // A packet that is decoded ahead passes from one core to another. So that ends for good where the

@@ -1,8 +1,6 @@
 package analyze
 
 import (
-	"sync/atomic"
-
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -24,8 +22,8 @@ const (
 	chunksAhead = 8
 )
 
-// chunk is a run of consecutive frames with their bytes. One goroutine fills it, those
-// of the shards read it, and the caller's takes the records.
+// chunk is a run of consecutive frames with their bytes. It is filled, then tracked by each shard,
+// and then its records are handed on.
 type chunk struct {
 	number  uint64          // of the run, from 0
 	first   uint64          // position of its first frame in the capture
@@ -39,8 +37,7 @@ type chunk struct {
 	bytes   []byte           // of the frames, if they are copied
 	lent    [][]byte         // buffers of the source that it and later chunks need no more
 	whole   int              // from that frame on one session takes all; count if none does
-	open    atomic.Int32     // shards that have not taken it
-	ready   chan struct{}    // gets a value when all have
+	alone   bool             // it does so from the first frame on
 	parts   []part           // by shard
 }
 
@@ -74,7 +71,7 @@ type keptRecord struct {
 func newChunk(shards int) *chunk {
 	return &chunk{
 		frames: make([]capture.Frame, chunkFrames), places: make([]framePlace, chunkFrames),
-		shards: make([]uint8, chunkFrames), ready: make(chan struct{}, 1), parts: make([]part, shards),
+		shards: make([]uint8, chunkFrames), parts: make([]part, shards),
 	}
 }
 
@@ -160,6 +157,12 @@ func keepAll[T any](to *[]T, from []T) []T {
 	at := len(*to)
 	*to = append(*to, from...)
 	return (*to)[at:len(*to):len(*to)]
+}
+
+// toPass reports whether there is anything to hand on.
+func (c *chunk) toPass() bool {
+	records, relayed := c.made()
+	return records || relayed || c.whole < c.count
 }
 
 // made reports whether shards made records of the chunk, and whether they noted messages in it that

@@ -1,8 +1,6 @@
 package analyze
 
 import (
-	"io"
-
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -12,46 +10,24 @@ import (
 // Source: law, lines of 64 bytes, which some processors load in pairs
 type cacheLines [128]byte
 
-// intake is the goroutine that reads for the shards of a run.
+// intake reads for the shards of a run.
 type intake struct {
 	_      cacheLines
 	team   *team
 	router router
-	made   int      // chunks
 	lent   bool     // frames keep the bytes of the source's buffers
 	spare  [][]byte // of those buffers: what no chunk needs
 	filled *chunk   // the chunk that it fills
+	chunks uint64   // that it filled
+	frames uint64   // that it read
+	whole  bool     // one session takes all frames from here on
 	apart  bool     // no shard's frames are decoded ahead any more
-	// What it knows of the capture. For other goroutines it is valid when team.order is closed.
+	// What it knows of the capture. For other goroutines it is valid when nothing more is read.
 	first          machine.Instant // time of the first frame
 	latest, before machine.Instant // the newest time, and that of the last frame
 	sampled        bool            // the capture has samples of its host
 	err            error           // how the source ended
 	_              cacheLines
-}
-
-// take returns a chunk to fill, or nil if the caller has ended.
-func (r *intake) take(number, first uint64) *chunk {
-	t := r.team
-	var c *chunk
-	select {
-	case c = <-t.free:
-	default:
-		if r.made < chunksAhead {
-			r.made++
-			c = newChunk(len(t.lanes))
-			break
-		}
-		select {
-		case c = <-t.free:
-		case <-t.quit:
-			return nil
-		}
-	}
-	r.spare = append(r.spare, c.lent...)
-	c.reset(number, first)
-	r.filled = c
-	return c
 }
 
 // swap keeps a buffer of the source until the chunk that is being filled has been read, and returns
@@ -68,55 +44,36 @@ func (r *intake) swap(full []byte) []byte {
 	return make([]byte, len(full))
 }
 
-// read fills chunks and hands them on.
-func (r *intake) read() {
+// fill empties a chunk, and fills it with frames.
+func (r *intake) fill(c *chunk) {
 	t := r.team
-	defer close(t.order)
-	defer func() {
-		for _, n := range t.lanes {
-			close(n.in)
-		}
-	}()
-	if x, ok := t.source.(Lender); ok {
-		r.lent = x.Lend(r.swap)
-		defer x.Lend(nil)
+	r.spare = append(r.spare, c.lent...)
+	c.reset(r.chunks, r.frames)
+	r.chunks++
+	r.filled = c
+	c.ahead = r.decodesAhead()
+	c.decodes(c.ahead || t.copies)
+	c.whole, c.alone = -1, r.whole
+	if c.alone {
+		c.whole = 0
 	}
-	hosted, _ := t.source.(Hosted)
-	whole := false // one session takes all frames from here on
-	n := uint64(0) // frames
-	for number := uint64(0); r.err == nil && !t.refused.Load(); number++ {
-		c := r.take(number, n)
-		if c == nil {
-			return
+	for !c.full() {
+		f := &c.frames[c.count]
+		if r.err = t.source.Next(f); r.err != nil {
+			break
 		}
-		c.whole, c.ahead = -1, r.decodesAhead()
-		c.decodes(c.ahead || t.copies)
-		if whole {
-			c.whole = 0
+		if quotes := r.place(c, f); quotes && !r.whole {
+			r.whole, c.whole, c.alone = true, c.count-1, c.count == 1
 		}
-		for !c.full() {
-			f := &c.frames[c.count]
-			if r.err = t.source.Next(f); r.err != nil {
-				break
-			}
-			if quotes := r.place(c, f); quotes && !whole {
-				whole, c.whole = true, c.count-1
-			}
-			n++
-		}
-		c.begin = r.first
-		if hosted != nil && !hosted.Host().Empty() {
-			r.sampled = true
-			t.refused.Store(true)
-		}
-		handed := c.whole != 0
-		if c.whole < 0 {
-			c.whole = c.count
-		}
-		r.send(c, handed)
+		r.frames++
 	}
-	if r.err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
-		r.err = nil
+	c.begin = r.first
+	if x, ok := t.source.(Hosted); ok && !x.Host().Empty() {
+		r.sampled = true
+		t.refused.Store(true)
+	}
+	if c.whole < 0 {
+		c.whole = c.count
 	}
 }
 
@@ -135,18 +92,4 @@ func (r *intake) place(c *chunk, f *capture.Frame) (quotes bool) {
 	c.places[n], c.shards[n] = framePlace{r.latest, r.before}, shard
 	r.latest, r.before = max(r.latest, f.At), f.At
 	return quotes
-}
-
-// send hands a chunk on: to the shards, unless one session takes it all.
-func (r *intake) send(c *chunk, shards bool) {
-	t := r.team
-	if shards {
-		c.open.Store(int32(len(t.lanes)))
-		for _, n := range t.lanes {
-			n.in <- c
-		}
-	} else {
-		c.ready <- struct{}{}
-	}
-	t.order <- c
 }

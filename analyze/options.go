@@ -24,10 +24,11 @@ type Options struct {
 	// results are the same for any number. See threads.go.
 	Threads int
 	// Detached says that the sink reads nothing of a flow that changes while the flow runs. So
-	// it may run some packets behind the analysis.
+	// it may run some packets behind the analysis, and on other goroutines: one call at a time.
 	Detached bool
 	// Split, if not nil, makes a sink for each group of flows, and replaces Sink. Each of them
-	// gets the records of its flows in order. Several may run at a time.
+	// gets the records of its flows in order. Several may run at a time. Where there is one group
+	// and Detached is set, its sink runs some packets behind.
 	Split func() Sink
 	// Untracked omits the tracker of a flow that the survey knows to be one
 	// session. It serves a sink that needs only the datagrams of each flow.

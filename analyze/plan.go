@@ -45,7 +45,7 @@ func plan(src capture.Source, options []Options) (shards int, copies bool) {
 	}
 	for i := range options {
 		o := &options[i]
-		if shards == 1 && o.Split != nil && o.Detached { // the caller's goroutine shares the work
+		if shards == 1 && o.Split != nil && o.Detached { // another goroutine shares the work
 			o.Sink, o.Split = o.Split(), nil
 		}
 		copies = copies || o.Sink != nil && o.Split == nil
@@ -53,6 +53,6 @@ func plan(src capture.Source, options []Options) (shards int, copies bool) {
 	return min(shards, maxShards), copies
 }
 
-// maxShards bounds the goroutines of a run. The one that reads keeps a few shards busy, not more.
+// maxShards bounds the goroutines of a run. Reading keeps a few shards busy, not more.
 // Source: bound, reading and decoding take a third of the time of the trackers
 const maxShards = 8

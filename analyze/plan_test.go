@@ -16,7 +16,7 @@ func TestPlan(t *testing.T) {
 		o      Options
 		shards int
 		copies bool
-		sink   bool // the caller's goroutine calls a sink
+		sink   bool // a sink gets copies
 	}{
 		{"a first run", Options{}, 4, false, false},
 		{"a sink that may run behind", Options{Sink: sink, Detached: true, Survey: separable}, 4, true, true},

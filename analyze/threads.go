@@ -3,6 +3,7 @@ package analyze
 import (
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -16,9 +17,10 @@ import (
 //	source -> chunk -> shard 1 -> chunk -> sink
 //	    reads     decodes, tracks   in order of frames
 //
-// One reads ahead. Each shard has a Session of its own, with the flows of some pairs
-// of hosts. The caller's goroutine takes the records in the order of their frames, and calls the
-// sink. The results are those of one goroutine, byte for byte: see shard for what crosses shards.
+// Each shard has a Session of its own, with the flows of some pairs of hosts. The sinks get the
+// records in the order of their frames. Every goroutine reads, tracks and hands on, as jobs says:
+// each of these jobs is done by one goroutine at a time. The results are those of one goroutine,
+// byte for byte: see shard for what crosses shards.
 
 // errRefused ends a run whose flows concern each other across shards.
 var errRefused = errors.New("the flows of the capture must be analysed together")
@@ -28,32 +30,32 @@ var errRefused = errors.New("the flows of the capture must be analysed together"
 type team struct {
 	source  capture.Source
 	options []Options
-	copies  bool           // records are handed on
-	packet  capture.Packet // of the caller's goroutine
-	intake  *intake        // what the goroutine that reads knows: for others, when order is closed
-	lanes   []*lane        // by shard
-	free    chan *chunk
-	order   chan *chunk // as they were read
-	quit    chan struct{}
+	copies  bool // records are handed on
+	jobs    jobs
+	intake  *intake // what reading knows: for others, when nothing more is read
+	lanes   []*lane // by shard
 	refused atomic.Bool
 	relays  []relays // by session
-	next    []int    // by shard: the next record of a chunk
+
+	// What handing on knows.
+	packet capture.Packet // of the current frame
+	next   []int          // by shard: the next record of a chunk
+	whole  []*Session     // that have all flows; nil if shards have them
 
 	group  sync.WaitGroup
 	failed atomic.Pointer[failure] // a panic of a goroutine
 }
 
-// lane is what the goroutine of a shard works with.
+// lane is what a shard works with.
 type lane struct {
 	_        cacheLines
-	in       chan *chunk
 	decoder  *capture.Decoder
 	sessions []*Session     // of the run
 	packet   capture.Packet // of the current frame
 	_        cacheLines
 }
 
-// failure is a panic of a goroutine. The caller's goroutine panics with it.
+// failure is a panic in a job. The caller's goroutine panics with it.
 type failure struct {
 	value any
 	stack []byte
@@ -66,7 +68,7 @@ func runAll(src capture.Source, options []Options) ([]*Session, error) {
 	shards, copies := plan(src, options)
 	for ; shards > 0; shards = 1 {
 		t := &team{source: src, options: options, copies: copies}
-		list, err := t.drive(shards)
+		list, err := t.drive(shards, min(options[0].Threads, shards+2)) // one reads, and one hands on
 		if err == nil || !errors.Is(err, errRefused) {
 			finish(src, list)
 			return list, err
@@ -103,59 +105,71 @@ func finish(src capture.Source, list []*Session) {
 	}
 }
 
-// drive reads a source to its end by several goroutines. It returns the sessions, not yet
-// finished. The error is that of Run, or errRefused.
-func (t *team) drive(shards int) ([]*Session, error) {
+// drive reads a source to its end by several goroutines, the caller's among them. It returns the
+// sessions, not yet finished. The error is that of Run, or errRefused.
+func (t *team) drive(shards, goroutines int) ([]*Session, error) {
 	t.begin(shards)
-	defer t.group.Wait()
-	defer close(t.quit)
-	t.group.Add(1)
-	go t.guard(t.intake.read)
-	for i := range t.lanes {
-		t.group.Add(1)
-		go t.guard(func() { t.work(i) })
+	t.jobs.begin(shards, goroutines)
+	if x, ok := t.source.(Lender); ok {
+		t.intake.lent = x.Lend(t.intake.swap)
+		defer x.Lend(nil)
 	}
-	var whole []*Session
-	var last *chunk
-	for c := range t.order {
-		<-c.ready
-		if whole == nil {
-			t.hand(c)
-			if c.whole < c.count {
-				whole = t.join(c, c.whole, true)
-			}
-			last = c
-		}
-		for i := c.whole; i < c.count && whole != nil; i++ {
-			packet := t.decoded(c, i, int(c.shards[i]), &t.packet)
-			for _, s := range whole {
-				s.Feed(&c.frames[i], packet)
-			}
-		}
-		select {
-		case t.free <- c:
-		default: // the reader has ended
-		}
+	for i := 1; i < goroutines; i++ {
+		t.group.Go(func() { t.work(i) })
 	}
+	t.work(0)
+	t.group.Wait()
 	if f := t.failed.Load(); f != nil {
 		panic(f.String())
 	}
 	if t.refused.Load() {
 		return nil, errRefused
 	}
-	if whole == nil {
-		if whole = t.join(last, last.count, false); t.refused.Load() {
+	if t.whole == nil {
+		last := t.jobs.last
+		if t.whole = t.join(last, last.count, false); t.refused.Load() {
 			return nil, errRefused
 		}
 	}
-	return whole, t.intake.err
+	if t.intake.err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
+		return t.whole, nil
+	}
+	return t.whole, t.intake.err
 }
 
-// guard runs a goroutine, and keeps its panic.
-func (t *team) guard(f func()) {
-	defer t.group.Done()
+// work does jobs until the run is over.
+func (t *team) work(own int) {
+	var j job
+	for {
+		if j = t.jobs.next(own, j, t.over(j)); j.kind == noJob {
+			return
+		}
+		t.do(j)
+	}
+}
+
+// over reports whether nothing more is read after a job.
+func (t *team) over(j job) bool { return j.kind == reads && (t.intake.err != nil || t.refused.Load()) }
+
+// do does a job. A panic ends the run, but not the goroutine: what was begun is read to its end, and
+// tracked and handed on in vain.
+func (t *team) do(j job) {
 	defer t.keepPanic()
-	f()
+	switch c := j.chunk; j.kind {
+	case reads:
+		t.intake.fill(c)
+	case tracks:
+		n := t.lanes[j.shard]
+		defer n.sessions[0].shard.passed(c) // other shards may wait for it, whatever happens
+		if !t.refused.Load() && !c.alone {
+			t.step(c, j.shard, n)
+		}
+	case hands:
+		if !t.refused.Load() {
+			t.pass(c)
+		}
+	case noJob:
+	}
 }
 
 // keepPanic ends the run where the function that defers it panics.
@@ -170,8 +184,6 @@ func (t *team) keepPanic() {
 func (t *team) begin(shards int) {
 	t.intake = &intake{team: t}
 	t.intake.router.begin(t.options[0].Decode, shards)
-	t.free, t.order = make(chan *chunk, chunksAhead), make(chan *chunk, chunksAhead)
-	t.quit = make(chan struct{})
 	streams, extra := make([][2]atomic.Int64, len(t.options)), make([]atomic.Int64, len(t.options))
 	done := make([]atomic.Uint64, shards)
 	t.next, t.relays = make([]int, shards), make([]relays, len(t.options))
@@ -179,7 +191,7 @@ func (t *team) begin(shards int) {
 		t.relays[i].apart = map[*Flow]*findingList{}
 	}
 	for i := range shards {
-		n := &lane{in: make(chan *chunk, chunksAhead), decoder: capture.NewDecoder(t.options[0].Decode)}
+		n := &lane{decoder: capture.NewDecoder(t.options[0].Decode)}
 		for k, o := range t.options {
 			strict := shards > 1 && o.Sink == nil && o.Split == nil
 			split := o.Split
@@ -218,27 +230,10 @@ func (t *team) ofSession(k int) (parts []*Session) {
 	return parts
 }
 
-// work is the goroutine of a shard.
-func (t *team) work(index int) {
-	n := t.lanes[index]
-	x := n.sessions[0].shard
-	for c := range n.in {
-		if !t.refused.Load() {
-			t.step(c, index, n)
-		}
-		x.done[index].Store(c.first + uint64(c.count))
-		if c.open.Add(-1) == 0 {
-			c.ready <- struct{}{}
-		}
-	}
-}
-
-// step processes the frames of a shard in a chunk. A panic ends the run, but not the goroutine:
-// the caller's waits until every shard has taken the chunk.
+// step processes the frames of a shard in a chunk.
 func (t *team) step(c *chunk, index int, n *lane) {
-	defer t.keepPanic()
 	p := &c.parts[index]
-	decodes := !t.copies && !(c.ahead && index == decodedAhead)
+	decodes := !t.copies && !(c.ahead && index == decodedAhead) // the usual case of decoded
 	for _, s := range n.sessions {
 		s.shard.part = p
 		s.beginChunk(c.number)
@@ -266,17 +261,26 @@ func (t *team) step(c *chunk, index int, n *lane) {
 	}
 }
 
-// hand passes the records of a chunk to the sinks, and notes the messages that may be relayed.
-func (t *team) hand(c *chunk) {
-	if t.refused.Load() {
-		return
+// pass hands on what the shards made of a chunk. From c.whole on, one session takes the frames.
+func (t *team) pass(c *chunk) {
+	if t.whole == nil {
+		records, relayed := c.made()
+		if records {
+			t.handRecords(c)
+		}
+		if relayed {
+			t.handRelayed(c)
+		}
+		if c.whole == c.count {
+			return
+		}
+		t.whole = t.join(c, c.whole, true)
 	}
-	records, relayed := c.made()
-	if records {
-		t.handRecords(c)
-	}
-	if relayed {
-		t.handRelayed(c)
+	for i := c.whole; i < c.count; i++ {
+		packet := t.decoded(c, i, int(c.shards[i]), &t.packet)
+		for _, s := range t.whole {
+			s.Feed(&c.frames[i], packet)
+		}
 	}
 }
 
