@@ -31,8 +31,8 @@ const fewLeft = 3
 // while there is work: to be woken takes some 20 µs, and to track a chunk 70.
 //
 //	chunks:  | 7 | 8 | 9 | 10 | 11 |
-//	           ^ handed  ^ tracked[0] ^ read
-//	               ^ tracked[1]
+//	           ^ handed    ^ tracked[0]
+//	               ^ tracked[1]     ^ read
 type jobs struct {
 	sync.Mutex
 	wake               *sync.Cond

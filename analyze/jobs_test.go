@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// crew has goroutines that do jobs in an order of chance.
+// crew does the jobs of several goroutines on one, in random order.
 type crew struct {
 	jobs
 	t        *testing.T

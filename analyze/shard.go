@@ -16,7 +16,7 @@ import (
 //
 // What crosses shards is kept out of them:
 //   - Numbers of flows: see numbers.go.
-//   - Relayed messages: shards note the messages, and who hands on a chunk looks through them.
+//   - Relayed messages: shards note them, and they are compared when a chunk is handed on.
 //   - Whether datagrams are held whole while their flow is pending: see heldTotals.
 //   - ICMP errors: from the first one on, one session has all flows.
 //   - Scopes of endpoints, moves from address to address, and bounds over all flows: the run is
@@ -39,7 +39,7 @@ type shard struct {
 	_         cacheLines
 }
 
-// takeOver keeps records, and what limits remove, for the goroutine that hands on the chunk.
+// takeOver keeps records, and what limits remove, until the chunk is handed on.
 func (x *shard) takeOver(o *Options) {
 	o.Sink = func(r *Record) { x.part.keep(r, x.session, x.frame) }
 	if o.Gone != nil {
@@ -104,7 +104,8 @@ func (x *shard) turn(s *Session) {
 	}
 }
 
-// passed says that the shard needs no other one for the frames of a chunk and those before.
+// passed notes that the shard has processed its frames of a chunk and of those before. Other shards
+// wait for that: see turn.
 func (x *shard) passed(c *chunk) { x.done[x.index].Store(c.first + uint64(c.count)) }
 
 // next counts the flows that the survey does not know. own is the count of a session with all
