@@ -105,8 +105,8 @@ func finish(src capture.Source, list []*Session) {
 	}
 }
 
-// drive reads a source to its end by several goroutines, the caller's among them. It returns the
-// sessions, not yet finished. The error is that of Run, or errRefused.
+// drive reads a source to its end by several goroutines. It returns the sessions, not yet
+// finished. The error is that of Run, or errRefused.
 func (t *team) drive(shards, goroutines int) ([]*Session, error) {
 	t.begin(shards)
 	t.jobs.begin(shards, goroutines)
@@ -114,10 +114,9 @@ func (t *team) drive(shards, goroutines int) ([]*Session, error) {
 		t.intake.lent = x.Lend(t.intake.swap)
 		defer x.Lend(nil)
 	}
-	for i := 1; i < goroutines; i++ {
+	for i := range goroutines { // all alike: a panic has one stack, whoever does the job
 		t.group.Go(func() { t.work(i) })
 	}
-	t.work(0)
 	t.group.Wait()
 	if f := t.failed.Load(); f != nil {
 		panic(f.String())
