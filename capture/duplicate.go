@@ -25,34 +25,92 @@ const (
 	duplicateWindow = 5 * time.Millisecond
 	mirrorWindow    = 250 * time.Microsecond
 
-	// The table has so many sets, a power of two, of so many datagrams each. A datagram that is
-	// pushed out of its set before its copy comes would make the copy a second sending. Which ones
-	// share a set depends on the seed, so that would also differ from run to run. With one place in
-	// each of 2048 sets, 4 % of the runs over 60 frames differed.
-	duplicateSets = 512
-	duplicateWays = 4
+	// A copy is found up to so many frames after the datagram: in 5 ms, of 400,000 frames a second.
+	// The distance is that of frame numbers. So it is the same for a decoder that gets only some of the
+	// frames, and for every seed.
+	duplicateFrames = 1 << 11
+	// The newest entry of each of so many lists is known. Four lists for each entry keep them short.
+	duplicateLists = 4 * duplicateFrames
 )
 
-// seen are the newest datagrams of a set.
+// seen is a datagram that passed not long ago.
 type seen struct {
-	keys   [duplicateWays]uint64 // 0 for an empty place
-	at     [duplicateWays]machine.Instant
-	routes [duplicateWays]uint64 // TTL, direction, packet type, VLAN tag and interface: how they passed the tap
-	next   uint8                 // the place of the oldest one
+	key   uint64
+	route uint64 // TTL, direction, packet type, VLAN tag and interface: how it passed the tap
+	at    machine.Instant
+	frame uint32 // the low bits of its number
+	back  uint16 // how far before it the next older entry of its list is; 0 for none
 }
 
-// duplicateTable remembers recent datagrams. The hash of a datagram selects its
-// set.
+// duplicateTable remembers recent datagrams of each file. A number of a file is small: the numbers count
+// up from 0.
 type duplicateTable struct {
 	seed  uint64
-	sets  *[duplicateSets]seen
+	files []*recentTable // nil for files without a datagram so far
 	count uint64
 }
 
 func (t *duplicateTable) init() {
 	// A random seed, so that an attacker cannot make datagrams with equal hashes.
 	t.seed = maphash.Bytes(maphash.MakeSeed(), nil)
-	t.sets = new([duplicateSets]seen)
+}
+
+// recentTable remembers the datagrams of the last duplicateFrames frames of a file, and no others:
+//
+//	newest:  list 0 -> entry 7          entries:  5  6  7  8  9   (a ring)
+//	         list 1 -> entry 9                    ^--------'  |   entry 9 is 3 after entry 6, of the
+//	         ...                                     ^--------'   same list; entry 7 is 2 after entry 5
+//
+// The hash of a datagram selects its list.
+type recentTable struct {
+	entries [duplicateFrames]seen
+	newest  [duplicateLists]uint32 // by list: how many entries there were with its newest one
+	count   uint32                 // of entries so far, those that were overwritten too
+}
+
+// find returns the newest datagram with a key, or nil.
+func (t *recentTable) find(key uint64, frame uint32) *seen {
+	at := t.newest[key%duplicateLists]
+	for t.count-at < duplicateFrames && at != 0 {
+		x := &t.entries[at%duplicateFrames]
+		if int32(frame-x.frame) > duplicateFrames {
+			return nil
+		}
+		if x.key == key {
+			return x
+		}
+		if x.back == 0 {
+			return nil
+		}
+		at -= uint32(x.back)
+	}
+	return nil
+}
+
+// add makes a datagram the newest one.
+func (t *recentTable) add(key, route uint64, at machine.Instant, frame uint32) {
+	t.count++
+	newest := &t.newest[key%duplicateLists]
+	back := t.count - *newest
+	if back >= duplicateFrames {
+		back = 0
+	}
+	*newest = t.count
+	t.entries[t.count%duplicateFrames] = seen{key, route, at, frame, uint16(back)}
+}
+
+// of returns the datagrams of a file.
+func (t *duplicateTable) of(file int) *recentTable {
+	if file < len(t.files) && t.files[file] != nil {
+		return t.files[file]
+	}
+	return t.begin(file)
+}
+
+func (t *duplicateTable) begin(file int) *recentTable {
+	t.files = append(t.files, make([]*recentTable, max(0, file+1-len(t.files)))...)
+	t.files[file] = new(recentTable)
+	return t.files[file]
 }
 
 // mix hashes two words into one that depends on all bits of both.
@@ -99,25 +157,14 @@ func (c *cursor) route() uint64 {
 // the hash of its headers. It leaves out the checksums, because offloading
 // fills them in between two points of a path.
 func (t *duplicateTable) check(p *Packet, route, identity uint64, payload []byte) {
-	key := t.digest(payload) ^ identity ^ uint64(p.Ref.File())
-	set := &t.sets[key%duplicateSets]
-	place := -1
-	for i := range set.keys {
-		if set.keys[i] == key {
-			place = i
-			break
-		}
-	}
-	if place < 0 {
-		place = int(set.next % duplicateWays)
-		set.next++
-	} else if key != 0 {
-		apart := p.At.Sub(set.at[place]).Abs()
-		if apart <= duplicateWindow && set.routes[place] != route || apart <= mirrorWindow && p.IPID != 0 {
+	key, frame, r := t.digest(payload)^identity, uint32(p.Ref.Frame()), t.of(p.Ref.File())
+	if x := r.find(key, frame); x != nil && key != 0 {
+		apart := p.At.Sub(x.at).Abs()
+		if apart <= duplicateWindow && x.route != route || apart <= mirrorWindow && p.IPID != 0 {
 			p.Duplicate = true
 			t.count++
 			return
 		}
 	}
-	set.keys[place], set.at[place], set.routes[place] = key, p.At, route
+	r.add(key, route, p.At, frame)
 }
