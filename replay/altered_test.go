@@ -72,6 +72,8 @@ var alterations = []struct {
 		}
 		return a
 	}},
+	{"7 bytes of each datagram over IPv4", snapped(49)},
+	{"7 bytes of each datagram over IPv6", snapped(69)},
 	{"3 % lost and counted", func(rng *rand.Rand, list []capture.Frame) *altered {
 		a := &altered{}
 		for _, f := range list {
@@ -94,6 +96,18 @@ var alterations = []struct {
 	}},
 }
 
+// snapped keeps so many bytes of each frame.
+func snapped(most int) func(*rand.Rand, []capture.Frame) *altered {
+	return func(_ *rand.Rand, list []capture.Frame) *altered {
+		a := &altered{frames: slices.Clone(list)}
+		for i := range a.frames {
+			f := &a.frames[i]
+			f.Data = slices.Clip(f.Data[:min(most, len(f.Data))])
+		}
+		return a
+	}
+}
+
 // framesOf reads a capture into memory.
 func framesOf(t *testing.T, path string) (list []capture.Frame) {
 	t.Helper()
@@ -113,7 +127,7 @@ func framesOf(t *testing.T, path string) (list []capture.Frame) {
 }
 
 // TestAltered: no side of an honest capture diverges because the capture was
-// joined late, cut short, took frames twice, or lost some and says so. Of one that
+// joined late, cut short, took frames twice or only their first bytes, or lost some and says so. Of one that
 // lost some and does not say so, what is found rests on what did not pass the tap,
 // and says that.
 func TestAltered(t *testing.T) {

@@ -87,8 +87,9 @@ func (j *fragmentJudge) Observe(d *machine.Datagram) {
 	p := &j.packet
 	err := j.profile.Parse(d.Bytes, d.Length, p)
 	s := &j.sides[d.From]
-	if p.Kind > wire.KindFragment || err != nil &&
-		(!errors.Is(err, base.ErrSnapped) || p.Kind == wire.KindFragment && p.FragmentCount == 0) {
+	head := p.HeaderOffset + p.HeaderLen // behind it stands whether this is a fragment
+	if p.Kind > wire.KindFragment || err != nil && (!errors.Is(err, base.ErrSnapped) ||
+		p.Kind == wire.KindFragment && p.FragmentCount == 0 || p.HeaderLen == 0 || len(d.Bytes) <= head) {
 		s.PassesOver(d, err)
 		return
 	}
@@ -109,7 +110,7 @@ func (j *fragmentJudge) Observe(d *machine.Datagram) {
 		v := j.alike(s, d, p)
 		if v == nil && s.Near != nil {
 			v = s.Number(j.rules, d, p)
-			s.Unread = s.Unread[:0]
+			s.ForgetUnread()
 		}
 		if v == nil {
 			v = s.Uneven(d, p)

@@ -3,6 +3,7 @@ package article_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -82,8 +83,8 @@ func (n *sampleNet) run(t *testing.T, ends [2]machine.Endpoint, apps [2]sim.App)
 }
 
 // honest has a judge look at what honest ends sent: at each tap from the start and
-// from somewhere in the middle. No side may diverge, and the one at the tap, seen
-// from the start, leaves nothing open.
+// from somewhere in the middle, whole and cut by a snap length. No side may diverge, and the one at
+// the tap, seen whole from the start, leaves nothing open.
 func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, seen [3][]machine.Datagram, fresh bool,
 	name string,
 ) {
@@ -91,6 +92,9 @@ func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, 
 	for k, tap := range sampleTaps {
 		for cut := range 4 {
 			list := seen[k][len(seen[k])*cut/5:]
+			for _, most := range []int{4, 6, 8, 9, 10, 11, 12, 13, 14, 16, 18, 24, 32, 60, 100, 300} {
+				n.snapped(t, p, machine.Facts{Vantage: tap}, behaviours, list, most, name)
+			}
 			j, err := article.NewJudge(p, machine.Facts{Vantage: tap}, behaviours)
 			if err != nil {
 				t.Fatal(err)
@@ -122,6 +126,28 @@ func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, 
 		}
 		if v := tr.Learned(); v.Vantage != tap && v.Vantage != machine.VantageUnknown && n.path.Delay > 4*time.Millisecond {
 			t.Errorf("%s, tap at %v: taken for %v: %s", name, tap, v.Vantage, v.VantageReason)
+		}
+	}
+}
+
+// snapped has a judge look at datagrams of which a capture holds at most so many bytes.
+func (n *sampleNet) snapped(t *testing.T, p *wire.Profile, facts machine.Facts, behaviours [2]string,
+	list []machine.Datagram, most int, name string,
+) {
+	t.Helper()
+	j, err := article.NewJudge(p, facts, behaviours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range list {
+		d.Bytes = slices.Clip(d.Bytes[:min(most, len(d.Bytes))])
+		j.Observe(&d)
+	}
+	j.Finish()
+	for _, s := range []machine.Side{machine.A, machine.B} {
+		if v := j.Opinion(s).Divergence; v != nil {
+			t.Errorf("%s, tap at %v, %d bytes of each: %v diverges in frame %d: %s: %s expected %s, got %s: %s", name,
+				facts.Vantage, most, s, v.Ref.Frame(), v.Rule, v.Field, v.Expected, v.Got, v.Because)
 		}
 	}
 }

@@ -81,11 +81,18 @@ func (j *sliceJudge) Observe(d *machine.Datagram) {
 	cut := errors.Is(err, base.ErrSnapped)
 	if err != nil && !(cut && p.Kind == wire.KindSlice && p.SliceCount > 0) {
 		s.send.passesOver(s, d, cut)
+		if cut { // it may have been a slice, or an ack
+			peer.send.loose = true
+			for _, x := range []*sliceSide{s, peer} {
+				x.take.queue.lost = true
+				x.blocks.hide()
+			}
+		}
 		return
 	}
 	switch p.Kind {
 	case wire.KindSlice:
-		j.slice(s, peer, d, p, cut)
+		j.slice(s, peer, d, p, cut || p.PayloadOffset+p.PayloadLen > len(d.Bytes))
 	case wire.KindSliceAck:
 		j.ack(s, peer, d, p)
 	}
@@ -174,12 +181,16 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	}
 	s.begunAs = nil
 	early := b.newest <= b.first+joinedBlocks && !s.near || b.newest == b.first && b.at.Sub(b.begun) < unreadFor
+	before := b.of(b.newest)
+	if before.hidden {
+		s.opinion.Undecided++
+		return nil
+	}
 	if u > b.newest+1 && !(early && !s.near) {
 		return diverges(d, BlockOrder, machine.RestsOnAbsence,
 			machine.Differ("gaffer.slice.chunk", uint16(b.newest+1), p.Chunk),
 			"the number of a block is one more than that of the one before it", b.ref)
 	}
-	before := b.of(b.newest)
 	if u == b.newest+1 && (before.acked || before.passed == allSlices(before.count) && (!s.near || peer.near)) {
 		return nil
 	}
@@ -251,6 +262,7 @@ type sentBlock struct {
 	count   int
 	live    bool
 	acked   bool // an ack of all its slices passed the tap
+	hidden  bool // while it was the newest, a datagram passed that the snap length cut before its numbers
 	passed  sliceSet
 	digests []uint64 // of each slice; 0 for unknown
 	ref     machine.Ref
@@ -269,6 +281,14 @@ func (b *sentBlocks) of(u int64) *sentBlock {
 		return e
 	}
 	return nil
+}
+
+// hide notes that the snap length cut a datagram: a slice of the newest block, an ack of it, or
+// another one.
+func (b *sentBlocks) hide() {
+	if e := b.of(b.newest); b.met && e != nil {
+		e.hidden = true
+	}
 }
 
 // disagree returns the divergence of a slice that gives its block another count than its other

@@ -2,6 +2,7 @@ package article
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
@@ -75,7 +76,7 @@ func (n *sliceSender) judge(s, peer *sliceSide, d *machine.Datagram, p *wire.Pac
 		n.turn()
 		n.begin(u, p)
 		n.early, n.loose = false, false
-		if p.SliceID != 0 {
+		if n.loose = n.cutBefore(); p.SliceID != 0 && !n.loose {
 			v = n.skipped(s, d, p)
 		}
 	case n.loose:
@@ -164,6 +165,12 @@ func (n *sliceSender) fits(k int, now machine.Instant, asSample bool) bool {
 		return q != k && !asSample && r.sent.has(q) && now.Sub(r.at[q]) <= messages.ResendLeast+judge.ResendSlack
 	})
 	return next == k
+}
+
+// cutBefore reports whether the snap length cut a datagram since the last slice, so that it may have
+// been a slice too.
+func (n *sliceSender) cutBefore() bool {
+	return slices.ContainsFunc(n.unread, func(u judge.UnreadDatagram) bool { return u.Cut })
 }
 
 // inPlace returns the divergence of unread datagrams that took the place of slices. If the

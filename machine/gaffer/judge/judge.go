@@ -142,6 +142,8 @@ type Judged struct {
 	said     gaffer.Claims    // of its header before; Width 0: it has sent none
 	parts    fragmentSize     // of its packets of fragments
 	Unread   []UnreadDatagram // of a near side: since its last number
+	cut      int              // of a near side: datagrams since then that the snap length cut, whether kept or not
+	hides    bool             // the snap length cut some of its packets before their number
 	// misnumbers is set once a near side was shown to number its packets wrongly. From
 	// then on, which packet it sent under which number is open.
 	misnumbers bool
@@ -244,7 +246,7 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 		if v != nil {
 			s.explainNumber(newest, (newest+1)&s.Rules.Mask(), p.Sequence, v)
 		}
-		if s.Unread = s.Unread[:0]; v != nil {
+		if s.ForgetUnread(); v != nil {
 			s.Opinion.Divergence, s.misnumbers = v, true
 			return
 		}
@@ -265,7 +267,7 @@ func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header,
 	} else {
 		v = s.far.judge(s.Rules, s, peer, d, p.Header)
 	}
-	if v != nil && peer.misnumbers && v.RestsOn.Peer() {
+	if v != nil && (peer.misnumbers || peer.hides) && v.RestsOn.Peer() {
 		s.Opinion.Undecided++
 		v = nil
 	}

@@ -88,7 +88,7 @@ func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
 		return true // and no header before reached it
 	}
 	r := n.base.Rules
-	if ahead := r.Distance(q, peer.Sent.top); peer.Sent.met && ahead > 0 && ahead <= len(peer.Unread) {
+	if ahead := r.Distance(q, peer.Sent.top); peer.Sent.met && ahead > 0 && ahead <= peer.unread() {
 		return true // it may be a datagram that could not be read
 	}
 	if n.overflowed || n.hidAtJoin(q) {

@@ -28,15 +28,29 @@ const UnreadSome = 4
 
 // PassesOver keeps a datagram that a reference ignores. err says what cannot be read in it.
 func (s *Judged) PassesOver(d *machine.Datagram, err error) {
-	if s.Near == nil || s.Opinion.Divergence != nil || len(s.Unread) >= UnreadSome {
+	cut := d.Length > len(d.Bytes)
+	s.hides = s.hides || cut
+	if s.Near == nil || s.Opinion.Divergence != nil {
+		return
+	}
+	if cut {
+		s.cut++
+	}
+	if len(s.Unread) >= UnreadSome {
 		return
 	}
 	s.Unread = append(s.Unread,
 		UnreadDatagram{
-			d.Ref, d.At, d.Length, err, d.Length > len(d.Bytes),
+			d.Ref, d.At, d.Length, err, cut,
 			append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...),
 		})
 }
+
+// ForgetUnread begins to count unread datagrams anew: a packet of the side passed.
+func (s *Judged) ForgetUnread() { s.Unread, s.cut = s.Unread[:0], 0 }
+
+// unread returns how many datagrams since the side's last packet may have been packets.
+func (s *Judged) unread() int { return max(len(s.Unread), s.cut) }
 
 // skips returns how many packets, or fragments, are missing before a packet.
 func (s *Judged) skips(p *wire.Packet, due uint32) int {
@@ -95,20 +109,14 @@ func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machi
 // cutOut reports whether what is missing before a packet may be datagrams that the snap
 // length cut.
 func (s *Judged) cutOut(p *wire.Packet, due uint32) bool {
-	cut := 0
-	for _, u := range s.Unread {
-		if u.Cut {
-			cut++
-		}
-	}
 	n := s.skips(p, due)
-	return n > 0 && n <= cut
+	return n > 0 && n <= s.cut
 }
 
 // passage says how a packet of the side passed the tap, or that it may be an unread datagram.
 func (s *Judged) passage(r *gaffer.Rules, sequence uint32) passage {
 	is := s.Sent.passage(r, sequence)
-	if ahead := r.Distance(sequence, s.Sent.top); is == passedAhead && s.Sent.met && ahead <= len(s.Unread) {
+	if ahead := r.Distance(sequence, s.Sent.top); is == passedAhead && s.Sent.met && ahead <= s.unread() {
 		return passedBefore
 	}
 	return is
