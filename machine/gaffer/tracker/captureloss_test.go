@@ -2,11 +2,13 @@ package tracker_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
+	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -78,4 +80,41 @@ func trackTwice(p *wire.Profile, flow []machine.Datagram) (events []machine.Even
 		facts = tr.Learned()
 	}
 	return events
+}
+
+// TestCaptureGap: a tap at an endpoint misses some seconds. No packet is said for certain to be lost
+// that the endpoint had received, as the capture without the gap shows: one of the headers that the
+// capture lacks may have named it.
+func TestCaptureGap(t *testing.T) {
+	for _, profile := range []string{"reliable", "article"} {
+		for seed := range uint64(6) {
+			tap := []machine.Vantage{machine.VantageA, machine.VantageB}[seed%2]
+			c := even(profile, sim.Path{Loss: 0.05}, tap)
+			c.refuse = 0.05 // so that the endpoint leaves out some packets that passed the tap
+			o := c.run(t, seed)
+			received := map[machine.Ref]bool{}
+			for _, e := range o.events {
+				if e.Kind == machine.EventReceived {
+					received[e.About] = true
+				}
+			}
+			p, certain := gaffertest.Builtin(profile), 0
+			for _, length := range []int{1, 3, 10, 30, 100, 300} {
+				from := len(o.seen) / 3
+				left := slices.Concat(o.seen[:from], o.seen[from+length:])
+				for _, e := range trackTwice(p, left) {
+					if e.Kind != machine.EventLost || e.Certainty != machine.Certain {
+						continue
+					}
+					if certain++; received[e.About] {
+						t.Errorf("%v, seed %d, %d frames missing: packet %d of frame %d is said to be lost for certain", &c, seed, length,
+							e.Sequence, e.About.Frame())
+					}
+				}
+			}
+			if certain == 0 {
+				t.Errorf("%v, seed %d: no loss is certain", &c, seed)
+			}
+		}
+	}
 }

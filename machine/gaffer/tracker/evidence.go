@@ -236,13 +236,17 @@ func (t *Tracker) carrierPassed(f *farHeader, q uint32, e *gaffer.Sent) machine.
 // expireUnnamed handles packets of the peer that a header has just moved out of its
 // range. Those that no header named can no longer be acked. It is for a far peer. For a
 // near peer, the acks that the peer read decide (expireUnread).
+//
+// sure is Possible where the capture lacks headers that the side sent before this one. They may have
+// named a packet. If some header that was captured could have named it and did not, it is likely lost.
+// If there was none, nothing is known of it.
 func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty,
 	out *machine.Effects,
 ) {
 	if peer.Near || !peer.Met || s.headers.last.Width == 0 {
 		return
 	}
-	r, x := t.rules, p.from.Other()
+	r := t.rules
 	ahead := r.Distance(c.Newest, s.headers.last.Newest)
 	if ahead <= 0 {
 		return
@@ -250,16 +254,29 @@ func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sur
 	if c.Width+ahead <= 64 {
 		missing := ^s.Word >> (uint(c.Width) & 63) & (1<<(uint(ahead)&63) - 1)
 		for ; missing != 0; missing &= missing - 1 {
-			q := (c.Newest - uint32(c.Width+bits.TrailingZeros64(missing))) & r.Mask()
-			peer.loseUnnamed(x, q, p.at, p.ref, sure, out)
+			t.expire(s, peer, c.Width+bits.TrailingZeros64(missing), p, c, sure, out)
 		}
 		return
 	}
 	for n := min(c.Width+ahead, r.Sent) - 1; n >= c.Width; n-- {
-		if q := (c.Newest - uint32(n)) & r.Mask(); !s.Has(q) {
-			peer.loseUnnamed(x, q, p.at, p.ref, sure, out)
+		if !s.Has((c.Newest - uint32(n)) & r.Mask()) {
+			t.expire(s, peer, n, p, c, sure, out)
 		}
 	}
+}
+
+// expire handles a packet of the peer so far behind the newest that a header names, for expireUnnamed.
+func (t *Tracker) expire(s, peer *side, behind int, p *sighting, c gaffer.Claims, sure machine.Certainty,
+	out *machine.Effects,
+) {
+	q := (c.Newest - uint32(behind)) & t.rules.Mask()
+	if sure == machine.Possible {
+		if t.rules.Distance(q, s.headers.last.Newest) > 0 {
+			return
+		}
+		sure = machine.Likely
+	}
+	peer.loseUnnamed(p.from.Other(), q, p.at, p.ref, sure, out)
 }
 
 func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref machine.Ref, sure machine.Certainty,

@@ -41,6 +41,7 @@ const unseenMost = 64
 // next header of the side, then shows whether it is right.
 func (t *Tracker) takeHeader(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
 	h := &s.headers
+	h.lacking = h.lacking || s.Near && s.sent.top64 < number-1 && !s.mayStepOver()
 	if len(h.ahead) > 0 && number > h.ahead[len(h.ahead)-1].number {
 		t.settleAhead(s, peer, c, out)
 	}

@@ -101,6 +101,7 @@ type headers struct {
 	opened    bool  // a header of it passed the tap: State's receive window is set
 	fresh     bool  // known from its first packet on, so its buffers are complete
 	suspect   bool  // it named packets that either never arrived or are missing in the capture
+	lacking   bool  // the capture lacks headers that it sent since last; near only
 	joined    int64
 	openedAt  machine.Instant
 	at        machine.Instant // when last passed the tap; near only

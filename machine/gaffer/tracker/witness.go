@@ -17,7 +17,7 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 	s.headers.count++
 	known := s.State.Claims()
 	if c == known {
-		s.headers.last, s.headers.at = c, p.at
+		s.headers.last, s.headers.at, s.headers.lacking = c, p.at, false
 		return
 	}
 	ahead := r.Distance(c.Newest, known.Newest)
@@ -50,7 +50,11 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 	if s.State.Claims() != c {
 		t.reconcile(p, c, out)
 	}
-	t.expireUnnamed(s, peer, p, c, t.restOnBase(machine.Certain), out)
+	sure := t.restOnBase(machine.Certain)
+	if s.headers.lacking {
+		sure, s.headers.lacking = machine.Possible, false
+	}
+	t.expireUnnamed(s, peer, p, c, sure, out)
 	s.headers.passOver(r, c)
 	s.headers.last, s.headers.at = c, p.at
 }
