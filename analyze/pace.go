@@ -54,19 +54,21 @@ type pace struct {
 type longPace struct {
 	pause    time.Duration // the last gap, if it was long; not yet followed by prompt packets
 	pauseRef machine.Ref   // the packet that ended it
+	lacks    bool          // see silence
 	trend    *trend        // of the round trips of the side's packets; nil until one is known
 
 	gaps    [gapBuckets]uint32  // those beyond pace.early
-	longest silence             // the longest pause
+	longest silence             // the longest pause, of those that the capture does not lack
 	pauses  uint32              // those that reached the limit
 	kept    [keptPauses]silence // the longest pauses, in no order
 }
 
 // silence is a time without packets, and the packet that ended it.
 type silence struct {
-	took time.Duration
-	at   machine.Instant
-	ref  machine.Ref
+	took  time.Duration
+	at    machine.Instant
+	ref   machine.Ref
+	lacks bool // the side sent packets in that time, and the capture lacks them
 }
 
 // note counts a datagram of the side. Pauses from limit on are counted.
@@ -90,9 +92,9 @@ func (p *pace) note(d *machine.Datagram, limit time.Duration) {
 	}
 	if l := p.long; l != nil {
 		if l.pause > 0 && gap <= l.pause/pauseAfter {
-			l.paused(&silence{l.pause, before, l.pauseRef}, limit)
+			l.paused(&silence{l.pause, before, l.pauseRef, l.lacks}, limit)
 		}
-		l.pause = 0
+		l.pause, l.lacks = 0, false
 	}
 	if p.packets == 2 {
 		p.usual = gap
@@ -115,13 +117,49 @@ func (p *pace) more() *longPace {
 
 // paused counts a pause.
 func (l *longPace) paused(x *silence, limit time.Duration) {
+	if l.keep(x); x.lacks {
+		return
+	}
 	if x.took >= limit {
 		l.pauses++
 	}
 	if x.took > l.longest.took {
 		l.longest = *x
 	}
-	l.keep(x)
+}
+
+// lackShare is the part of a pause, one in so many, in which the side usually sends what the capture
+// lacks of it. It then did not pause. The usual gap is the one after the pause, which made it half as
+// long again.
+// Source: definition, stalled: in a pause a side sends less than half of what is usual
+const lackShare = 3
+
+// lack notes that the capture lacks so many packets of the side before a frame.
+func (p *pace) lack(ref machine.Ref, packets float64, limit time.Duration) {
+	l := p.long
+	lacks := func(took time.Duration) bool { return lackShare*packets*float64(p.usual) >= float64(took) }
+	if l == nil {
+		return
+	}
+	if l.pauseRef == ref && lacks(l.pause) {
+		l.lacks = true
+	}
+	for i := range l.kept {
+		if x := &l.kept[i]; x.ref == ref && !x.lacks && lacks(x.took) {
+			if x.lacks = true; x.took >= limit {
+				l.pauses--
+			}
+		}
+	}
+	if l.longest.ref != ref || !lacks(l.longest.took) {
+		return
+	}
+	l.longest = silence{}
+	for _, x := range l.kept {
+		if !x.lacks && x.took > l.longest.took {
+			l.longest = x
+		}
+	}
 }
 
 func gapBucket(gap time.Duration) int {

@@ -48,11 +48,11 @@ func (f *Flow) Pauses(s machine.Side, list []Pause) []Pause {
 		return list
 	}
 	p := &f.pace[s]
-	if took, _ := p.stall(); took <= 0 {
+	if took, _ := p.stall(); took < 0 || p.long == nil {
 		return list
 	}
 	from := len(list)
-	for _, x := range p.long.kept { // it has a longest one
+	for _, x := range p.long.kept {
 		if x.took > 0 {
 			list = append(list, Pause{x.at, x.took, x.ref})
 		}

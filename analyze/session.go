@@ -376,7 +376,10 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		own.sample(d.At, machine.RTT(f.tracker, d.From))
 	}
 	for i := range s.out.Anomalies {
-		s.found(f, &s.out.Anomalies[i])
+		a := &s.out.Anomalies[i]
+		if s.found(f, a); a.Rule.CaptureLoss {
+			f.pace[a.Side&1].lack(a.Ref, a.Figures[0], s.thresholds.Stall)
+		}
 	}
 	if len(s.out.Contents) > 0 {
 		s.noteRelayed(f)
