@@ -8,9 +8,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestDuplicatesFar: whether a copy is found depends on how many frames it comes after the datagram,
-// and on nothing else: not on the seed of the table, nor on how many of the frames between a decoder
-// gets, nor on frames of another file.
+// TestDuplicatesFar: whether a copy is found depends on how many frames it comes after the datagram.
+// The seed of the table does not matter. Nor does it which of the frames between a decoder gets, or
+// what another file has.
 func TestDuplicatesFar(t *testing.T) {
 	frame := func(file int, number uint64, id uint16, ttl uint8) Frame {
 		e := four

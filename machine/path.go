@@ -70,6 +70,14 @@ func (p *PathLoss) Forget() {
 	}
 }
 
+// ForgetMany removes packets that were counted as lost in a row, as Forget does.
+func (p *PathLoss) ForgetMany(n uint64) {
+	n = min(n, p.Lost, p.Settled)
+	p.Lost, p.Settled = p.Lost-n, p.Settled-n
+	whole := min(n/PathBlock, p.Lossy)
+	p.Blocks, p.Lossy = p.Blocks-min(whole, p.Blocks), p.Lossy-whole
+}
+
 // atMostZ is the quantile of the normal distribution for AtMost: one in 30,000 lies above.
 // Source: definition, steady-loss: a loss lies below its upper bound in all but one of 30,000 cases
 const atMostZ = 4

@@ -126,8 +126,8 @@ func framesOf(t *testing.T, path string) (list []capture.Frame) {
 	}
 }
 
-// TestAltered: no side of an honest capture diverges because the capture was
-// joined late, cut short, took frames twice or only their first bytes, or lost some and says so. Of one that
+// TestAltered: no side of an honest capture diverges because of what befell the capture. It was joined
+// late, cut short, took frames twice or only their first bytes, or lost some and says so. Of one that
 // lost some and does not say so, what is found rests on what did not pass the tap,
 // and says that.
 func TestAltered(t *testing.T) {

@@ -277,7 +277,7 @@ ackscope reports each header that repeats the ack, from the moment at which thre
 var OneWaySilence = &machine.Rule{
 	ID: "one-way-silence", Severity: machine.Warn, Absence: true, ToldPause: true,
 	Summary: "one side was silent while the other went on sending",
-	Explain: `Nothing of this side was captured for a second or more, while its peer kept sending. In that time the peer's packets were not acked. The peer resends whatever it sends reliably, and its RTT and loss estimates freeze.
+	Explain: `Nothing of this side was captured for a second or more, while its peer kept sending: a quarter of its usual packets or more was captured. In that time the peer's packets were not acked. The peer resends whatever it sends reliably, and its RTT and loss estimates freeze.
 
 That nothing was captured is certain. Why is not: the side sent nothing, or the network lost it.
 
@@ -335,7 +335,7 @@ The library smooths with a factor of 0.0025, so its RTT hardly moves. A resend t
 var LossBurst = &machine.Rule{
 	ID: "loss-burst", Severity: machine.Warn, Absence: true, ToldPause: true, Toward: machine.TowardTap,
 	Summary: "many packets in a row were lost before they were captured",
-	Explain: `Eight or more consecutive sequence numbers of the side are not in the capture. The packets were lost before the place where it was taken. That they are not in the capture is certain.
+	Explain: `Eight or more consecutive sequence numbers of the side are not in the capture. The packets were lost before the place where it was taken. That they are not in the capture is certain. Where a header of the peer acks half of those that it covers, they did arrive, and the finding is "capture-loss" instead.
 
 Losses of more than 32 packets in a row also cost acks. The next header no longer covers what came before the gap, so packets that arrived just before it may never be acked.
 
@@ -383,7 +383,7 @@ Send less at once. Spread large blocks over time with an ack for each slice (the
 var CaptureLoss = &machine.Rule{
 	ID: "capture-loss", Severity: machine.Note, CaptureLoss: true,
 	Summary: "the capture lacks packets that were on the wire",
-	Explain: `The capture lacks packets that were on the wire, and the network cannot have lost them. Either a side captured here skipped sequence numbers, or a header acks a packet that the capture does not have. The capturing program dropped the packets, or a filter left them out.
+	Explain: `The capture lacks packets that were on the wire, and the network cannot have lost them. Either a side captured here skipped sequence numbers, or a header acks a packet that the capture does not have. For example, packets 33 to 183 are missing, and the next header acks 152 to 183. Then the capture lacks all of them, and nothing is said of the time in which they passed. The capturing program dropped the packets, or a filter left them out.
 
 The finding is certain where the side that was not captured here acks such a packet, and likely otherwise.
 

@@ -82,9 +82,9 @@ func (n *sampleNet) run(t *testing.T, ends [2]machine.Endpoint, apps [2]sim.App)
 	return seen
 }
 
-// honest has a judge look at what honest ends sent: at each tap from the start and
-// from somewhere in the middle, whole and cut by a snap length. No side may diverge, and the one at
-// the tap, seen whole from the start, leaves nothing open.
+// honest has a judge look at what honest ends sent. It does so for each tap, from the start and from
+// somewhere in the middle, whole and cut by a snap length. No side may diverge. The one at the tap,
+// seen whole from the start, leaves nothing open.
 func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, seen [3][]machine.Datagram, fresh bool,
 	name string,
 ) {

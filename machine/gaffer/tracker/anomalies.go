@@ -184,7 +184,7 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	case lost > 0 && s.Near:
 		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, float64(lost))
 	case lost >= burstLeast:
-		out.At(p.at, p.ref).Report(gaffer.LossBurst, p.from, machine.Certain, 0, float64(lost), machine.Milliseconds(gap))
+		t.miss(s, p, lost, gap, out)
 	}
 	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
 	switch {
@@ -205,10 +205,25 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 		out.At(p.at, p.ref).Report(gaffer.Stall, p.from, machine.Likely, 0, machine.Milliseconds(gap),
 			machine.Milliseconds(tick))
 	}
-	if heard := peer.sent.distinct - s.sent.heardFrom; gap >= silenceLeast && heard > 0 {
+	if heard := peer.sent.distinct - s.sent.heardFrom; gap >= silenceLeast && heard > 0 && peer.wentOn(heard, gap) {
 		out.At(p.at, p.ref).Report(gaffer.OneWaySilence, p.from, machine.Certain, 0, machine.Milliseconds(gap),
 			float64(heard))
 	}
+}
+
+// wentOnShare is the part of a side's usual packets, one in so many, that shows that it went on.
+// Source: definition, one-way-silence: the peer went on if a quarter of its usual packets passed
+const wentOnShare = 4
+
+// wentOn reports whether a side went on while so many packets of it passed in a time. Otherwise the
+// capture may lack that time.
+func (s *side) wentOn(heard uint64, gap time.Duration) bool {
+	tick := s.estimate.clock.tick
+	if tick <= 0 || s.estimate.clock.n < 16 {
+		return true
+	}
+	usual := float64(gap) / tick * float64(s.sent.distinct) / float64(s.sent.extent())
+	return wentOnShare*float64(heard) >= usual
 }
 
 // checkClaims checks the peer's early claims of packets that pass now.
@@ -252,8 +267,8 @@ func (t *Tracker) overtakes(s *side) int {
 // reportTotals reports the rules that need the whole flow.
 func (t *Tracker) reportTotals(x machine.Side, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
-	if width, closest := s.headers.last.Width, int(s.headers.closest); closest > 0 && closest <= width/4 {
-		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, t.restOnBase(s.known()), 0,
+	if width, closest := s.headers.last.Width, int(s.headers.closest.left); closest > 0 && closest <= width/4 {
+		out.At(s.sent.topAt, s.headers.closest.ref).Report(gaffer.AckWindowEdge, x, t.restOnBase(s.known()), 0,
 			float64(width-closest+1), float64(width))
 	}
 	if cut := s.reads.begun - s.reads.whole; s.reads.begun >= 16 && cut >= 4 {

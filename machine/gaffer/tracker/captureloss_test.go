@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
@@ -82,9 +83,9 @@ func trackTwice(p *wire.Profile, flow []machine.Datagram) (events []machine.Even
 	return events
 }
 
-// TestCaptureGap: a tap at an endpoint misses some seconds. No packet is said for certain to be lost
-// that the endpoint had received, as the capture without the gap shows: one of the headers that the
-// capture lacks may have named it.
+// TestCaptureGap: a tap at an endpoint misses some seconds. What the endpoint had received is not said
+// to be lost for certain: a header that the capture lacks may have named it. The capture without the
+// gap shows what was received.
 func TestCaptureGap(t *testing.T) {
 	for _, profile := range []string{"reliable", "article"} {
 		for seed := range uint64(6) {
@@ -117,4 +118,60 @@ func TestCaptureGap(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCaptureGapIsNoTrouble: what a tap misses is no trouble of the network or of an endpoint. A flow
+// without any trouble then shows that the capture lacks packets, and nothing else. What the network
+// loses in the same time does show as a burst.
+func TestCaptureGapIsNoTrouble(t *testing.T) {
+	for _, profile := range []string{"reliable", "article"} {
+		for seed := range uint64(9) {
+			tap := []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}[seed%3]
+			c := even(profile, sim.Path{}, tap)
+			o := c.run(t, seed)
+			p := gaffertest.Builtin(profile)
+			if found, _ := rulesFound(p, o.seen, tap); len(found) > 0 {
+				t.Fatalf("%v, seed %d: without a gap %v is found", &c, seed, found)
+			}
+			for _, length := range []int{20, 60, 200, 400} {
+				from := len(o.seen)/3 + int(seed)
+				found, lost := rulesFound(p, slices.Concat(o.seen[:from], o.seen[from+length:]), tap)
+				if !slices.Equal(found, []string{"capture-loss"}) {
+					t.Errorf("%v, seed %d, %d frames missing: %v is found", &c, seed, length, found)
+				}
+				if lost > 0 {
+					t.Errorf("%v, seed %d, %d frames missing: %d packets are said to be lost on the path", &c, seed, length, lost)
+				}
+			}
+			c.path[0].Outages = []sim.Outage{{From: machine.Instant(4 * time.Second), For: 700 * time.Millisecond}}
+			c.path[1].Outages = c.path[0].Outages
+			if found, _ := rulesFound(p, c.run(t, seed).seen, tap); slices.Contains(found, "capture-loss") ||
+				tap != machine.VantageBetween && !slices.Contains(found, "loss-burst") {
+				t.Errorf("%v, seed %d, an outage: %v is found", &c, seed, found)
+			}
+		}
+	}
+}
+
+// rulesFound returns the rules that a second run over a flow finds, in order, and how many packets it
+// counts as lost on the path.
+func rulesFound(p *wire.Profile, flow []machine.Datagram, tap machine.Vantage) (ids []string, lost uint64) {
+	facts := machine.Facts{Vantage: tap, VantageReason: "told"}
+	for range 2 {
+		tr := tracker.New(p, facts)
+		var out machine.Effects
+		for i := range flow {
+			tr.Observe(&flow[i], &out)
+		}
+		tr.Finish(&out)
+		facts, ids, lost = tr.Learned(), nil, 0
+		for _, a := range out.Anomalies {
+			ids = append(ids, a.Rule.ID)
+		}
+		for _, x := range []machine.Side{machine.A, machine.B} {
+			lost += tr.Summary(x).Path.Lost
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), lost
 }

@@ -143,7 +143,7 @@ func (t *Tracker) named(f *farHeader, n int, out *machine.Effects) *gaffer.Sent 
 		t.claimUnseen(f.p, f.claims, n, out)
 		return nil
 	}
-	f.s.headers.nearEdge(f.p, f.claims, n)
+	f.s.nearEdge(f.p, f.claims, n, f.own-1-f.before)
 	f.s.headers.leftOut(t.rules, q)
 	if f.s.SlidPast(q) && !t.rules.DeliverStale {
 		return nil // named by a header from long ago; the window has moved on

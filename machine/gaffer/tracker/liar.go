@@ -41,7 +41,10 @@ const unseenMost = 64
 // next header of the side, then shows whether it is right.
 func (t *Tracker) takeHeader(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
 	h := &s.headers
-	h.lacking = h.lacking || s.Near && s.sent.top64 < number-1 && !s.mayStepOver()
+	if s.Near {
+		missing := h.count > 0 && h.number < number-1 && (s.sent.top64 == number-1 || !s.mayStepOver())
+		h.lacking, h.number = h.lacking || missing, max(h.number, number)
+	}
 	if len(h.ahead) > 0 && number > h.ahead[len(h.ahead)-1].number {
 		t.settleAhead(s, peer, c, out)
 	}
@@ -78,6 +81,7 @@ func (t *Tracker) applyHeader(s, peer *side, p *sighting, c gaffer.Claims, numbe
 		e := peer.Sent(c.Newest)
 		s.headers.bare = e != nil && e.Flags&gaffer.SentFragmented == 0
 	}
+	t.weighBurst(peer, c, out)
 	if s.Near {
 		t.takeNearHeader(s, peer, p, c, out)
 	} else {

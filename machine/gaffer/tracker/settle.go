@@ -10,11 +10,13 @@ import (
 // settling is what decides the fate of a near side's candidates: a header of its own
 // that proves them read, or the lack of any.
 type settling struct {
-	at     machine.Instant // when that header passed the tap
-	ref    machine.Ref
-	claims gaffer.Claims
-	until  uint32 // place of the newest candidate that is proved read; 0: all, and none is proved
-	silent bool   // there is no such header
+	at  machine.Instant // when that header passed the tap
+	ref machine.Ref
+	// sequence is that of its packet.
+	sequence uint32
+	claims   gaffer.Claims
+	until    uint32 // place of the newest candidate that is proved read; 0: all, and none is proved
+	silent   bool   // there is no such header
 	// doubtful: the header proves that the packet was read, but not which datagram
 	// completed it.
 	doubtful bool
@@ -63,7 +65,9 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 	if fate == gaffer.FragmentKept && !by.silent && !s.queue.holds(c.next) && by.claims.Names(t.rules, c.sequence) {
 		// The capture lacks the other fragments. The header says that they arrived.
 		fate = gaffer.FragmentComplete
-		by = &settling{at: by.at, ref: by.ref, claims: by.claims, doubtful: true}
+		doubtful := *by
+		doubtful.until, doubtful.doubtful = 0, true
+		by = &doubtful
 	}
 	if fate == gaffer.FragmentComplete {
 		if s.mayMix(peer, c.sequence) {
@@ -139,7 +143,7 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 			e.Flags |= gaffer.SentUnproved
 		}
 		readAt := by.at
-		if !named {
+		if !named || s.lacksNext(c, by) {
 			readAt = t.readAt(s, c, by)
 		}
 		t.readNear(s, peer, c, by, sure)
@@ -182,7 +186,9 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 	case r.Silent(by.claims)>>(uint(behind)&63)&1 != 0 && behind >= 0 && behind < 64:
 		return gaffer.Accepted, false
 	case behind >= by.claims.Width:
-		out.At(c.at, c.ref).Report(gaffer.AckWindowSlide, s.side, machine.Likely, 0, float64(behind))
+		if !s.lacksNext(c, by) { // or a header that the capture lacks may have named it
+			out.At(c.at, c.ref).Report(gaffer.AckWindowSlide, s.side, machine.Likely, 0, float64(behind))
+		}
 		// Only headers before this one could have named it.
 		if s.application.refuses && r.Distance(s.headers.last.Newest, c.sequence) < by.claims.Width && s.skipped(c) >= 2 {
 			return gaffer.Refused, false
@@ -223,16 +229,25 @@ func (s *side) skipped(c *candidate) uint32 {
 	return (next - c.own) & s.Rules.Mask()
 }
 
-// readAt returns when a candidate that no header names was read: at the side's first
-// send after the candidate arrived.
+// readAt returns when a candidate was read that no header names, or that a later header names than
+// the side's next one. It was at the side's first send after the candidate arrived. If the capture
+// lacks that one, it was in the side's next frame.
 func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
 	if e := s.Sent(c.own); e != nil && e.At >= c.at {
 		return e.At
 	}
-	if !by.silent {
-		return by.at
+	if by.silent {
+		return s.estimate.clock.after(s.sent.topAt, c.at)
 	}
-	return s.estimate.clock.after(s.sent.topAt, c.at)
+	if e := s.Sent((c.own - 1) & s.Rules.Mask()); e != nil && s.lacksNext(c, by) {
+		return min(by.at, s.estimate.clock.after(e.At, c.at))
+	}
+	return by.at
+}
+
+// lacksNext reports whether the capture lacks what the side sent first after a candidate arrived.
+func (s *side) lacksNext(c *candidate, by *settling) bool {
+	return !by.silent && c.own != by.sequence && s.Sent(c.own) == nil
 }
 
 // mayPrecede reports whether a copy or a fragment of a packet may have arrived before a
@@ -269,6 +284,8 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, n
 		return
 	}
 	claims := t.rules.Claims(c.ack, c.ackBits)
+	// The packets that the capture lacks before this one may have told the same.
+	told := peer.burst.lacked > 0 && peer.unwrap(c.sequence) == peer.burst.lacked+1
 	s.expireUnread(x, claims, c, out)
 	sure = t.grade(sure)
 	fresh, recent := s.Unread(claims)
@@ -287,11 +304,15 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, n
 			e.Flags |= gaffer.SentDoubtful
 		}
 		sample := int64(readAt - e.At)
-		if usual := int64(s.estimate.rtt); sample > 2*usual+int64(spikeLeast) && s.estimate.samples > 16 {
+		if told {
+			sample = -1
+		} else if usual := int64(s.estimate.rtt); sample > 2*usual+int64(spikeLeast) && s.estimate.samples > 16 {
 			out.At(c.at, c.ref).Report(gaffer.RTTSpike, x, t.restOnBase(machine.Certain), e.Ref, float64(sample)/1e6,
 				float64(usual)/1e6)
 		}
-		s.estimate.sample(float64(sample), rttSame)
+		if !told {
+			s.estimate.sample(float64(sample), rttSame)
+		}
 		if v := emit(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About, v.RTT = e.Bit, e.Sequence, s.unwrap(e.Sequence), c.ref, e.Ref, sample
 		}

@@ -24,6 +24,7 @@ type side struct {
 	estimate    estimate
 	queue       queue          // near only: datagrams that it may not have read yet
 	losses      losses         // of its packets
+	burst       burst          // of its packets: the newest one, until it is known what became of them
 	trips       *machine.Trips // of its packets; nil before the first one that was named
 	earlier     Earlier        // its packets of the session before
 }
@@ -97,15 +98,15 @@ type headers struct {
 	claimed   []earlyClaim
 	unseen    []unseenClaim // until the next header of the side
 	ahead     []aheadHeader
-	closest   int32 // fewest packets left in the ack window when one was first named, plus one; 0 unknown
-	opened    bool  // a header of it passed the tap: State's receive window is set
-	fresh     bool  // known from its first packet on, so its buffers are complete
-	suspect   bool  // it named packets that either never arrived or are missing in the capture
-	lacking   bool  // the capture lacks headers that it sent since last; near only
+	closest   edge // when a packet was first named
+	edge      edge // the same of its first header after numbers of it were missing, until it is known why
+	opened    bool // a header of it passed the tap: State's receive window is set
+	fresh     bool // known from its first packet on, so its buffers are complete
+	suspect   bool // it named packets that either never arrived or are missing in the capture
+	lacking   bool // the capture lacks headers that it sent since last; near only
 	joined    int64
 	openedAt  machine.Instant
 	at        machine.Instant // when last passed the tap; near only
-	closestAt machine.Ref     // the header that left closest
 	count     uint64          // headers that passed the tap; near only
 	lies      uint64          // packets that it named and that never arrived
 	uncovered uint64          // numbers that its headers jumped over
@@ -113,11 +114,28 @@ type headers struct {
 	named     int             // how far behind the newest a packet was that a header left out and a later one named
 }
 
-// nearEdge records the bit at which a packet was first named. The last bit is the edge
-// of the ack window: no header can name a packet beyond it.
-func (h *headers) nearEdge(p *sighting, c gaffer.Claims, n int) {
-	if left := int32(c.Width - n); h.closest == 0 || left < h.closest {
-		h.closest, h.closestAt = left, p.ref
+// edge is how near a packet came to the edge of the ack window: no header can name a packet beyond it.
+type edge struct {
+	left int32       // fewest packets left in the window, plus one; 0 for unknown
+	ref  machine.Ref // the header that left so few
+}
+
+// into enters e in the fewest so far.
+func (e edge) into(fewest *edge) {
+	if e.left > 0 && (fewest.left == 0 || e.left < fewest.left) {
+		*fewest = e
+	}
+}
+
+// nearEdge records the bit at which a header first named a packet. Before it, so many numbers of the
+// side are missing. If they are a burst, the capture may lack a header that named the packet.
+func (s *side) nearEdge(p *sighting, c gaffer.Claims, n int, missing int64) {
+	e, h := edge{int32(c.Width - n), p.ref}, &s.headers
+	switch {
+	case missing < burstLeast:
+		e.into(&h.closest)
+	case !s.Near:
+		e.into(&h.edge)
 	}
 }
 

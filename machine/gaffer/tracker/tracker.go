@@ -166,6 +166,7 @@ func (t *Tracker) drainAll(out *machine.Effects) {
 		if t.Sides[i].Near {
 			t.drain(machine.Side(i), out)
 		}
+		t.reportBurst(&t.Sides[i], out)
 		t.reportTotals(machine.Side(i), out)
 	}
 }
@@ -227,6 +228,9 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 			t.advance(s, peer, p, ahead, out)
 		}
 		s.sent.top, s.sent.top64, s.sent.topAt, s.sent.starts = p.sequence, number, p.at, false
+		if s.burst.open && number > s.burst.last+burstWait {
+			t.reportBurst(s, out)
+		}
 		if !s.Near {
 			s.losses.before.Settle(false)
 		}
@@ -253,6 +257,9 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		s.sent.first64 = min(s.sent.first64, number)
 		s.estimate.clock.sent(number, p.at)
 		s.losses.before.Found()
+		if b := &s.burst; b.open && number >= b.first && number <= b.last {
+			b.lost--
+		}
 		s.sent.disorder++
 		out.At(p.at, p.ref).Report(gaffer.OutOfOrder, p.from, machine.Certain, 0, float64(-ahead))
 		e = s.EnterSent(p.sequence)

@@ -218,8 +218,8 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 		add("stale", float64(m.Stale), "packets", machine.AmongOpen(seen, !r.ReceivedUnknown))
 		add("refused", float64(s.reads.refused), "packets", seen)
 	}
-	if s.headers.closest > 0 {
-		add("left in the ack window", float64(s.headers.closest-1), "packets", seen)
+	if s.headers.closest.left > 0 {
+		add("left in the ack window", float64(s.headers.closest.left-1), "packets", seen)
 	}
 	if peer.Met {
 		add("peer's packets not captured", float64(m.Missing), "packets", seen)

@@ -33,7 +33,9 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 	var until uint32
 	for left := newly; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
-		s.headers.nearEdge(p, c, n)
+		if !s.headers.lacking {
+			s.nearEdge(p, c, n, 0)
+		}
 		if place := s.completedBy(peer, (c.Newest-uint32(n))&r.Mask()); place != 0 && s.queue.later(place, until) {
 			until = place
 		}
@@ -45,7 +47,7 @@ func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, ou
 		}
 	}
 	if until != 0 {
-		t.settle(p.from, &settling{at: p.at, ref: p.ref, claims: c, until: until}, out)
+		t.settle(p.from, &settling{at: p.at, ref: p.ref, sequence: p.sequence, claims: c, until: until}, out)
 	}
 	if s.State.Claims() != c {
 		t.reconcile(p, c, out)
