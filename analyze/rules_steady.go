@@ -48,7 +48,7 @@ var stalled = &machine.Rule{
 	Summary: "a side that usually sends sent nothing for a while",
 	Explain: `The side sent at its usual pace, then nothing for 500 ms or more, and then went on. For its peer, everything that the side moves stands still in that time.
 
-ackscope reports a pause that lasts at least eight usual gaps and is followed by prompt packets. A side that makes such pauses as a habit is left out, and so is one that only sends more rarely from then on. The capture was taken at the side, so the finding is certain. Where the protocol's numbers tell more, another finding stands instead, such as "stall". In a capture taken elsewhere, see "silence".
+ackscope reports a pause that lasts at least eight usual gaps and is followed by prompt packets. A side that makes such pauses as a habit is left out, and so is one that only sends more rarely from then on. The capture was taken at the side, so the finding is certain. It is likely where the side's numbers show that the capture lacks some of its packets. Where the protocol's numbers tell more, another finding stands instead, such as "stall". In a capture taken elsewhere, see "silence".
 
 Look at what the process did at that time: loading, garbage collection, a busy machine.
 
@@ -190,6 +190,9 @@ func (s *Session) noteStall(f *Flow, a machine.Anomaly, near bool) {
 		a.Rule = stalled
 	}
 	a.Certainty, a.At, a.Ref = machine.Certain, p.long.longest.at, ref
+	if x, ok := f.tracker.(machine.Lacker); ok && near && x.Lacks(a.Side) {
+		a.Certainty = machine.Likely // in that time too, the capture may lack packets
+	}
 	a.Figures = [3]float64{machine.Milliseconds(took), float64(p.long.pauses)}
 	s.note(f, &a)
 }

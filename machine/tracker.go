@@ -40,6 +40,11 @@ type Deferrer interface {
 	Defers() bool
 }
 
+// Lacker is a tracker that notices by numbers when the capture lacks what a side at the tap sent.
+type Lacker interface {
+	Lacks(s Side) bool
+}
+
 // Ender is a tracker that concludes something from a silence at the end of its flow.
 type Ender interface {
 	// EndsAt says, before Finish, until when no more datagrams of the flow came. A run that

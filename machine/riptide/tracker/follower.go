@@ -129,6 +129,9 @@ func (t *follower) take(p *step) {
 		out.NewSession = true
 		return
 	}
+	if p.gaps && s.tap.stream {
+		s.tap.lacks, peer.tap.lacks = max(s.tap.lacks, 1), max(peer.tap.lacks, 1)
+	}
 	t.seen.take(p.from, m)
 	s.figures.packet(p.length)
 	s.activity.spoke(p.at, p.ref)

@@ -120,8 +120,9 @@ func (t *follower) beat(p *step) {
 	// The network can duplicate a heartbeat: the server processes each copy, but the client sent one.
 	repeated := c.pings > 0 && m.Ping == c.ping && p.at.Sub(c.pingAt) < riptide.HeartbeatInterval/2
 	client, server := p.own, p.peer
-	if !repeated && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 &&
-		!client.behaviour.Port && !client.maybePort {
+	lacking := !repeated && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 &&
+		m.Ping != c.ping+1 && !client.behaviour.Port && !client.maybePort
+	if lacking {
 		client.tap.lacks++
 	}
 	if c.pings > 0 && !repeated && !client.tap.stream {
@@ -135,7 +136,7 @@ func (t *follower) beat(p *step) {
 		p.out.At(c.pingAt, c.pingRef).Report(riptide.HeartbeatUnanswered, p.from.Other(), machine.Certain, 0,
 			float64(c.unanswered))
 	}
-	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !repeated && gap > riptide.HeartbeatSlow {
+	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !repeated && !lacking && gap > riptide.HeartbeatSlow {
 		p.out.At(p.at, p.ref).Report(riptide.HeartbeatLate, p.from, machine.Certain, c.pingRef, machine.Milliseconds(gap))
 	}
 	// Without a sample Pytide reports 0, and the library -1. Servers take 0 for a sample.

@@ -115,6 +115,11 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	f.inspect(x, v)
 }
 
+// Lacks implements machine.Lacker: the side's ids jump, or an answer names a copy that did not pass.
+func (t *Tracker) Lacks(x machine.Side) bool {
+	return t.opening == nil && t.f.sides[x].tap.near && t.f.sides[x].tap.lacks > 0
+}
+
 // Summary returns the figures of side x so far.
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	if t.opening != nil {
