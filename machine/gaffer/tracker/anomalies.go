@@ -183,7 +183,7 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	switch {
 	case lost > 0 && s.Near:
 		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, float64(lost))
-	case lost >= burstLeast:
+	case lost > 0:
 		t.miss(s, p, lost, gap, out)
 	}
 	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)

@@ -23,6 +23,9 @@ type burst struct {
 	lacked      int64 // the last number of the newest run that the capture lacks; 0 for none
 }
 
+// large reports whether the run is long enough to be reported.
+func (b *burst) large() bool { return b.last-b.first+1 >= burstLeast }
+
 // burstWait is how many packets a side sends at most until a burst is reported. Where its peer is not
 // captured, no header tells.
 // Source: bound, more than any ack_bits cover
@@ -33,8 +36,12 @@ const burstWait = 64
 // Source: definition, capture-loss: the peer received half of what is missing, or more
 const burstNamed = 2
 
-// miss begins a burst: so many numbers before p are missing.
+// miss begins a burst: so many numbers before p are missing. Fewer than burstLeast are none, but a
+// header may show of them too that the capture lacks them.
 func (t *Tracker) miss(s *side, p *sighting, lost int, gap time.Duration, out *machine.Effects) {
+	if lost < burstLeast && s.burst.open && s.burst.large() {
+		return // it is still open what that one was
+	}
 	t.reportBurst(s, out)
 	first := s.sent.top64 + 1
 	s.burst = burst{true, first, s.sent.top64 + int64(lost), int64(lost), gap, p.at, p.ref, s.burst.lacked}
@@ -65,6 +72,9 @@ func (t *Tracker) weighBurst(peer *side, c gaffer.Claims, out *machine.Effects) 
 		return
 	}
 	b.open, b.lacked, peer.headers.edge = false, b.last, edge{}
+	if !b.large() {
+		return // each packet that is named is told by itself
+	}
 	if unnamed := b.lost - int64(named); unnamed > 0 { // each packet that is named is forgotten by itself
 		peer.losses.before.ForgetMany(uint64(unnamed))
 	}
@@ -76,6 +86,9 @@ func (t *Tracker) reportBurst(s *side, out *machine.Effects) {
 	if b := &s.burst; b.open {
 		b.open = false
 		s.headers.edge.into(&s.headers.closest)
+		if !b.large() {
+			return
+		}
 		out.At(b.at, b.ref).Report(gaffer.LossBurst, s.side, machine.Certain, 0, float64(b.last-b.first+1),
 			machine.Milliseconds(b.gap))
 	}

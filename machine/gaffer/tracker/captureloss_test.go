@@ -133,7 +133,7 @@ func TestCaptureGapIsNoTrouble(t *testing.T) {
 			if found, _ := rulesFound(p, o.seen, tap); len(found) > 0 {
 				t.Fatalf("%v, seed %d: without a gap %v is found", &c, seed, found)
 			}
-			for _, length := range []int{20, 60, 200, 400} {
+			for _, length := range []int{6, 20, 60, 200, 400} {
 				from := len(o.seen)/3 + int(seed)
 				found, lost := rulesFound(p, slices.Concat(o.seen[:from], o.seen[from+length:]), tap)
 				if !slices.Equal(found, []string{"capture-loss"}) {
