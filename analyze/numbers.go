@@ -156,7 +156,7 @@ func (v *Survey) find(f, before *Flow, guess int) (at int, ok bool) {
 // hosts. Another run over the capture may then share its flows among goroutines.
 func (v *Survey) separate(s *Session) {
 	sampled := s.host != nil && !s.host.source.Host().Empty()
-	if s.misread || s.late || sampled || !v.numbers() || !s.options.Limits.separable(len(s.flows)) {
+	if s.misread || s.late || s.crammed || sampled || !v.numbers() || !s.options.Limits.separable(len(s.flows)) {
 		return
 	}
 	shards, scopeless := true, true

@@ -36,6 +36,9 @@ func drive(src capture.Source, d *capture.Decoder, sessions []*Session) error {
 	var p capture.Packet
 	for {
 		if err := src.Next(&f); err != nil {
+			for _, s := range sessions {
+				s.noteFragments(d)
+			}
 			if x, ok := src.(Dropper); ok {
 				for _, s := range sessions {
 					s.CaptureDropped(x.Dropped())
@@ -55,6 +58,11 @@ func drive(src capture.Source, d *capture.Decoder, sessions []*Session) error {
 			}
 		}
 	}
+}
+
+// noteFragments notes whether a decoder had room for all fragments.
+func (s *Session) noteFragments(d *capture.Decoder) {
+	s.crammed = s.crammed || d.FragmentStats().Evicted > 0
 }
 
 // Dropper is a source that knows how many packets the capture lacks, and

@@ -133,6 +133,7 @@ type Session struct {
 	entrants []*Flow              // flows that may be continued from another address, as they came
 	hubs     map[endpointKey]*hub // the same by endpoint; nil until a flow is compared
 	compared uint64               // flows of hubs that were looked at
+	crammed  bool                 // fragments of datagrams were dropped, for lack of room
 	late     bool                 // the protocol of a flow was found at the end, when others had ended
 	identity machine.Identity     // of the flow that is compared
 	own      machine.Identity     // of the flow that it is compared with

@@ -19,9 +19,11 @@ import (
 //   - Relayed messages: shards note them, and they are compared when a chunk is handed on.
 //   - Whether datagrams are held whole while their flow is pending: see heldTotals.
 //   - ICMP errors: from the first one on, one session has all flows.
-//   - Scopes of endpoints, moves from address to address, and bounds over all flows: the run is
-//     refused, and made again by one goroutine. Only runs without a sink can meet them, since a
-//     second run knows beforehand (Survey.separable).
+//   - Scopes of endpoints, and moves from address to address.
+//   - Bounds over all flows, and over the fragments of all datagrams.
+//
+// Of the last two, the run is refused, and made again by one goroutine. Only runs without a sink can
+// meet them, since a second run knows beforehand (Survey.separable).
 type shard struct {
 	_         cacheLines // a shard writes to it for each frame
 	index, of int

@@ -126,6 +126,9 @@ func (s *Session) driveShare(src capture.Source) error {
 		err := src.Next(&f)
 		if err != nil {
 			s.first, s.last, s.at, s.before, s.n = first, latest, before, before, n
+			if !decoder.FragmentsFit(partners) {
+				return errRefused
+			}
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
 			}

@@ -130,6 +130,11 @@ func (t *team) drive(shards, goroutines int) ([]*Session, error) {
 			return nil, errRefused
 		}
 	}
+	for _, n := range t.lanes {
+		for _, s := range t.whole {
+			s.noteFragments(n.decoder)
+		}
+	}
 	if t.intake.err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 		return t.whole, nil
 	}
@@ -252,6 +257,9 @@ func (t *team) step(c *chunk, index int, n *lane) {
 			s.shard.frame = i
 			s.Feed(frame, packet)
 		}
+	}
+	if x := n.sessions[0].shard; !n.decoder.FragmentsFit(x.of) {
+		x.refuse()
 	}
 	for _, s := range n.sessions {
 		p.relayed = append(p.relayed, s.shard.relayed...)

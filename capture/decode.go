@@ -47,6 +47,12 @@ func (d *Decoder) FragmentStats() FragmentStats {
 	return s
 }
 
+// FragmentsFit reports whether the fragments that the decoder held at a time fit in a part of its room:
+// one of so many. If that is so for as many decoders, one for all of their frames would have had room.
+func (d *Decoder) FragmentsFit(parts int) bool {
+	return d.defrag.mostHeld*parts <= d.defrag.maxCount && d.defrag.mostBytes*parts <= d.defrag.maxBytes
+}
+
 // Duplicates returns how many datagrams and fragments so far the tap had
 // captured before.
 func (d *Decoder) Duplicates() uint64 { return d.duplicates.count }

@@ -66,6 +66,8 @@ type defragmenter struct {
 	free               *assembly // recycled, linked by next
 	freeCount          int
 	stats              FragmentStats
+	mostHeld           int // datagrams at a time
+	mostBytes          int
 
 	payload []byte // the last reassembled payload
 	spans   []Span // of payload
@@ -160,6 +162,7 @@ func (d *defragmenter) add(key fragmentKey, now machine.Instant, protocol uint8,
 		d.stats.Overlaps++
 	}
 	d.bytes += a.cost()
+	d.mostHeld, d.mostBytes = max(d.mostHeld, len(d.held)), max(d.mostBytes, d.bytes)
 	if len(a.pieces) > maxPieces {
 		d.stats.Evicted++
 		d.recycle(d.remove(a))

@@ -1,15 +1,21 @@
 package threads
 
 import (
+	"encoding/binary"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/internal/rehost"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/internal/traffic"
+	"github.com/ackscope/ackscope/machine"
 )
 
 // subject is a capture of one or more files.
@@ -52,16 +58,82 @@ func made(t *testing.T) (list []subject) {
 		}
 		return netip.AddrPortFrom(end.Addr(), end.Port()+1)
 	})
-	cut := filepath.Join(dir, "cut.pcap")
-	if whole, err := os.ReadFile(some); err != nil {
-		t.Fatal(err)
-	} else if err := os.WriteFile(cut, whole[:len(whole)*2/3+5], 0o600); err != nil {
+	whole, err := os.ReadFile(some)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return append(list, subject{"gaffer-24", []string{some}}, subject{"gaffer-1200", []string{many}},
+	cut, twice := filepath.Join(dir, "cut.pcap"), filepath.Join(dir, "twice.pcap")
+	begun := records(whole, 1900) // so many frames lie between a datagram and its copy
+	for path, b := range map[string][]byte{
+		cut: whole[:len(whole)*2/3+5], twice: slices.Concat(whole[:begun], whole[pcapHeader:begun]),
+	} {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return append(list, subject{"fragments", []string{file(t, "fragments.pcapng", fragments)}},
+		subject{"gaffer-24", []string{some}}, subject{"gaffer-1200", []string{many}},
 		subject{"gaffer-20000", []string{crowd}},
 		subject{"gaffer-and-icmp", []string{some, refused}}, subject{"moved", []string{moved}},
-		subject{"cut", []string{cut}})
+		subject{"cut", []string{cut}}, subject{"twice", []string{twice}})
+}
+
+// pcapHeader and recordHeader are the bytes of headers in a classic pcap file.
+const pcapHeader, recordHeader = 24, 16
+
+// records returns where the first records of a classic pcap file end.
+func records(b []byte, count int) (end int) {
+	end = pcapHeader
+	for range count {
+		end += recordHeader + int(binary.LittleEndian.Uint32(b[end+8:]))
+	}
+	return end
+}
+
+// fragments writes datagrams in two fragments each. Between the two, other hosts send so many first
+// fragments that one decoder has no room for all.
+func fragments(to *os.File) error {
+	w, err := capture.NewWriter(to, capture.WriterOptions{})
+	if err != nil {
+		return err
+	}
+	id, err := w.AddInterface(capture.Interface{LinkType: capture.LinkRaw})
+	if err != nil {
+		return err
+	}
+	at := machine.Instant(time.Hour)
+	write := func(host, number int, second bool) {
+		e := capture.Envelope{
+			Src: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(host >> 8), byte(host)}), 4000),
+			Dst: netip.MustParseAddrPort("10.0.0.1:5000"), ID: uint16(number),
+		}
+		packet, err2 := capture.AppendUDP(nil, e, make([]byte, 1000))
+		const header, half = 20, 512
+		more, offset, part := byte(0x20), 0, packet[header:header+half]
+		if second {
+			more, offset, part = 0, half, packet[header+half:]
+		}
+		data := slices.Concat(packet[:header], part)
+		binary.BigEndian.PutUint16(data[2:], uint16(len(data)))
+		binary.BigEndian.PutUint16(data[6:], uint16(offset/8))
+		data[6] |= more
+		at += machine.Instant(time.Millisecond)
+		err = errors.Join(err, err2, w.WriteFrame(&capture.Frame{
+			At: at, Interface: id, LinkType: capture.LinkRaw, Length: len(data), Data: data,
+		}))
+	}
+	for round := range 4 {
+		for host := range 20 {
+			write(host, round, false)
+		}
+		for other := range 1500 {
+			write(256+other, round, false)
+		}
+		for host := range 20 {
+			write(host, round, true)
+		}
+	}
+	return errors.Join(err, w.Close())
 }
 
 // lobbyPort is that of the server in the recorded lobby.
