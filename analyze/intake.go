@@ -67,6 +67,9 @@ func (r *intake) fill(c *chunk) {
 		}
 		r.frames++
 	}
+	if c.ahead {
+		t.lanes[decodedAhead].checkFragments()
+	}
 	c.begin = r.first
 	if x, ok := t.source.(Hosted); ok && !x.Host().Empty() {
 		r.sampled = true

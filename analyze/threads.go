@@ -258,13 +258,21 @@ func (t *team) step(c *chunk, index int, n *lane) {
 			s.Feed(frame, packet)
 		}
 	}
-	if x := n.sessions[0].shard; !n.decoder.FragmentsFit(x.of) {
-		x.refuse()
+	if !c.ahead || index != decodedAhead {
+		n.checkFragments()
 	}
 	for _, s := range n.sessions {
 		p.relayed = append(p.relayed, s.shard.relayed...)
 		s.shard.relayed = s.shard.relayed[:0]
 		s.endChunk()
+	}
+}
+
+// checkFragments refuses the run if the shard's decoder used more than its part of the room for
+// fragments. It is for the goroutine that decodes.
+func (n *lane) checkFragments() {
+	if x := n.sessions[0].shard; !n.decoder.FragmentsFit(x.of) {
+		x.refuse()
 	}
 }
 
