@@ -296,36 +296,22 @@ func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref mach
 	}
 }
 
-// expireUnread handles a near side's packets that the claims it is about to read no
-// longer cover, and that no earlier claims acked.
-func (s *side) expireUnread(x machine.Side, c gaffer.Claims, by *candidate, out *machine.Effects) {
+// expireUnread handles a near side's packets that no claims acked. The claims that it is about to read
+// no longer cover them. told says that the capture lacks packets before the one with the claims. What
+// only those may have named is not known to be lost.
+func (s *side) expireUnread(x machine.Side, c gaffer.Claims, by *candidate, told bool, out *machine.Effects) {
 	r := s.Rules
 	ahead := r.Distance(c.Newest, s.AckedTop)
 	if ahead <= 0 {
 		return
 	}
-	if ahead <= c.Width {
-		from := c.Width - ahead
-		// A known fault: this uses the count of acks where it needs the bits that State keeps
-		// of them. So some losses are not reported when a header moves far ahead. A mask of
-		// all ones would be right: the entries decide.
-		missing := ^s.acks.count >> uint(from)
-		if ahead < 64 {
-			missing &= 1<<uint(ahead) - 1
-		}
-		for ; missing != 0; missing &= missing - 1 {
-			q := (s.AckedTop - uint32(from+bits.TrailingZeros64(missing))) & r.Mask()
-			s.loseUnread(x, q, by, out)
-		}
-		return
-	}
 	for n := min(c.Width+ahead, r.Sent) - 1; n >= c.Width; n-- {
-		s.loseUnread(x, (c.Newest-uint32(n))&r.Mask(), by, out)
-	}
-}
-
-func (s *side) loseUnread(x machine.Side, q uint32, by *candidate, out *machine.Effects) {
-	if e := s.Sent(q); e != nil && e.Flags&(gaffer.SentAcked|gaffer.SentLost) == 0 {
-		s.lose(x, e, by.at, by.ref, machine.Likely, out)
+		q := (c.Newest - uint32(n)) & r.Mask()
+		if told && r.Distance(q, s.AckedTop) > 0 {
+			return
+		}
+		if e := s.Sent(q); e != nil && e.Flags&(gaffer.SentAcked|gaffer.SentLost) == 0 {
+			s.lose(x, e, by.at, by.ref, machine.Likely, out)
+		}
 	}
 }

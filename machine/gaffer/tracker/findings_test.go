@@ -409,3 +409,27 @@ func (w *world) lies(x machine.Side) map[machine.Ref][]uint32 {
 	}
 	return lies
 }
+
+// TestLostInJump: a header that moves the window by 20 packets leaves one out that no header named. It
+// is lost, however many acks there were before.
+func TestLostInJump(t *testing.T) {
+	for _, first := range []uint32{100, 4200, 9000} {
+		p := newTape(t, reliable(), machine.VantageA)
+		p.ping(0, first)
+		rest := uint64(1)<<32 - 1
+		for q := first; q <= first+12; q++ {
+			p.pass(machine.A, q, q-1, rest)
+			if behind := q - first; behind > 0 {
+				p.pass(machine.B, q, q, rest&^(1<<behind)) // all but the first
+			}
+		}
+		for q := first + 13; q <= first+32; q++ {
+			p.pass(machine.A, q, first+12, rest)
+		}
+		p.pass(machine.B, first+13, first+32, rest)
+		p.pass(machine.A, first+33, first+13, rest)
+		if lost := p.events(machine.EventLost, machine.A); !slices.Equal(lost, []uint32{first}) {
+			t.Errorf("from %d on, %v are lost, expected the first", first, lost)
+		}
+	}
+}

@@ -286,7 +286,7 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, n
 	claims := t.rules.Claims(c.ack, c.ackBits)
 	// The packets that the capture lacks before this one may have told the same.
 	told := peer.burst.lacked > 0 && peer.unwrap(c.sequence) == peer.burst.lacked+1
-	s.expireUnread(x, claims, c, out)
+	s.expireUnread(x, claims, c, told, out)
 	sure = t.grade(sure)
 	fresh, recent := s.Unread(claims)
 	for ; fresh != 0; fresh &= fresh - 1 {
