@@ -195,6 +195,7 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 		s.sent.behind += uint64(lost)
 	case !s.Near:
 		s.losses.before.SettleLost(uint64(lost))
+		s.burst.counted = s.burst.counted || s.burst.ref == p.ref
 	}
 	if tick <= 0 || s.estimate.clock.n < 16 {
 		return

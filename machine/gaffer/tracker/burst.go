@@ -17,6 +17,7 @@ type burst struct {
 	open        bool
 	first, last int64 // the missing numbers
 	lost        int64 // of them, those that did not come late
+	counted     bool  // they count as lost on the path: the side did not leave them out by itself
 	gap         time.Duration
 	at          machine.Instant // when the packet behind them passed
 	ref         machine.Ref
@@ -44,7 +45,10 @@ func (t *Tracker) miss(s *side, p *sighting, lost int, gap time.Duration, out *m
 	}
 	t.reportBurst(s, out)
 	first := s.sent.top64 + 1
-	s.burst = burst{true, first, s.sent.top64 + int64(lost), int64(lost), gap, p.at, p.ref, s.burst.lacked}
+	s.burst = burst{
+		open: true, first: first, last: s.sent.top64 + int64(lost), lost: int64(lost), gap: gap, at: p.at, ref: p.ref,
+		lacked: s.burst.lacked,
+	}
 }
 
 // weighBurst looks at what a header says of the peer's missing numbers.
@@ -75,7 +79,7 @@ func (t *Tracker) weighBurst(peer *side, c gaffer.Claims, out *machine.Effects) 
 	if !b.large() {
 		return // each packet that is named is told by itself
 	}
-	if unnamed := b.lost - int64(named); unnamed > 0 { // each packet that is named is forgotten by itself
+	if unnamed := b.lost - int64(named); b.counted && unnamed > 0 { // each packet that is named is forgotten by itself
 		peer.losses.before.ForgetMany(uint64(unnamed))
 	}
 	out.At(b.at, b.ref).Report(gaffer.CaptureLoss, peer.side, machine.Likely, 0, float64(b.lost))

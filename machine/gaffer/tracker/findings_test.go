@@ -433,3 +433,26 @@ func TestLostInJump(t *testing.T) {
 		}
 	}
 }
+
+// TestGapForgetsNoOtherLoss: a side may leave out the numbers behind a packet of fragments, so those do
+// not count as lost. If the capture lacks them, other losses still count.
+func TestGapForgetsNoOtherLoss(t *testing.T) {
+	p := newTape(t, reliable(), machine.VantageA)
+	all := uint64(1)<<32 - 1
+	p.ping(0, 40)
+	p.pass(machine.B, 90, 39, all) // 40 to 89 are lost
+	p.pass(machine.A, 40, 90, 1)
+	p.fragment(machine.B, 91, 0, 2, 40, all)
+	p.fragment(machine.B, 91, 1, 2, 0, 0)
+	p.pass(machine.B, 192, 40, all) // the capture lacks 92 to 191
+	p.pass(machine.A, 41, 192, all)
+	p.pass(machine.A, 42, 192, all)
+	p.tracker.Finish(&p.out)
+	// Of the packets in the gap, the header names 31. Each of these takes back one loss.
+	if lost := p.tracker.Summary(machine.B).Path.Lost; lost < 50-31 {
+		t.Errorf("%d packets are lost on the path, expected 19 at least", lost)
+	}
+	if rules := p.rules(); !slices.Contains(rules, "loss-burst") || !slices.Contains(rules, "capture-loss") {
+		t.Errorf("found %v, expected the burst and the gap", rules)
+	}
+}
